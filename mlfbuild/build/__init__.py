@@ -42,7 +42,11 @@ if TYPE_CHECKING:
         check_target as check_target,
         modules_of as modules_of,
     )
-    from mlfbuild.build.firmware_build import cross_build as cross_build, did_something as did_something
+    from mlfbuild.build.firmware_build import (
+        cross_build as cross_build,
+        did_something as did_something,
+        start_up_problem as start_up_problem,
+    )
     from mlfbuild.build.flags import check_flags as check_flags
     from mlfbuild.build.inputs import (
         inputs_hash as inputs_hash,

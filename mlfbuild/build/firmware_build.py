@@ -32,7 +32,8 @@ from mlfbuild.core import (
     write_atomic,
     write_if_changed,
 )
-from mlfbuild.targets import emulated_board, require_compiler
+from mlfbuild.project import Mistake
+from mlfbuild.targets import Cpu, emulated_board, require_compiler
 
 _STAMP = ".mlfbuild-configured"
 """The file with the arguments of CMake for which the build folder was configured."""
@@ -102,12 +103,19 @@ def _check_start_up(job: FirmwareJob) -> None:
     them, such as an undefined ``_exit``.
     """
     commands = (job.build / "build.ninja").read_text(errors="replace")
-    if _LINKER_SCRIPT.search(commands) or any(_START_UP.search(read_bytes(path, "source")) for path in job.sources):
-        return
-    board = emulated_board(job.target.cpu)
-    raise UsageError(
+    problem = None if _LINKER_SCRIPT.search(commands) else start_up_problem(job.sources, job.target.cpu)
+    if problem is not None:
+        place = f"firmware {job.name!r} for target {job.target.name!r}"
+        raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+
+
+def start_up_problem(sources: Iterable[Path], cpu: Cpu) -> Mistake | None:
+    """Return why ``sources`` cannot start on a device with ``cpu`` if no flag names a linker script, else ``None``."""
+    if any(_START_UP.search(read_bytes(path, "source")) for path in sources):
+        return None
+    board = emulated_board(cpu)
+    return Mistake(
         "start-up-code-missing",
-        place=f"firmware {job.name!r} for target {job.target.name!r}",
         reason="the target has no board, so start-up code is missing: the sources define no Reset_Handler, and the "
         "flags name no linker script",
         hint="add start-up code to sources and -T<script> to a toolchain file of your own, or build with cmake and "

@@ -22,7 +22,7 @@ def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
-    project = load_project(path)
+    project = load_project(path, lambda entries: (*_missing_files(entries), *_missing_toolchains(entries)))
     own = (_missing_files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
     of_archives = (_hook_problems, _sharing_problems)
     problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))

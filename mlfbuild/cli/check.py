@@ -2,41 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import PASSED, note, show, show_json
-from mlfbuild.core import ProjectFileError, counted
+from mlfbuild.core import Diagnostic, ProjectFileError, ToolNotFoundError, counted
+
+if TYPE_CHECKING:
+    from mlfbuild.project import Project
 
 
 @verb("file", "format")
-def check(options: SharedOptions) -> None:
+@click.option("--no-tools", is_flag=True, help="Do not look for compilers and Python packages on this machine.")
+def check(options: SharedOptions, *, no_tools: bool) -> None:
     """Check the project file and list every mistake.
 
-    Also checks options of compilers, files that the project names, and the dependencies that archives require. It lists
-    budgets that no build of the project checks, sections whose memory the cycle model assumes, and files that another
-    version of mlfbuild wrote into the repository.
+    Also checks options of compilers, files that the project names, the dependencies that archives require, and
+    everything else that a build or a verification would refuse and that is known without compiling. It lists budgets
+    that no build of the project checks, sections whose memory the cycle model assumes, and files that another version
+    of mlfbuild wrote into the repository. The exit status is 2 if there are mistakes, otherwise 3 if a compiler or a
+    Python package is missing on this machine.
     """
     from mlfbuild.build import load
-    from mlfbuild.usecases import assumed_places, check_dependencies, unchecked_budgets, unused_devices
-    from mlfbuild.usecases.init import outdated_lines
+    from mlfbuild.usecases import missing_tools
 
+    missing: list[str] = []
     try:
         project = load(options.file)
-        warnings = [*check_dependencies(project), *unused_devices(project)]
-        warnings += [*unchecked_budgets(project), *assumed_places(project)]
-        warnings += outdated_lines(options.file)
+        missing += () if no_tools else _missing_lines(missing_tools(project))
+        warnings = _checked(project, options.file)
     except ProjectFileError as error:
         if options.json:
             problems = [str(problem) for problem in error.problems]
-            show_json({"file": options.file, "problems": problems, "warnings": []})
+            show_json({"file": options.file, "problems": problems, "warnings": [], "missing": missing})
+        _note_all(options, missing)
         raise
     if options.json:
-        show_json({"file": options.file, "problems": [], "warnings": warnings})
-        return
-    for warning in warnings:
-        note(f"warning: {warning}")
-    if not options.quiet:
+        show_json({"file": options.file, "problems": [], "warnings": warnings, "missing": missing})
+    _note_all(options, [*warnings, *missing])
+    if missing:
+        raise ToolNotFoundError(
+            "tools-missing",
+            place=options.file,
+            reason="has no mistakes, but cannot be built on this machine",
+            hint="run `mlfbuild doctor`, which prints how to install what is missing",
+        )
+    if not options.quiet and not options.json:
         targets, models = counted(len(project.targets), "target"), counted(len(project.models), "model")
         show(
             f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)",
             {"no mistakes": PASSED},
         )
+
+
+def _checked(project: Project, file: Path) -> list[str]:
+    """Return the warnings about ``project``; raises ``ProjectFileError`` with all mistakes that its loading omits."""
+    from mlfbuild.usecases import assumed_places, check_dependencies, foreseen, unchecked_budgets, unused_devices
+    from mlfbuild.usecases.init import outdated_lines
+
+    found = foreseen(project)
+    problems: list[str | Diagnostic] = [*project.problems(found.mistakes)]
+    warnings = []
+    try:
+        warnings += check_dependencies(project)
+    except ProjectFileError as error:
+        problems += error.problems
+    if problems:
+        raise ProjectFileError(problems)
+    warnings += [*unused_devices(project), *unchecked_budgets(project), *assumed_places(project)]
+    return [*warnings, *map(str, project.problems(found.warnings)), *outdated_lines(file)]
+
+
+def _missing_lines(missing: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each missing tool, with the targets that need it."""
+    lines = dict.fromkeys(line for lines in missing.values() for line in lines)
+    return [f"{', '.join(name for name in missing if line in missing[name])}: {line}" for line in lines]
+
+
+def _note_all(options: SharedOptions, lines: Iterable[str]) -> None:
+    for line in () if options.json else lines:
+        note(f"warning: {line}")

@@ -27,6 +27,7 @@ from mlfbuild.project import unknown
 if TYPE_CHECKING:
     from mlfbuild.compilers.archive import check_placement as check_placement
     from mlfbuild.compilers.fit import check_fit as check_fit, exported_cpu as exported_cpu
+    from mlfbuild.compilers.native.printing import chosen_problem as chosen_problem
     from mlfbuild.compilers.seams import HOOK as HOOK, why_no_hook as why_no_hook
     from mlfbuild.compilers.types import (
         CompileRequest as CompileRequest,

@@ -30,5 +30,6 @@ if TYPE_CHECKING:
         parse_model as parse_model,
         read_model as read_model,
     )
+    from mlfbuild.frontends.ports import declared_ports as declared_ports
 else:
     __getattr__ = lazy_attributes(__name__)

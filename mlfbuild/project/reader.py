@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mlfbuild.core import ProjectFileError
 from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.names import short_name
-from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
+from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project
+from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project, TargetSpec
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
+_Entry = TypeVar("_Entry", TargetSpec, ModelSpec, FirmwareSpec)
 
-def load_project(path: Path) -> Project:
+
+Found = Iterable[tuple[KeyPath, Mistake]]
+"""Mistakes at keys of a project file."""
+
+
+def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -> Project:
     """Read and check the project file at ``path``; files that it names are not read.
+
+    ``beside`` looks for further mistakes of each target, model and firmware alone, such as missing files. If the file
+    has mistakes, it gets a project of the entries that have none, so that one run reports all mistakes.
 
     Raises ``ProjectFileError`` with every mistake in it, in file order.
     """
@@ -38,8 +49,28 @@ def load_project(path: Path) -> Project:
     project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:
+        for place, mistake in beside(_entries(document, path)) if beside else ():
+            document.add(place, mistake)
         raise ProjectFileError(in_file_order(path, document.problems))
     return _completed(project, path, document)
+
+
+def _entries(document: Document, path: Path) -> Project:
+    """Return a project of those targets, models and firmware of ``document`` that are valid one by one."""
+    from pydantic import TypeAdapter, ValidationError
+
+    def valid(section: str, kind: type[_Entry]) -> Iterator[tuple[str, _Entry]]:
+        adapter = TypeAdapter(kind)
+        for name, entry in document.entries(section):
+            with contextlib.suppress(ValidationError):
+                yield name, replace(adapter.validate_python(entry, context=path.parent), name=name)
+
+    models = {
+        name: replace(model, compiler=model.compiler or SOURCES.get(source_suffix(model.source.name), "command"))
+        for name, model in valid("models", ModelSpec)
+    }
+    targets, firmware = dict(valid("targets", TargetSpec)), dict(valid("firmware", FirmwareSpec))
+    return Project(path, 1, targets, models, firmware=firmware)
 
 
 def _completed(project: Project, path: Path, document: Document) -> Project:

@@ -31,12 +31,17 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "console": ("gdb", "pyocd"),
 }
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])?:[0-9]{1,5}|/dev/\S+|COM[0-9]+")
+_LAST_PORT = 65535
 _LAST_ADDRESS = 0xFFFF_FFFF
 
 
 def _remote(value: str) -> Mistake | None:
     if _ADDRESS.fullmatch(value):
-        return None
+        port = value.rpartition(":")[2]
+        if not port.isdecimal() or 0 < int(port) <= _LAST_PORT:
+            return None
+        hint = f"use a port from 1 to {_LAST_PORT}"
+        return Mistake("invalid-gdb-address", reason=f"there is no port {port}", hint=hint)
     reason = f"{quoted(value)} is not the address of a GDB server"
     return Mistake("invalid-gdb-address", reason=reason, hint="write host:port, such as localhost:3333")
 

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.calibrate import CalibratedTarget as CalibratedTarget, calibrate_target as calibrate_target
     from mlfbuild.usecases.check import (
+        Foreseen as Foreseen,
         assumed_places as assumed_places,
         check_dependencies as check_dependencies,
+        foreseen as foreseen,
+        missing_tools as missing_tools,
         unchecked_budgets as unchecked_budgets,
         unused_devices as unused_devices,
     )

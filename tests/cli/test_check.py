@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+
+import pytest
+
 from support.command import Folder
 from support.errors import assert_printed
+from support.firmware_repo import tiny_network
 
 
 def test_correct_project_file_passes(folder: Folder) -> None:
     ended = folder.run("check")
     assert ended == type(ended)(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
-    assert folder.run("check", "--format", "json").json == {"file": "mlfbuild.yml", "problems": [], "warnings": []}
+    assert folder.run("check", "--format", "json").json == {
+        "file": "mlfbuild.yml",
+        "problems": [],
+        "warnings": [],
+        "missing": [],
+    }
 
 
 def test_every_mistake_is_listed(folder: Folder) -> None:
@@ -22,7 +32,7 @@ def test_every_mistake_is_listed(folder: Folder) -> None:
     text, as_json = folder.run("check"), folder.run("check", "--format", "json")
     assert (text.status, text.out, text.err.splitlines()) == (2, "", expected)
     assert as_json.status == 2
-    assert as_json.json == {"file": "mlfbuild.yml", "problems": expected, "warnings": []}
+    assert as_json.json == {"file": "mlfbuild.yml", "problems": expected, "warnings": [], "missing": []}
 
 
 def test_missing_files_are_mistakes(folder: Folder) -> None:
@@ -74,3 +84,85 @@ def test_budgets_that_no_build_checks_are_warnings(folder: Folder) -> None:
     assert [line.split(": ")[1] for line in warnings] == ["models.alpha.budget", "budget-file"]
     folder.write("mlfbuild.yml", BUDGETS + FIRMWARE)
     assert folder.run("check", "--format", "json").json["warnings"] == []
+
+
+REFUSED_LATER = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4}
+  board: {cpu: cortex-m4, board: mps2-an386}
+  desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}
+models:
+  kws:
+    source: kws.tflite
+    interface: {inputs: [a, b], outputs: {nothing: scores}}
+    options: {hook: true, interface-api: packed}
+    vectors: kws.npz
+firmware:
+  app: {sources: [main.c], targets: [board, m4]}
+"""
+
+
+def project_with_network(folder: Folder, text: str) -> None:
+    (folder.root / "kws.tflite").write_bytes(tiny_network(1))
+    folder.write("main.c", "int main(void) { return 0; }\n")
+    folder.write("kws.npz", "")
+    folder.write("mlfbuild.yml", text)
+
+
+def test_what_build_or_verify_would_refuse_is_a_mistake(folder: Folder) -> None:
+    project_with_network(folder, REFUSED_LATER)
+    assert folder.mistakes("check") == [
+        ("device-memory-unknown", "mlfbuild.yml:5:34: targets.desk.runner.memory"),
+        ("interface-count", "mlfbuild.yml:9:25: models.kws.interface.inputs"),
+        ("interface-name-unknown", "mlfbuild.yml:9:42: models.kws.interface.outputs"),
+        ("packed-without-c-interface", "mlfbuild.yml:10:21: models.kws.options.hook"),
+        ("start-up-code-missing", "mlfbuild.yml:13:45: firmware.app.targets[1]"),
+    ]
+    folder.write("main.c", "void Reset_Handler(void) { for (;;) {} }\n")
+    right = REFUSED_LATER.replace("[a, b]", "[a]").replace("{nothing: scores}", "[scores]").replace("hook: true, ", "")
+    folder.write("mlfbuild.yml", right.replace("    vectors: kws.npz\n", ""))
+    ended = folder.run("check")
+    assert ended.status == 0
+    (warning,) = ended.err.splitlines()  # the device can run firmware, but not verify models
+    assert_printed(warning, "device-memory-unknown", "warning: mlfbuild.yml:5:34: targets.desk.runner.memory", "no mcu")
+
+
+def test_a_linker_script_of_the_user_may_bring_start_up_code(folder: Folder) -> None:
+    text = REFUSED_LATER.replace("m4: {cpu: cortex-m4}", "m4: {cpu: cortex-m4, toolchain: own.cmake}")
+    project_with_network(folder, text)
+    folder.write("own.cmake", "set(CMAKE_EXE_LINKER_FLAGS_INIT -Town.ld)\n")
+    assert "start-up-code-missing" not in dict(folder.mistakes("check"))
+
+
+def test_missing_files_are_reported_together_with_other_mistakes(folder: Folder) -> None:
+    project_with_network(folder, REFUSED_LATER.replace("main.c", "other.c").replace("board: mps2", "bord: mps2"))
+    (folder.root / "kws.tflite").unlink()
+    folder.write("mlfbuild.yml", (folder.root / "mlfbuild.yml").read_text().replace("3333", "99999"))
+    assert folder.mistakes("check") == [
+        ("unknown-key", "mlfbuild.yml:4:27: targets.board.bord"),
+        ("invalid-gdb-address", "mlfbuild.yml:5:40: targets.desk.runner.gdb"),
+        ("no-such-file", "mlfbuild.yml:8:13: models.kws.source"),
+        ("no-such-file", "mlfbuild.yml:13:19: firmware.app.sources[0]"),
+    ]
+
+
+def test_missing_tools_are_exit_3_unless_there_are_mistakes(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, c-compiler: clang}, pc: {cpu: host}}\n"
+    project_with_network(folder, text + "models: {net: {source: net.onnx}}\n")
+    folder.write("net.onnx", "")
+    monkeypatch.setenv("MLFBUILD_CLANG", "/nowhere/clang")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    ended = folder.run("check")
+    assert ended.status == 3
+    clang, onnx, error = ended.err.splitlines()
+    assert clang.startswith("warning: m4: /nowhere/clang: ")
+    assert onnx.startswith("warning: m4, pc: model net: ") and "pip install" in onnx
+    assert error.startswith("mlfbuild: mlfbuild.yml: ")
+    facts = folder.run("check", "--format", "json")
+    assert (facts.status, len(facts.json["missing"])) == (3, 2)
+    assert folder.run("check", "--no-tools").status == 0
+    project_with_network(folder, text + "models: {net: {source: kws.tflite, interface: {inputs: [a, b]}}}\n")
+    ended = folder.run("check")
+    assert ended.status == 2
+    assert ended.err.splitlines()[0].startswith("warning: m4: /nowhere/clang: ")

@@ -55,7 +55,7 @@ def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.Monke
 def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
         tool(name)
-    device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}'
+    device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333", memory: {ram: {origin: 0, size: 64k}}}}'
     folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
     known = "(cortex-m4, gdb localhost:3333)"
     assert f"  desk  builds and verifies {known}\n" in folder.run("doctor").out
@@ -66,6 +66,24 @@ def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MLFBUILD_GDB_MULTIARCH", "/nowhere/gdb")
     state = f"  desk  builds {known}; not verified: gdb-multiarch is missing, pip install 'pygdbmi"
     assert state in folder.run("doctor").out
+
+
+def test_targets_that_a_build_or_a_verification_would_refuse(folder: Folder, tool) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
+        tool(name)
+    device = 'pc: {cpu: host}\n  desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}'
+    project = PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "m4: {cpu: cortex-m4}")
+    folder.write("main.c", "int main(void) { return 0; }\n")
+    folder.write(
+        "mlfbuild.yml",
+        project.replace("pc: {cpu: host}", device) + "firmware: {app: {sources: [main.c], targets: [m4, pc]}}\n",
+    )
+    facts = {target["name"]: target for target in folder.run("doctor", "--format", "json").json["targets"]}
+    assert [len(facts[name]["missing"]) for name in ("m4", "pc", "desk")] == [1, 0, 0]
+    assert facts["m4"]["missing"][0].startswith("firmware app: ")
+    assert facts["desk"]["unverified"].startswith("test firmware cannot be linked")
+    assert folder.run("doctor").status == 3
+    assert folder.run("doctor", "--target", "desk").status == 0
 
 
 def test_without_a_project_file(folder: Folder) -> None:

@@ -148,6 +148,18 @@ def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
 
+def port_names_of(data: bytes) -> tuple[list[str], list[str]]:
+    """Return the names of the inputs and outputs of the model in ``data``; raises ``GraphError`` if it is no model."""
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(without_large_weights(data)[0])
+        constants = {tensor.name for tensor in model.graph.initializer}
+        inputs = [value.name for value in model.graph.input if value.name not in constants]
+        return inputs, [value.name for value in model.graph.output]
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise GraphError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
+
+
 def _plain(
     model: onnx.ModelProto,
     small: bytes,

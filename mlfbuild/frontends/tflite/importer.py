@@ -96,6 +96,18 @@ def parse_tflite(
     return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
 
 
+def port_names_in(data: bytes, signature: str | None, name: str) -> tuple[list[str], list[str]]:
+    """Return the names that ``parse_tflite`` gives to the inputs and outputs; raises ``GraphError``, ``UsageError``."""
+    reader = Reader(data)
+    subgraphs = reader.read()
+    raw = subgraphs[0 if signature is None else _selected(reader.signatures(), signature, name)]
+    names = unique_names(raw.tensors)
+    for what, indices in (("inputs", raw.inputs), ("outputs", raw.outputs)):
+        if not all(0 <= index < len(names) for index in indices):
+            raise GraphError(f"the model's {what}", "there is no such tensor")
+    return [names[index] for index in raw.inputs], [names[index] for index in raw.outputs]
+
+
 def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
     """Return the index of the subgraph of ``signature``."""
     if signature not in signatures:

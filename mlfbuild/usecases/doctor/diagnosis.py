@@ -30,6 +30,7 @@ from mlfbuild.targets import (
     require_compiler,
     toolchain_file,
 )
+from mlfbuild.usecases.check import Foreseen, foreseen
 from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
 from mlfbuild.usecases.doctor.packages import conflicting_packages
@@ -115,6 +116,8 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         states = [_state(*target, needed) for target in _targets_of(known, targets)]
         compiling += model_programs(_models_of(known, [state.name for state in states]))
         states = [_with_models(state, known, compiling) for state in states]
+        found = foreseen(known)
+        states = [_with_mistakes(state, known, found) for state in states]
         dependencies += dependency_states(known)
         states = [_with_dependencies(state, known, dependencies) for state in states]
         if _found("git") is None and any(each.kind == "git" and each.missing for each in dependencies):
@@ -158,6 +161,20 @@ def _with_models(state: TargetState, project: Project, programs: Sequence[ModelP
     """Return ``state`` with the missing programs of the target's models."""
     models = {model.name for model in project.models_on(state.name)}
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _with_mistakes(state: TargetState, project: Project, found: Foreseen) -> TargetState:
+    """Return ``state`` with the mistakes of the project that builds for the target, or runs on it, would refuse."""
+    missing, unverified = [*state.missing], state.unverified
+    for path, mistake in (*found.mistakes, *found.warnings):
+        section, name = (*map(str, path[:2]), "", "")[:2]
+        if (section, name) == ("targets", state.name):
+            unverified = unverified or mistake.reason
+        elif section == "models" and state.name in project.models[name].targets:
+            missing.append(f"model {name}: {mistake.reason}")
+        elif section == "firmware" and project.firmware[name].targets[int(path[3])] == state.name:
+            missing.append(f"firmware {name}: {mistake.reason}")
+    return replace(state, missing=tuple(missing), unverified=unverified)
 
 
 def _with_dependencies(state: TargetState, project: Project, found: Sequence[ProviderState]) -> TargetState:

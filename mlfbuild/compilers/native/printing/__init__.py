@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.compilers.native.printing.interface import (
         Interface as Interface,
+        chosen_problem as chosen_problem,
         interface_of as interface_of,
         runtime_dtype as runtime_dtype,
         runtime_shape as runtime_shape,

@@ -11,7 +11,7 @@ from mlfbuild.core import UnsupportedModelError, UsageError, counted, listed, qu
 from mlfbuild.graph import DType, Graph, Tensor, integer_range
 from mlfbuild.library import TensorInfo, port_names
 from mlfbuild.library.graph_json import MAX_NDIM
-from mlfbuild.project import InterfaceNames, PortNames, suggestion
+from mlfbuild.project import InterfaceNames, Mistake, PortNames, suggestion
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,10 @@ def interface_of(graph: Graph, names: InterfaceNames | None = None) -> Interface
 
 def _ports(graph: Graph, kind: str, default: Sequence[str], chosen: PortNames) -> Iterator[Port]:
     tensors = graph.inputs if kind == "inputs" else graph.outputs
-    _check_chosen(f"{graph.name}: interface.{kind}", kind.removesuffix("s"), tensors, chosen)
+    problem = chosen_problem(kind.removesuffix("s"), tensors, chosen)
+    if problem is not None:
+        place = f"{graph.name}: interface.{kind}"
+        raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
     for at, tensor in enumerate(tensors):
         if chosen and not isinstance(chosen, Mapping):
             name = chosen[at]
@@ -105,18 +108,18 @@ def _ports(graph: Graph, kind: str, default: Sequence[str], chosen: PortNames) -
         yield Port(name, member_name(name), graph.tensor(tensor))
 
 
-def _check_chosen(place: str, kind: str, tensors: Sequence[str], chosen: PortNames) -> None:
+def chosen_problem(kind: str, tensors: Sequence[str], chosen: PortNames) -> Mistake | None:
+    """Return why the names ``chosen`` in a project file do not fit ``tensors``, those of each ``kind`` (input)."""
     known = listed([quoted(tensor) for tensor in tensors])
     if isinstance(chosen, Mapping):
         for name in chosen:
             if name not in tensors:
                 reason = f"the model has no {kind} {quoted(name)}{suggestion(name, tensors)}"
-                raise UsageError(
-                    "interface-name-unknown", place=place, reason=reason, hint=f"use the names in its file: {known}"
-                )
+                return Mistake("interface-name-unknown", reason=reason, hint=f"use the names in its file: {known}")
     elif chosen and len(chosen) != len(tensors):
         reason = f"has {counted(len(chosen), 'name')}, but the model has {counted(len(tensors), kind)}"
-        raise UsageError("interface-count", place=place, reason=reason, hint=f"name each of {known}")
+        return Mistake("interface-count", reason=reason, hint=f"name each of {known}")
+    return None
 
 
 def _check_names(model: str, interface: Interface) -> None:

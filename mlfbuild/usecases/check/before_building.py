@@ -1,0 +1,141 @@
+"""Mistakes that `mlfbuild build` and `mlfbuild verify` would find later, and tools that they would miss.
+
+Each check reads no more than headers, and calls the function that refuses the mistake later, so that both agree::
+
+    firmware app for m4    sources without start-up code              start_up_problem
+    runner of a target     no memory, no uart, a file that is missing device_of
+    options of a model     values that exclude each other             Compiler.outline
+    interface of a model   a wrong count or unknown names             declared_ports, chosen_problem
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mlfbuild import compilers, frontends, verify
+from mlfbuild.build import TargetJob, start_up_problem, target_jobs, toolchain_of
+from mlfbuild.core import MlfError, ToolNotFoundError, UsageError
+from mlfbuild.project import KeyPath, Mistake, Project, TargetSpec
+from mlfbuild.targets import CPUS, require_compiler
+
+_ONLY_VERIFY = frozenset({"runner-cannot", "device-core-unsupported"})
+"""Reasons why a device is never verified. It can still run firmware, so that they are no mistakes."""
+_LINK_FLAGS = ("LDFLAGS", "CFLAGS")
+"""Variables from which CMake takes flags, which may name a linker script."""
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What is known before anything is compiled."""
+
+    mistakes: tuple[tuple[KeyPath, Mistake], ...]
+    """What a build, or the check of a model that has vectors, refuses."""
+    warnings: tuple[tuple[KeyPath, Mistake], ...]
+    """Devices that cannot verify or profile models, but no model of theirs has vectors, or they never can."""
+
+
+def foreseen(project: Project) -> Foreseen:
+    """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped."""
+    try:
+        jobs = target_jobs(replace(project, dependencies={}))
+        mistakes = [*_options(jobs)]
+    except UsageError as error:
+        jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
+    mistakes += [*_start_up(project), *_interfaces(project)]
+    warnings: list[tuple[KeyPath, Mistake]] = []
+    for job in jobs:
+        if (found := _device(job)) is not None:
+            needed = any(model.vectors for model in project.models_on(job.name)) and found[1].code not in _ONLY_VERIFY
+            (mistakes if needed or found[1].code.endswith("-missing") else warnings).append(found)
+    return Foreseen(tuple(mistakes), tuple(warnings))
+
+
+def missing_tools(project: Project) -> dict[str, list[str]]:
+    """Return what is missing on this machine to compile for each target of ``project``, by target; none if nothing is.
+
+    The interpreters of ``compiler: tvm`` are not run; `mlfbuild doctor` does that.
+    """
+    from mlfbuild.usecases.doctor.models import model_programs  # runs find_program only
+
+    own = [model for model in project.models.values() if model.compiler != "tvm"]
+    programs = [program for program in model_programs(own) if program.missing]
+    found: dict[str, list[str]] = {}
+    for name, target in project.targets.items():
+        on_target = {model.name for model in project.models_on(name)}
+        lacking = [*_compiler(target)]
+        lacking += [f"{each.missing}; {each.advice}" for each in programs if each.model in on_target]
+        if lacking:
+            found[name] = lacking
+    return found
+
+
+def _compiler(target: TargetSpec) -> Iterator[str]:
+    try:
+        require_compiler(toolchain_of(target))
+    except ToolNotFoundError as error:
+        yield error.message
+
+
+def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield firmware without start-up code; a toolchain file of the user may name a linker script, so it is trusted."""
+    if any("-T" in os.environ.get(name, "") or "specs=" in os.environ.get(name, "") for name in _LINK_FLAGS):
+        return
+    for firmware in project.firmware.values():
+        for index, name in enumerate(firmware.targets if firmware.sources else ()):
+            target = project.targets[name]
+            own = target.board is None and target.toolchain is None and toolchain_of(target) is not None
+            if own and all(path.is_file() for path in firmware.sources):
+                problem = start_up_problem(firmware.sources, CPUS[target.cpu])
+                if problem is not None:
+                    mistake = Mistake(problem.code, reason=f"for {name}: {problem.reason}", hint=problem.hint)
+                    yield ("firmware", firmware.name, "targets", index), mistake
+
+
+def _options(jobs: list[TargetJob]) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the options of models that the native compiler refuses together."""
+    requests = {job.model: job.request for target in jobs for job in target.models if job.compiler == "native"}
+    for name, request in requests.items():
+        refusal = _refusal(request)
+        if refusal is not None:
+            keys = refusal.place.rpartition(": ")[2].split(".")
+            yield ("models", name, *keys), Mistake(refusal.code, reason=refusal.reason, hint=refusal.hint)
+
+
+def _refusal(request: compilers.CompileRequest) -> UsageError | None:
+    try:
+        compilers.compiler_called("native").outline(request)
+    except UsageError as error:
+        return error
+    return None
+
+
+def _interfaces(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the names of inputs and outputs that do not fit the model file."""
+    for model in project.models.values():
+        given = model.interface.given() if model.compiler == "native" else {}
+        if not given:
+            continue
+        choices = frontends.Choices(model.dims, model.state, model.signature)
+        try:
+            ports = dict(zip(("inputs", "outputs"), frontends.declared_ports(model.source, choices), strict=True))
+        except MlfError:  # compiling the model reports it, `missing_tools` a package that is missing
+            continue
+        for key, names in given.items():
+            chosen = names if isinstance(names, Mapping) else tuple(names)
+            problem = compilers.chosen_problem(key.removesuffix("s"), ports[key], chosen)
+            if problem is not None:
+                yield ("models", model.name, "interface", key), problem
+
+
+def _device(job: TargetJob) -> tuple[KeyPath, Mistake] | None:
+    """Return why test firmware cannot run on the device of ``job``, if it has one."""
+    if job.runner is None:
+        return None
+    try:
+        verify.device_of(job, "")
+    except MlfError as error:
+        keys = [key for key in error.place.split(".") if key]
+        return ("targets", job.name, "runner", *keys), Mistake(error.code, reason=error.reason, hint=error.hint)
+    return None
