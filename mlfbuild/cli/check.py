@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @verb("file", "format")
-@click.option("--no-tools", is_flag=True, help="Do not look for compilers and Python packages on this machine.")
+@click.option("--no-tools", is_flag=True, help="Do not look for compilers and Python packages.")
 def check(options: SharedOptions, *, no_tools: bool) -> None:
     """Check the project file and list every mistake.
 
