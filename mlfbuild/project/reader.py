@@ -49,8 +49,10 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:
+        refused = {problem.path for problem in document.problems}
         for place, mistake in beside(_entries(document, path)) if beside else ():
-            document.add(place, mistake)
+            if place not in refused:  # such as a file of an unsupported format, which may also be missing
+                document.add(place, mistake)
         raise ProjectFileError(in_file_order(path, document.problems))
     return _completed(project, path, document)
 

@@ -257,6 +257,7 @@ def test_make_help_lists_every_target() -> None:
         "docs",
         "lock",
         "benchmark",
+        "figures",
         "onnx-tests",
         "screenshots",
         "sweep",

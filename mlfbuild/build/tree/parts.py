@@ -188,8 +188,11 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
 
 
 def _uses_libm(module: Module) -> bool:
-    """Return whether C of ``module`` includes ``<math.h>`` at its beginning, or objects, which may, are there."""
-    return any(
+    """Return whether ``module`` may call libm: C of other compilers that includes ``<math.h>``, objects, and our own C.
+
+    Builds are configured before a model of the native compiler is compiled, when its kernels are not known.
+    """
+    return bool(module.model_id) or any(
         file.path.suffix in OBJECT_SUFFIXES or _MATH.search(next(chunks(file.content), b"")) is not None
         for file in module.codegen
     )

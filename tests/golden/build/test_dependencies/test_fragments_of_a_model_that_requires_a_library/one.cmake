@@ -50,3 +50,4 @@ else()
 endif()
 target_include_directories(
   mlf_one BEFORE PRIVATE "$<TARGET_PROPERTY:mlf::dep::tiny,INTERFACE_INCLUDE_DIRECTORIES>")
+target_link_libraries(mlf_one PRIVATE "$<$<C_COMPILER_ID:GNU,Clang,AppleClang>:m>")

@@ -63,6 +63,7 @@ endif
 MLF_INCLUDES += $(MLF_INCLUDES_one)
 MLF_SOURCES += $(MLF_SOURCES_one)
 MLF_LIBRARIES := $(filter-out $(_mlf_needed),$(MLF_LIBRARIES) $(MLF_LIBRARIES_one)) $(sort $(filter $(_mlf_needed),$(MLF_LIBRARIES) $(MLF_LIBRARIES_one)))
+MLF_LDLIBS := -lm
 endif
 
 .DEFAULT_GOAL := $(_mlf_goal)

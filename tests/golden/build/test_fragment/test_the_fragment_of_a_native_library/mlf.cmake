@@ -31,3 +31,4 @@ target_include_directories(mlf_tiny PRIVATE "${CMAKE_CURRENT_LIST_DIR}/codegen/h
 # Its own optimisation level, also in Debug builds (optimize in the project file). Without link-time optimisation, the
 # linker map shows its bytes, so that budgets can be checked. Warnings of C that mlfbuild did not write are off.
 target_compile_options(mlf_tiny PRIVATE "$<$<COMPILE_LANG_AND_ID:C,GNU,Clang,AppleClang,ARMClang>:-O2;-fno-lto>")
+target_link_libraries(mlf_tiny PRIVATE "$<$<C_COMPILER_ID:GNU,Clang,AppleClang>:m>")

@@ -50,6 +50,7 @@ $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% \
 MLF_INCLUDES += $(MLF_INCLUDES_tiny)
 MLF_SOURCES += $(MLF_SOURCES_tiny)
 MLF_LIBRARIES += $(MLF_LIBRARIES_tiny)
+MLF_LDLIBS := -lm
 endif
 
 .DEFAULT_GOAL := $(_mlf_goal)
