@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         did_something as did_something,
         start_up_problem as start_up_problem,
     )
-    from mlfbuild.build.flags import check_flags as check_flags
+    from mlfbuild.build.flags import check_compiler as check_compiler, check_flags as check_flags
     from mlfbuild.build.inputs import (
         inputs_hash as inputs_hash,
         read_files as read_files,

@@ -15,7 +15,7 @@ from pathlib import Path
 from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.core import (
     InputFileError,
-    ProcessFailedError,
+    MlfError,
     UsageError,
     holds,
     read_bytes,
@@ -24,7 +24,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.targets import cmake_folder, macro_rules
+from mlfbuild.targets import Cpu, cmake_folder, macro_rules
 
 _WITH_A_WORD = {"-o", "-MF", "-MT", "-MQ", "-isystem"}
 _NO_MATTER = ("-I", "-D", "-MD", "-MMD", "-c")
@@ -45,8 +45,10 @@ def check_flags(job: FirmwareJob) -> None:
     stamp, state = job.build / ".mlfbuild-flags", f"{job.target.cpu.name} {sha256(content)}\n".encode()
     if holds(stamp, state):
         return
+    place = f"{job.name}: target {job.target.name} ({job.target.cpu.name})"
+    origin = f" ({job.target.toolchain})" if job.target.toolchain else ""
     for command, folder in dict.fromkeys(_commands(content, real_place(job.target.tree))):
-        _check(job, command, folder)
+        check_compiler(job.target.cpu, command, Path(folder), place, origin)
     write_atomic(stamp, state)
 
 
@@ -68,19 +70,21 @@ def _flags(words: Sequence[str], source: str) -> Iterator[str]:
             yield word
 
 
-def _check(job: FirmwareJob, command: Sequence[str], folder: str) -> None:
+def check_compiler(cpu: Cpu, command: Sequence[str], folder: Path, place: str, origin: str = "") -> None:
+    """Raise ``UsageError`` if ``command``, a compiler with its flags, compiles for another CPU than ``cpu``.
+
+    It runs in ``folder``; one without GCC's options is not checked. ``origin`` says in the hint where its flags are.
+    """
     question: list[str | Path] = [*command, "-dM", "-E", "-x", "c", cmake_folder() / "toolchains" / "empty.c"]
     try:
-        macros = run(question, cwd=Path(folder), timeout=_SECONDS)
-    except ProcessFailedError:
+        macros = run(question, cwd=folder, timeout=_SECONDS)
+    except MlfError:
         return
-    target = job.target
-    for rule in macro_rules(target.cpu):
+    for rule in macro_rules(cpu):
         if bool(re.search(rule.pattern, macros)) != rule.wanted:
-            origin = f" ({target.toolchain})" if target.toolchain else ""
             raise UsageError(
                 "flags-for-another-cpu",
-                place=f"{job.name}: target {target.name} ({target.cpu.name})",
+                place=place,
                 reason=f"{command[0]} {rule.otherwise}",
                 hint=f"correct its flags{origin}, or the target's cpu",
             )

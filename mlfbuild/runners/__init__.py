@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         opener_in as opener_in,
         start_at_entry as start_at_entry,
     )
+    from mlfbuild.runners.image_checks import check_fpu as check_fpu
     from mlfbuild.runners.open import (
         device_memory as device_memory,
         is_emulated as is_emulated,

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _ALLOC = 2  # SHF_ALLOC
 
+_FPV5 = 7
+"""The first value of Tag_FP_arch for FPv5."""
+
 
 @dataclass(frozen=True)
 class DeviceImage:
@@ -28,6 +31,8 @@ class DeviceImage:
     entry: int
     architecture: int | None
     """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
+    fpu: str
+    """The FPU that its code may use: ``single`` or ``double`` precision; empty for none."""
     segments: tuple[tuple[int, bytes], ...]
     """Load address and content of each segment that is not empty."""
     sections: tuple[tuple[int, int], ...]
@@ -53,7 +58,8 @@ def device_image(path: Path) -> DeviceImage:
             elf.little_endian,
             elf.elfclass,
             int(elf["e_entry"]),
-            _architecture(elf),
+            max(_attributes(elf, "TAG_CPU_ARCH"), default=None),
+            _fpu(elf),
             tuple(
                 (int(segment["p_paddr"]), bytes(segment.data()))
                 for segment in elf.iter_segments("PT_LOAD")
@@ -70,17 +76,29 @@ def device_image(path: Path) -> DeviceImage:
     return image
 
 
-def _architecture(elf: ELFFile) -> int | None:
+def _attributes(elf: ELFFile, tag: str) -> list[int]:
+    """Return the values of ``tag`` in Arm's build attributes."""
     from elftools.elf.sections import ARMAttributesSection
 
     section = elf.get_section_by_name(".ARM.attributes")
-    attributes = (
-        attribute
+    return [
+        int(attribute.value)
         for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
         for scope in part.iter_subsubsections()
-        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
-    )
-    return max((int(attribute.value) for attribute in attributes), default=None)
+        for attribute in scope.iter_attributes(tag)
+    ]
+
+
+def _fpu(elf: ELFFile) -> str:
+    """Return the precision of the FPU that the build attributes describe.
+
+    Tag_FP_arch is 0 without FPU, and 7 or 8 for FPv5, the only FPU of M-profile cores that may have double precision.
+    Tag_ABI_HardFP_use is 1 for code that uses single precision alone (Addenda to the ABI for the Arm Architecture).
+    """
+    fpu = max(_attributes(elf, "TAG_FP_ARCH"), default=0)
+    if fpu >= _FPV5 and 1 not in _attributes(elf, "TAG_ABI_HARDFP_USE"):
+        return "double"
+    return "single" if fpu else ""
 
 
 def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:

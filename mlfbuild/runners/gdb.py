@@ -30,7 +30,7 @@ from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import GdbServer, check_port_is_free, gdb_server, is_unknown, recognised, with_host
-from mlfbuild.runners.image_checks import check_image, check_size, memory_map, not_written
+from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
 from mlfbuild.targets import MemoryRegion
@@ -199,11 +199,11 @@ class Gdb:
     def _check(self, firmware: DeviceImage) -> None:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
         found = _CURRENT.search(self._say("show architecture"))
-        try:
-            cpuid = int.from_bytes(self._read(_CPUID, 4), "little")
-        except GdbRefusal:  # it is no M-profile core
-            cpuid = None
-        check_image(firmware, found[1] if found else "", cpuid, self.name)
+        registers: list[int] = []
+        with contextlib.suppress(GdbRefusal):  # it is no M-profile core
+            registers = [int.from_bytes(self._read(address, 4), "little") for address in (_CPUID, MVFR0)]
+        cpuid, mvfr0 = registers or (None, None)
+        check_image(firmware, found[1] if found else "", cpuid, mvfr0, self.name)
         check_size(firmware, self._memory, self.name)
         regions = memory_map(self._say("info mem"))
         check_size(firmware, regions, self.name, all_memory=bool(regions))

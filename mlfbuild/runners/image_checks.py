@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from mlfbuild.core import ProcessFailedError, UnsupportedModelError
-from mlfbuild.runners.device_image import DeviceImage
-from mlfbuild.targets import MemoryRegion
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, read_bytes
+from mlfbuild.runners.device_image import DeviceImage, device_image
+from mlfbuild.targets import CPUS, Cpu, MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
 """Begin of GDB's name of the architecture by the machine of an ELF file."""
@@ -31,19 +32,40 @@ _CORES = {
     0xD23: ("Cortex-M85", _NAMES),
 }
 """Name, and the architectures whose code it runs, by the part number in CPUID (technical reference manuals)."""
+MVFR0 = 0xE000EF40
+"""The register that describes the FPU: bits 7-4 are 0 without single precision, bits 11-8 without double precision.
+It reads as zero without an FPU (Armv7-M and Armv8-M Architecture Reference Manuals)."""
 _REGION = re.compile(r"^\d+\s+y\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+(.*)", re.MULTILINE)
 
 
-def check_image(image: DeviceImage, architecture: str, cpuid: int | None, device: str) -> None:
-    """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for.
+def check_image(image: DeviceImage, architecture: str, cpuid: int | None, mvfr0: int | None, device: str) -> None:
+    """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for, or a smaller FPU.
 
-    ``architecture`` is GDB's name of the device's architecture, ``cpuid`` the register CPUID of an M-profile core.
+    ``architecture`` is GDB's name of the device's architecture, ``cpuid`` and ``mvfr0`` are the registers CPUID and
+    MVFR0 of an M-profile core.
     """
-    flaw = next(_flaws(image, architecture, cpuid), None)
+    _refuse(image.path, device, _flaws(image, architecture, cpuid, mvfr0))
+
+
+def check_fpu(image: Path, cpu: Cpu) -> None:
+    """Raise ``UnsupportedModelError`` if ``image`` is for an FPU that no core like ``cpu`` has; files but ELF pass.
+
+    Whether a core has its optional FPU is known only to the device: ``check_image`` asks it.
+    """
+    core = CPUS[cpu.core]
+    if core.machine != "arm" or read_bytes(image, "image")[:4] != b"\x7fELF":
+        return
+    single = any(flag.endswith("-sp-d16") for flag in core.flags)
+    found = "" if "fpu" not in core.features else "single" if single else "double"
+    _refuse(image, core.name, _fpu_flaw(device_image(image).fpu, found, core.name))
+
+
+def _refuse(image: Path, device: str, flaws: Iterator[str]) -> None:
+    flaw = next(flaws, None)
     if flaw is not None:
         raise UnsupportedModelError(
             "image-for-another-device",
-            place=image.path,
+            place=image,
             reason=f"the image cannot run on {device}: {flaw}",
             hint="build it for the CPU of this device",
         )
@@ -60,7 +82,7 @@ def not_written(image: str, reason: str, device: str, output: str) -> ProcessFai
     )
 
 
-def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator[str]:
+def _flaws(image: DeviceImage, architecture: str, cpuid: int | None, mvfr0: int | None) -> Iterator[str]:
     machine = image.machine.removeprefix("EM_")
     if architecture != _NOT_DESCRIBED and not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
         yield f"it is for {machine}, but the device is {architecture or 'unknown'}"
@@ -73,6 +95,21 @@ def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator
         wanted = image.architecture
         if wanted in _NAMES and wanted not in runs:
             yield f"it is for {_NAMES[wanted]}, but the device is a {name}"
+        if mvfr0 is not None:
+            yield from _fpu_flaw(
+                image.fpu, "double" if mvfr0 >> 8 & 0xF else "single" if mvfr0 >> 4 & 0xF else "", name
+            )
+
+
+def _fpu_flaw(wanted: str, found: str, name: str) -> Iterator[str]:
+    """Yield why the core ``name`` with the FPU ``found`` cannot run code for the FPU ``wanted``.
+
+    Each is ``single``, ``double``, or empty for none.
+    """
+    if wanted and not found:
+        yield f"it is for an FPU, but the {name} has none"
+    elif wanted == "double" and found == "single":
+        yield f"it is for an FPU with double precision, but that of the {name} has single precision"
 
 
 def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:

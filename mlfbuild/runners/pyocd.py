@@ -26,7 +26,7 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import device_image
-from mlfbuild.runners.image_checks import check_image, check_size, not_written
+from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion
 
@@ -162,7 +162,8 @@ class PyOcd:
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
         """Write the segments of ``image``, compare what the device holds then, and reset it."""
         firmware = device_image(image)
-        check_image(firmware, "arm", int.from_bytes(self.read(_CPUID, 4), "little"), self.name)
+        cpuid, mvfr0 = (int.from_bytes(self.read(address, 4), "little") for address in (_CPUID, MVFR0))
+        check_image(firmware, "arm", cpuid, mvfr0, self.name)
         check_size(firmware, self._memory, self.name)
         # pyOCD only logs a warning about data for which it knows no memory.
         check_size(firmware, self._known_memory(), self.name, all_memory=True)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import BlobSources, Part, TargetJob
+from mlfbuild.build import BlobSources, Part, TargetJob, check_compiler
 from mlfbuild.core import UsageError, listed as listed_names
 from mlfbuild.library import ResolvedLibrary
+from mlfbuild.scons.actions import action
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.devices import device_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
+from mlfbuild.targets import CPUS
 
 _LIBRARIES_FOLDER = "mlf.lib"
 """Folder in the build folder of the trees; the dot makes it different from every target's name."""
@@ -113,6 +116,8 @@ def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs:
         objects = list(_objects(env, folder, tree, module, theirs, needed))
         library = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
         _made[key] = env.StaticLibrary(library, objects) if objects else NodeList()
+        if objects:
+            env.AddPreAction(_made[key], _compiler_check(target))
         for device in module.devices:
             made = device_library(env, folder, tree, device)
             env.AppendUnique(MLF_DEVICE_LIBRARIES=made)
@@ -125,6 +130,20 @@ def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs:
         for node in _made[key]:
             remember_owner(node, owner, target, tree.job.model)
     return _made[key]
+
+
+def _compiler_check(target: TargetJob) -> Any:
+    """Return the action that refuses a compiler for another CPU than the target's, with the flags at the time of build.
+
+    With wrong flags, the portable C of the kernels would be used, which is silently slow, or the image would not run.
+    """
+    cpu, place = target.cpu.name, f"target {target.name} ({target.cpu.name})"  # SCons compares what functions hold
+
+    def check(_target: list[Any], _source: list[Any], env: Any) -> None:
+        command = [str(word) for word in env.subst_list("$CC $CFLAGS $CCFLAGS")[0]]
+        check_compiler(CPUS[cpu], command, Path(env.Dir("#").get_abspath()), place)
+
+    return action(check, None)
 
 
 def _folder(env: Any, tree: TreeNodes) -> Any:

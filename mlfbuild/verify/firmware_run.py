@@ -37,6 +37,9 @@ def run_firmware(
     output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
     lines of the output: firmware that never ends often prints without end, too.
     """
+    from mlfbuild.runners import check_fpu
+
+    check_fpu(elf, target.cpu)
     try:
         if target.runner is not None:
             return _run_on_device(elf, target, timeout, printed, tell if load else None)
@@ -54,7 +57,7 @@ def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
     ``tell`` is called with the progress. Raises ``UsageError`` if the target has no runner, and as ``open_runner`` and
     ``Runner.load``.
     """
-    from mlfbuild.runners import open_runner
+    from mlfbuild.runners import check_fpu, open_runner
 
     if target.runner is None:
         raise UsageError(
@@ -70,6 +73,7 @@ def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
             reason="its command runs images, and none only writes them",
             hint="add flash: with such a command, or use run-firmware",
         )
+    check_fpu(elf, target.cpu)
     with open_runner(target.runner, _place(target)) as runner:
         runner.load(elf, tell)
         return runner.name

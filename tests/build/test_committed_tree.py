@@ -18,7 +18,7 @@ from mlfbuild.cli.invocation import run as mlfbuild
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
-from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons
+from support.tree_firmware import CLEAN, MODELS, assert_right, files, make_repo, run, scons
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +123,39 @@ def test_make(work: Path, tool: Callable[[str], str]) -> None:
     again = run(work, make)
     assert "alpha_lib0.c.o" in again and "libmlf_alpha.a" in again and "main.o" in again
     assert "-o build/make/mlf/beta" not in again and "-o build/make/mlf/board" not in again
+
+
+def test_make_with_flags_in_another_variable(work: Path, tool: Callable[[str], str]) -> None:
+    makefile = (
+        "CC := arm-none-eabi-gcc\n"
+        "TGT_CFLAGS := -mcpu=cortex-m55 -mthumb -mfloat-abi=hard\n"
+        "include models/mlf.mk\n"
+        "all: $(MLF_LIBRARIES)\n"
+    )
+    (work / "own.mk").write_text(makefile)
+    command = [tool("make"), "-f", "own.mk", "all"]
+    refused = subprocess.run(command, cwd=work, env=CLEAN, text=True, capture_output=True)
+    assert refused.returncode == 2 and "#error" in refused.stderr and "-mcpu=cortex-m55 -mthumb" in refused.stderr
+    (work / "own.mk").write_text(makefile.replace("include", "MLF_CFLAGS = $(TGT_CFLAGS)\ninclude"))
+    run(work, *command)
+
+
+@pytest.mark.parametrize(
+    ("flags", "compiles"),
+    [
+        ("-mcpu=cortex-m0 -mthumb", True),  # the portable C of the kernels
+        ("-mcpu=cortex-m4 -mthumb", True),
+        ("-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16", True),
+        ("-mcpu=cortex-a9", False),
+        ("-mcpu=cortex-r5 -mthumb", False),
+        ("", False),
+    ],
+)
+def test_other_arm_profiles_are_rejected(repo: Path, flags: str, compiles: bool) -> None:
+    folder = repo / "models/alpha/codegen/host"
+    source = folder / "src/alpha_lib0.c"
+    command = ["arm-none-eabi-gcc", *flags.split(), "-I", folder / "include", "-fsyntax-only", source]
+    assert (subprocess.run(command, capture_output=True).returncode == 0) is compiles
 
 
 def test_make_removes_a_deleted_object_from_its_library(work: Path, tool: Callable[[str], str]) -> None:

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import MlfError
+from mlfbuild.core import MlfError, UnsupportedModelError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
-from mlfbuild.runners import Runner, open_runner
+from mlfbuild.runners import Runner, check_fpu, open_runner
 from mlfbuild.runners.gdb import Gdb
+from mlfbuild.targets import CPUS
 from support.device_firmware import device_firmware, symbols
 from support.device_server import device_server, free_port, qemu
 from support.rsp_device import ScriptedDevice
@@ -221,6 +222,23 @@ def test_the_image_is_for_another_cpu(tmp_path: Path) -> None:
     (tmp_path / "app.bin").write_bytes(bytes(100))
     assert facts(refused(tmp_path / "app.bin")) == (5, "not-an-elf-image")
     assert facts(refused(tmp_path / "none.elf")) == (5, "no-such-input")
+
+
+def test_the_image_is_for_a_larger_fpu(tmp_path: Path) -> None:
+    double = device_firmware(tmp_path / "m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16", cpu="cortex-m7")
+    single = device_firmware(tmp_path / "m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", cpu="cortex-m4")
+    error = failure(RunnerKeys(qemu="mps2-an386"), lambda runner: runner.load(double))
+    assert facts(error) == (4, "image-for-another-device")
+    assert "double precision" in error.reason
+    with open_runner(RunnerKeys(qemu="mps2-an386"), PLACE) as runner:
+        runner.load(single)
+
+    check_fpu(single, CPUS["cortex-m4+nofp"])  # the device may have the FPU that the models do not use
+    check_fpu(double, CPUS["cortex-m55"])
+    for image, cpu in ((single, "cortex-m3"), (double, "cortex-m33")):
+        with pytest.raises(UnsupportedModelError) as refused:
+            check_fpu(image, CPUS[cpu])
+        assert facts(refused.value) == (4, "image-for-another-device")
 
 
 @pytest.mark.sweep

@@ -207,11 +207,26 @@ def test_one_target_twice_with_different_models_is_rejected(repo: FirmwareRepo) 
     assert "target 'pc': MlfModels was called for build/mlf/pc before, with other models; call it once" in ran.output
 
 
+def test_a_compiler_for_another_cpu_is_rejected(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    repo.write("mlfbuild.yml", PROJECT.replace("  pc: {cpu: host}", "  m4: {cpu: cortex-m4}"))
+    ran = repo.scons()
+    assert ran.status == 2
+    assert_printed(ran.output, "flags-for-another-cpu", "target m4 (cortex-m4)")
+    assert not [path for path in ran.written if path.endswith(".a")]
+    link = SCONSTRUCT.replace("env.Program", "env.Default('build/mlf.lib')  # ")
+    flags = (
+        'env.Replace(CC="arm-none-eabi-gcc", CCFLAGS="-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16")\n'
+    )
+    repo.write("SConstruct", link + flags)
+    repo.build()
+
+
 # Rebuilding ----------------------------------------------------------------------------------------------------------
 
 
 def test_one_change_makes_one_archive_and_for_each_target_one_tree_and_one_link(repo: FirmwareRepo) -> None:
-    repo.write("mlfbuild.yml", PROJECT.replace("  pc:", "  small: {cpu: cortex-m4}\n  pc:"))
+    repo.write("mlfbuild.yml", PROJECT.replace("  pc:", "  small: {cpu: host}\n  pc:"))
     repo.write(
         "SConstruct",
         'for target in ("pc", "small"):\n'

@@ -23,9 +23,11 @@ _HEAD = """\
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
 # MLF_LIBRARIES{suffix} is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
-# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# The rules use CC, CPPFLAGS, CFLAGS, MLF_CFLAGS, TARGET_ARCH and AR. If your makefile keeps the flags of the CPU in
+# another variable, name it before the include: MLF_CFLAGS = $(TGT_CFLAGS).
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
+MLF_CFLAGS ?=
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
@@ -226,7 +228,7 @@ def _module(part: Part) -> Iterator[str]:
 
 
 def _flags(variable: str, part: Part) -> str:
-    return " ".join([f"$({variable})", *part.options])
+    return " ".join([f"$({variable})", "$(MLF_CFLAGS)", *part.options])
 
 
 def _all_libraries(part: Part) -> str:

@@ -209,7 +209,7 @@ def _target(cpu: Cpu) -> str:
 
 def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     name, source, single = program.name, request.source.name, program.form.single_file
-    code = print_source(program, source, model_id, request.placement)
+    code = print_source(program, source, model_id, request.placement, request.cpu)
     if program.form.packed:
         facts = print_facts(name, program.interface, source, "packed")
         around = [[print_entry(program, source, model_id)], [print_tvm_metadata(program, source, model_id)]]

@@ -121,7 +121,7 @@ def _trace(program: GraphProgram) -> Iterator[TracedTensor]:
 def _codegen(program: GraphProgram, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     source, single = request.source.name, form_of(request).single_file
     registry = print_registry(program, source, model_id)
-    functions = print_functions(program, source, model_id, request.placement, single=single)
+    functions = print_functions(program, source, model_id, request.placement, request.cpu, single=single)
     facts = print_facts(program.name, program.interface, source, "graph")
     header = CodegenFile(facts_path(program.name), facts.encode())
     return codegen_files(program.name, [[registry], [functions]], header, program.headers, single=single)

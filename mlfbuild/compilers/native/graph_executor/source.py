@@ -12,6 +12,7 @@ from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.printing import (
     COUNT_BYTES,
     PACKED_ARGUMENTS,
+    cpu_check,
     declarator,
     node_comment,
     print_function,
@@ -19,6 +20,7 @@ from mlfbuild.compilers.native.printing import (
 )
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library import Identity
+from mlfbuild.targets import Cpu
 
 _PARAMETERS = (
     "void *args",
@@ -52,16 +54,16 @@ def print_registry(program: GraphProgram, source: str, model_id: str) -> str:
 
 
 def print_functions(
-    program: GraphProgram, source: str, model_id: str, placement: Placement, *, single: bool = False
+    program: GraphProgram, source: str, model_id: str, placement: Placement, cpu: Cpu, *, single: bool = False
 ) -> str:
-    """Return the text of ``<model>_lib1.c``: single structs, operator functions and packed functions.
+    """Return the text of ``<model>_lib1.c`` for ``cpu``: single structs, operator functions and packed functions.
 
     If it is ``single``, the registry is in the same file, so the functions must have the types that it declares.
     """
     arguments = PACKED_ARGUMENTS if single else _PARAMETERS
     parts = [
         source_notice(source, model_id, program.headers),
-        _includes(program),
+        cpu_check(program.name, cpu) + _includes(program),
         _section(program, placement),
         *_constants(program, model_id),
         _data(program) if program.functions else "",

@@ -13,6 +13,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.compilers.native.printing.files import codegen_files as codegen_files
     from mlfbuild.compilers.native.printing.front_matter import (
+        cpu_check as cpu_check,
         source_notice as source_notice,
     )
     from mlfbuild.compilers.native.printing.header import (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mlfbuild import __version__
 from mlfbuild.cgen import comment_text, notice
 from mlfbuild.compilers.native.kernels import kernels_sha256
+from mlfbuild.targets import Cpu
 
 
 def header_notice(source: str) -> str:
@@ -29,6 +30,25 @@ def source_notice(source: str, model_id: str, kernels: tuple[str, ...] = ()) -> 
     if kernels:
         lines.append(f"Kernel headers SHA-256: {kernels_sha256(kernels)}")
     return notice(*lines)
+
+
+def cpu_check(name: str, cpu: Cpu) -> str:
+    """Return lines that stop an Arm compiler that generates code for another CPU than the model ``name`` is for.
+
+    Without flags, arm-none-eabi-gcc generates code for an Armv4T core in Arm state: it links with other objects, and
+    faults at the first call. A core of the right profile with fewer features runs the portable C of the kernels. The
+    code for any core also compiles for computers, on which tests of firmware run; 32-bit Arm computers define
+    ``__unix__``.
+    """
+    if cpu.name == "host":
+        return ""
+    profile = "A" if cpu.architecture.endswith("-a") else "M"
+    other = f" && \\\n    (!defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != '{profile}')" if cpu.is_arm else ""
+    return (
+        f"#if defined(__GNUC__) && defined(__arm__) && !defined(__unix__){other}\n"
+        f'#error "{name} is for {cpu.name}: compile it with \\\n{" ".join(cpu.flags)}"\n'
+        "#endif\n\n"
+    )
 
 
 def _about(source: str) -> list[str]:

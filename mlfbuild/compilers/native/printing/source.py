@@ -8,7 +8,7 @@ from mlfbuild import __version__
 from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, joined, wrapped
 from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.lowering import Constant
-from mlfbuild.compilers.native.printing.front_matter import source_notice
+from mlfbuild.compilers.native.printing.front_matter import cpu_check, source_notice
 from mlfbuild.compilers.native.printing.header import print_structs
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
@@ -28,15 +28,16 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
 from mlfbuild.library import Identity
 from mlfbuild.project import CONSTANT_CLASSES
+from mlfbuild.targets import Cpu
 
 
-def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement) -> Iterator[str]:
-    """Yield the text of ``<model>_lib0.c``, large constants in pieces.
+def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement, cpu: Cpu) -> Iterator[str]:
+    """Yield the text of ``<model>_lib0.c`` for ``cpu``, large constants in pieces.
 
     The model is in the file named ``source``, which has the SHA-256 ``model_id``.
     """
     first = source_notice(source, model_id, program.headers)
-    yield f"{first}\n\n{_includes(program, placement)}\n\n{_sections(program, placement)}"
+    yield f"{first}\n\n{cpu_check(program.name, cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         print_structs(program) if program.form.packed else "",

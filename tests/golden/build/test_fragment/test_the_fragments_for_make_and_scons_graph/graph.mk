@@ -6,9 +6,11 @@
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
 # MLF_LIBRARIES_wake_word is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
-# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# The rules use CC, CPPFLAGS, CFLAGS, MLF_CFLAGS, TARGET_ARCH and AR. If your makefile keeps the flags of the CPU in
+# another variable, name it before the include: MLF_CFLAGS = $(TGT_CFLAGS).
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
+MLF_CFLAGS ?=
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
@@ -58,7 +60,7 @@ $(MLF_BUILD)/net/level-O2-fno-lto-w:
 $(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/% \
   $(MLF_BUILD)/net/level-O2-fno-lto-w
 	@mkdir -p $(@D)
-	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) -O2 -fno-lto -w $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) $(MLF_CFLAGS) -O2 -fno-lto -w $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_net:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_net)

@@ -6,9 +6,11 @@
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
 # MLF_LIBRARIES_tiny is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
-# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# The rules use CC, CPPFLAGS, CFLAGS, MLF_CFLAGS, TARGET_ARCH and AR. If your makefile keeps the flags of the CPU in
+# another variable, name it before the include: MLF_CFLAGS = $(TGT_CFLAGS).
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
+MLF_CFLAGS ?=
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
@@ -44,7 +46,7 @@ $(MLF_BUILD)/tiny/level-O2-fno-lto:
 $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% \
   $(MLF_BUILD)/tiny/level-O2-fno-lto
 	@mkdir -p $(@D)
-	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) -O2 -fno-lto $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) $(MLF_CFLAGS) -O2 -fno-lto $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_tiny:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_tiny)

@@ -7,6 +7,12 @@
  * Kernel headers SHA-256: 0000000000000000000000000000000000000000000000000000000000000000
  */
 
+#if defined(__GNUC__) && defined(__arm__) && !defined(__unix__) && \
+    (!defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M')
+#error "net is for cortex-m4: compile it with \
+-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+#endif
+
 #include "tvmgen_net.h"
 
 #include <stddef.h>
