@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Compiled as Compiled,
         compile_model as compile_model,
         compiled_library as compiled_library,
+        sizes as sizes,
     )
     from mlfbuild.build.conflicts import (
         COMPARED as COMPARED,

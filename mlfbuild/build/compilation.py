@@ -13,7 +13,7 @@ from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
 from mlfbuild.library import Fact, Library, corrected_sources
 from mlfbuild.project import Placement
 
-__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks"]
+__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks", "sizes"]
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,15 @@ def compile_model(job: CompileJob) -> Compiled:
     """
     library = compiled_library(job)
     archive.write_archive(library, job.archive)
+    return sizes(library, job.archive.stat().st_size)
+
+
+def sizes(library: Library, size: int) -> Compiled:
+    """Return ``size``, the bytes of what was written, with the memory of the modules of ``library``, and remarks."""
     memory = [entry for module in library.modules for entry in module.main]
     bounds = [module.workspace_bound for module in library.modules]
     return Compiled(
-        size=job.archive.stat().st_size,
+        size=size,
         constants=sum(entry.constants_size for entry in memory),
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),

@@ -26,7 +26,14 @@ _FILE = click.Path(path_type=Path)
     shell_complete=complete_cpu,
 )
 @click.option("-O", "settings", multiple=True, metavar="KEY=VALUE", help="Compiler option; repeatable.")
-@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(),
+    required=True,
+    metavar="OUT",
+    help="Archive OUT.tar, folder OUT/ or C file OUT.c to write.",
+)
 @click.option("--name", default="", metavar="NAME", help="Name of the model in C, default from the file.")
 @click.option("--compiler", default="", metavar="NAME", help="native, archive or tvm; default from the file.")
 @click.option("--executor", default="", metavar="NAME", help="aot or graph; default aot or the archive's.")
@@ -38,7 +45,7 @@ def compile_model(
     model: Path,
     cpu: str,
     settings: tuple[str, ...],
-    output: Path,
+    output: str,
     name: str,
     compiler: str,
     executor: str,
@@ -48,12 +55,13 @@ def compile_model(
 ) -> None:
     """Compile MODEL into a Model Library Format archive.
 
-    MODEL is a .tflite or .onnx file, or an archive.
+    MODEL is a .tflite or .onnx file, or an archive. The name of the output decides: OUT.tar is an archive, OUT/ the
+    unpacked tree, which a CMake, SCons or Make build includes, and OUT.c one C file, with its header beside it.
     """
     from mlfbuild.usecases import compile_file
 
     with working(options, f"compiling {model}"):
-        compiled, made = compile_file(
+        compiled = compile_file(
             model,
             output,
             cpu,
@@ -65,11 +73,14 @@ def compile_model(
             places=places,
             extensions=_facts(facts),
         )
+    made, sources = compiled.made, compiled.sources
     show_notes(options, model.name, made.notes)
     if options.json:
-        show_json({"model": compiled, "archive": output, **vars(made)})
+        written = {"archive": compiled.archive, "directory": compiled.tree, "sources": list(sources) or None}
+        show_json({"model": compiled.model, **{key: at for key, at in written.items() if at}, **vars(made)})
     elif not options.quiet:
-        show(f"{output}: model {compiled} for {cpu}, {made.size:,} bytes")
+        names = " and ".join(str(source) for source in sources) or output
+        show(f"{names}: model {compiled.model} for {cpu}, {made.size:,} bytes")
         if options.verbose:
             bound = made.workspace_bound
             peak = "" if bound is None else f" (peak use {bound:,}, so no plan is smaller)"

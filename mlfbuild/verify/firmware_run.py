@@ -37,9 +37,6 @@ def run_firmware(
     output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
     lines of the output: firmware that never ends often prints without end, too.
     """
-    from mlfbuild.runners import check_fpu
-
-    check_fpu(elf, target.cpu)
     try:
         if target.runner is not None:
             return _run_on_device(elf, target, timeout, printed, tell if load else None)
@@ -94,9 +91,10 @@ def _end_of(output: str) -> str:
 def _run_on_device(
     elf: Path, target: TargetJob, timeout: float, printed: Callable[[str], object], tell: Tell | None
 ) -> str:
-    from mlfbuild.runners import open_runner, run_to_end
+    from mlfbuild.runners import check_fpu, open_runner, run_to_end
 
     assert target.runner is not None
+    check_fpu(elf, target.cpu)
     with open_runner(target.runner, _place(target)) as runner:
         if tell is not None:
             runner.load(elf, tell)
@@ -108,6 +106,8 @@ def _run_on_device(
 
 
 def _run_on_board(elf: Path, target: TargetJob, timeout: float) -> str:
+    from mlfbuild.runners import check_fpu
+
     board: Board | None = target.board
     if board is None:
         raise UsageError(
@@ -116,6 +116,7 @@ def _run_on_board(elf: Path, target: TargetJob, timeout: float) -> str:
             reason=f"no board that can run {elf}",
             hint="add a board, or a runner for your own device, to the target",
         )
+    check_fpu(elf, target.cpu)
     result = run_elf(elf, board, timeout=timeout)
     return _passed(elf, result.stdout, result.exit_status, board.name)
 

@@ -112,10 +112,11 @@ def test_file_in_place_of_the_build_folder(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("name", "status"),
-    [("main.c", 6), ("models/alpha.tflite", 6), ("models", 2), (".", 2), ("..", 2)],
-    ids=["text", "model", "folder", "this-folder", "parent-folder"],
+    [("main.c", 6), ("text.tar", 6), ("models/alpha.tflite", 2), ("alpha", 2), ("models", 2), (".", 2), ("..", 2)],
+    ids=["own-c-file", "text", "model", "no-suffix", "folder", "this-folder", "parent-folder"],
 )
 def test_outputs_of_another_kind_are_not_overwritten(folder: Folder, name: str, status: int) -> None:
+    folder.write("text.tar", "mine")
     before = {path: (folder.root / path).read_bytes() for path in folder.files()}
     assert_one_line(folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", name), status)
     assert {path: (folder.root / path).read_bytes() for path in folder.files()} == before

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -53,6 +55,41 @@ def test_the_name_of_the_model_follows_from_its_file(folder: Folder) -> None:
         assert folder.run("compile", file, "--cpu", "host", "-o", "a.tar", "--format", "json").json["model"] == name
     ended = folder.run("compile", "1st.tflite", "--cpu", "host", "-o", "a.tar", "--name", "first")
     assert ended.out.startswith("a.tar: model first for host, ")
+
+
+def test_the_name_of_the_output_selects_archive_tree_or_c_file(folder: Folder, tool: Callable[[str], str]) -> None:
+    words = ("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o")
+    assert folder.run(*words, "alpha/", "--format", "json").json["directory"] == "alpha"
+    assert folder.run(*words, "a.tar", "-q").status == folder.run("unpack", "a.tar", "-o", "tree").status == 0
+    tree = {path.name: path.read_bytes() for path in (folder.root / "alpha").rglob("*") if path.is_file()}
+    assert tree == {path.name: path.read_bytes() for path in (folder.root / "tree").rglob("*") if path.is_file()}
+    assert folder.run(*words, "alpha").status == 0, "a tree that mlfbuild wrote needs no slash"
+
+    made = folder.run(*words, "out/net.c", "--format", "json").json
+    assert made["sources"] == ["out/net.c", "out/tvmgen_alpha.h"]
+    main = '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run((void *)0, (void *)0) == 0; }\n'
+    folder.write("out/main.c", main)
+    command = [tool("gcc"), "-Wall", "-Wextra", "-Werror", "main.c", "net.c", "-o", "app"]
+    subprocess.run(command, cwd=folder.root / "out", check=True)
+    assert folder.run(*words, "out/net.c").status == 0, "a file that mlfbuild wrote is written again"
+    folder.write("out/tvmgen_alpha.h", "mine")
+    assert folder.refused(*words, "out/net.c") == (6, "output-of-another-kind", "out/tvmgen_alpha.h")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["a.tar"],
+        ["models/alpha.tflite", "--executor", "graph"],
+        ["models/alpha.tflite", "-O", "layout=standard"],
+        ["models/alpha.tflite", "-O", "interface-api=packed"],
+        ["models/alpha.tflite", "--extension", "board=nucleo"],
+    ],
+)
+def test_what_one_c_file_cannot_hold_is_rejected(folder: Folder, words: list[str]) -> None:
+    folder.write("a.tar", pack_archive(native_library("tiny")))
+    assert folder.refused("compile", *words, "--cpu", "host", "-o", "net.c") == (2, "not-one-c-file", "-o net.c")
+    assert not (folder.root / "net.c").exists()
 
 
 def test_an_archive_is_copied_unchanged(folder: Folder) -> None:

@@ -61,7 +61,7 @@ def test_saved_archives_have_the_bytes_of_the_command(kws: Path, tmp_path: Path)
     mlfbuild.compile(kws, "cortex-m55", name="word", options={"memory": "smallest"}).save(tmp_path / "a.tar")
     from mlfbuild.usecases import compile_file
 
-    compile_file(kws, tmp_path / "b.tar", "cortex-m55", name="word", options={"memory": "smallest"})
+    compile_file(kws, str(tmp_path / "b.tar"), "cortex-m55", name="word", options={"memory": "smallest"})
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
     again = mlfbuild.compile(tmp_path / "a.tar", "cortex-m55")
     assert again.compare(tmp_path / "a.tar") == []

@@ -1,22 +1,36 @@
-"""Compile one model file into an archive."""
+"""Compile one model file into an archive, an unpacked tree, or one C file with its header."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mlfbuild.build import (
     Compiled,
     CompileJob,
     check_output,
+    check_replaced,
     compile_job,
     compile_model,
+    compiled_library,
     default_compiler,
     default_name,
     placement_of,
+    sizes,
 )
+from mlfbuild.build.tree import RECORD
 from mlfbuild.compilers import OptionValue
+from mlfbuild.core import UsageError, write_atomic
+from mlfbuild.library import chunks
+from mlfbuild.usecases.unpack import unpack_file
+
+_SEPARATORS = ("/", os.sep)
+_NOTICE_BYTES = 1000
+"""Bytes at the beginning of a generated file that contain its notice."""
 
 
 def file_job(
@@ -52,12 +66,84 @@ def file_job(
     )
 
 
-def compile_file(source: Path, archive: Path, cpu: str, **choices: Any) -> tuple[str, Compiled]:
-    """Compile the file ``source`` into ``archive`` for ``cpu``; return the name of the model and its sizes in bytes.
+@dataclass(frozen=True)
+class CompiledFile:
+    """What ``compile_file`` wrote."""
 
-    ``choices`` are the keywords of ``file_job``. Raises as ``file_job`` and ``build.compile_model``, and
-    ``ConflictError`` if the output exists and is not an archive.
+    model: str
+    made: Compiled
+    """Sizes in bytes; ``size`` is that of the archive, or of the files of C."""
+    archive: Path | None = None
+    tree: Path | None = None
+    sources: tuple[Path, ...] = ()
+    """The C file and its header."""
+
+
+def compile_file(source: Path, output: str, cpu: str, **choices: Any) -> CompiledFile:
+    """Compile the file ``source`` into ``output`` for ``cpu``.
+
+    The name of ``output`` decides: ``kws.tar`` is the archive, ``kws/`` the unpacked tree, ``kws.c`` one C file, beside
+    which its header ``tvmgen_<model>.h`` is written. ``choices`` are the keywords of ``file_job``. Raises as
+    ``file_job`` and ``build.compile_model``, ``UsageError`` for other names and for what the output cannot hold, and
+    ``ConflictError`` if the output exists and mlfbuild did not write it.
     """
-    check_output(archive, source)
-    job = file_job(source, archive, cpu, **choices)
-    return job.model, compile_model(job)
+    path = Path(output)
+    if path.suffix == ".c" and not path.is_dir():
+        return _compile_to_c(source, path, cpu, choices)
+    if output.endswith(_SEPARATORS) or (path / RECORD).is_file():
+        with TemporaryDirectory() as folder:
+            job = file_job(source, Path(folder) / "model.tar", cpu, **choices)
+            made = compile_model(job)
+            unpack_file(job.archive, path, places=choices.get("places", ()))
+        return CompiledFile(job.model, made, tree=path)
+    if path.suffix != ".tar":
+        stem = path / default_name(source) if path.is_dir() else path.with_suffix("")
+        raise UsageError(
+            "output-kind-unknown",
+            place=f"-o {output}",
+            reason="is a folder" if path.is_dir() else "its name does not say what to write",
+            hint=f"name an archive {stem}.tar, a folder {stem}/ or a C file {stem}.c",
+        )
+    check_output(path, source)
+    job = file_job(source, path, cpu, **choices)
+    return CompiledFile(job.model, compile_model(job), archive=path)
+
+
+def _compile_to_c(source: Path, output: Path, cpu: str, choices: dict[str, Any]) -> CompiledFile:
+    """Write the C file of the layout ``single-file`` and its header, as they are in the archive."""
+    options = {"layout": "single-file", **(choices.pop("options", None) or {})}
+    reason = next((text for wrong, text in _not_one_file(source, options, choices) if wrong), None)
+    if reason is not None:
+        raise UsageError(
+            "not-one-c-file", place=f"-o {output}", reason=reason, hint=f"write a tree: -o {output.with_suffix('')}/"
+        )
+    job = file_job(source, output, cpu, options=options, **choices)
+    library = compiled_library(job)
+    (module,) = library.modules
+    texts = {
+        output if file.path.suffix == ".c" else output.with_name(file.path.name): file.content
+        for file in module.codegen
+    }
+    for path in texts:
+        check_replaced(path, (source,), "file", "file that mlfbuild generated", _is_generated)
+    for path, content in texts.items():
+        write_atomic(path, chunks(content))
+    size = sum(path.stat().st_size for path in texts)
+    return CompiledFile(job.model, sizes(library, size), sources=tuple(sorted(texts, key=lambda path: path != output)))
+
+
+def _not_one_file(
+    source: Path, options: Mapping[str, OptionValue], choices: Mapping[str, Any]
+) -> Iterator[tuple[bool, str]]:
+    """Yield for each reason why a model is not one C file whether it applies."""
+    compiler = choices.get("compiler") or default_compiler(source)
+    yield compiler != "native", f"the compiler {compiler} writes several files"
+    yield choices.get("executor") == "graph", "the graph executor needs a graph and parameters, too"
+    yield options["layout"] != "single-file", "the option layout asks for several files"
+    yield options.get("interface-api", "c") != "c", "packed functions need headers of TVM"
+    yield bool(choices.get("extensions")), "C files record no extensions"
+
+
+def _is_generated(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"Generated by mlfbuild" in file.read(_NOTICE_BYTES)
