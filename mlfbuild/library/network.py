@@ -14,6 +14,11 @@ from operator import add
 ARENA, STATE, INPUT, OUTPUT, CONSTANT = MEMORIES = ("arena", "state", "input", "output", "constant")
 """Places of tensors: the module's workspace, its state, the caller's buffers, or flash."""
 
+_BOUNDS = {"LOGISTIC": 1, "SOFTMAX": 1, "TANH": 1}
+"""Greatest magnitude of the outputs of operators."""
+_MOVING = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE"})
+"""Operators whose output has the values of their first input."""
+
 
 @dataclass(frozen=True)
 class NetworkScratch:
@@ -121,6 +126,21 @@ class Network:
     def layers(self) -> int:
         """The operators in calls that sum products: rounding errors of floats grow with their number."""
         return sum(len(operator.operator.split(" + ")) for operator in self.operators if operator.macs)
+
+    def bound(self, output: int) -> int:
+        """Return the greatest magnitude that the float output with this index can have; 0 if that is unknown.
+
+        It is 1 behind operators such as LOGISTIC. A network for the graph executor has no tensors here, so 0.
+        """
+        names = (index for index, each in enumerate(self.tensors) if (each.memory, each.offset) == (OUTPUT, output))
+        tensor = next(names, None)
+        for operator in reversed(self.operators):
+            if tensor in operator.outputs:
+                kind = operator.operator.rpartition(" + ")[2]
+                if kind not in _MOVING or not operator.inputs:
+                    return _BOUNDS.get(kind, 0)
+                tensor = operator.inputs[0]
+        return 0
 
     @property
     def macs(self) -> int | None:

@@ -112,9 +112,9 @@ class _Tally:
         self._tolerance = tolerance
         self._found: dict[int, tuple[int, int, ElementDifference]] = {}
 
-    def note(self, number: int, case: int, first: Array, second: Array) -> None:
-        """Compare two arrays; the first one is the reference."""
-        difference = first_difference(first.reshape(-1), second.reshape(-1), self._tolerance)
+    def note(self, number: int, case: int, first: Array, second: Array, bound: float = 0.0) -> None:
+        """Compare two arrays; the first one is the reference, and ``bound`` as for ``first_difference``."""
+        difference = first_difference(first.reshape(-1), second.reshape(-1), self._tolerance, bound)
         if difference is not None:
             known = self._found.get(number, (case, 0, difference))
             self._found[number] = (known[0], known[1] + 1, known[2])
@@ -147,7 +147,8 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
         other = second.run(values, traced=bool(pairs))
         for kind, (tally, common) in enumerate(((outputs, results), (tensors, pairs))):
             for number, pair in enumerate(common):
-                tally.note(number, case, got[kind][pair.first], other[kind][pair.second])
+                bound = 0 if kind else first.model.bound(pair.first)
+                tally.note(number, case, got[kind][pair.first], other[kind][pair.second], bound)
     return RunComparison(
         (first.side(), second.side()),
         cases,

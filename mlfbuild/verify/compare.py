@@ -1,4 +1,8 @@
-"""Compare outputs with expected ones: integers exactly, floats within a fraction of the tensor's largest value."""
+"""Compare outputs with expected ones: integers exactly, floats within a fraction of the tensor's largest value.
+
+The outputs of an operator that bounds them are measured by that bound, which is 1 for a sigmoid: near 0, a sigmoid
+multiplies the relative error of its argument x by |x|, so a rounding error of a logit of -9 is nine times as large.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 FLOAT_TOLERANCE = 1e-5
-"""Floats of one layer pass if max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output of one case."""
+"""Floats of one layer pass if max|got - expected| <= FLOAT_TOLERANCE * max(|expected|, bound), over one output of one
+case."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +45,13 @@ def float_tolerance(layers: int) -> float:
 
 
 def first_difference(
-    expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float = FLOAT_TOLERANCE
+    expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float = FLOAT_TOLERANCE, bound: float = 0.0
 ) -> ElementDifference | None:
-    """Return the difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats)."""
-    wrong = _wrong_floats(expected, got, tolerance) if expected.dtype.kind == "f" else expected != got
+    """Return the difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats).
+
+    ``bound`` is the greatest magnitude that floats of the tensor can have, 0 if that is unknown.
+    """
+    wrong = _wrong_floats(expected, got, tolerance, bound) if expected.dtype.kind == "f" else expected != got
     indices = np.flatnonzero(wrong)
     if indices.size == 0:
         return None
@@ -51,9 +59,11 @@ def first_difference(
     return ElementDifference(element, str(expected[element]), str(got[element]), indices.size, expected.size)
 
 
-def _wrong_floats(expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float) -> npt.NDArray[np.bool_]:
+def _wrong_floats(
+    expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float, bound: float
+) -> npt.NDArray[np.bool_]:
     finite = np.isfinite(expected)
-    largest = float(np.max(np.abs(expected[finite]), initial=0.0))
+    largest = float(np.max(np.abs(expected[finite]), initial=bound))
     with np.errstate(invalid="ignore", over="ignore"):
         far = ~(np.abs(got.astype(np.float64) - expected) <= tolerance * largest)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))

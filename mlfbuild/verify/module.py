@@ -165,7 +165,7 @@ def report_of(
         cases=vectors.cases,
         ran=min(len(runs), vectors.cases),
         problems=tuple(problems),
-        wrong=tuple(_wrong(vectors, _tolerance(subject, vectors), runs)),
+        wrong=tuple(_wrong(subject, vectors, runs)),
         workspace_size=subject.workspace_size,
         workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
         stack_used=_largest(runs, "stack"),
@@ -197,12 +197,13 @@ def _tolerance(subject: Subject, vectors: Vectors) -> float:
     return float_tolerance(subject.layers) if vectors.tolerance is None else vectors.tolerance
 
 
-def _wrong(vectors: Vectors, tolerance: float, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+def _wrong(module: Subject, vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    tolerance = _tolerance(module, vectors)
     for case, run in enumerate(runs[: vectors.cases]):
         if _failed(run):
             continue
         for index, expected in enumerate(vectors.outputs):
-            if first_difference(expected[case], run["run0"][f"out{index}"], tolerance) is not None:
+            if first_difference(expected[case], run["run0"][f"out{index}"], tolerance, module.bound(index)) is not None:
                 yield case, index
 
 
@@ -210,7 +211,7 @@ def _differences(module: Subject, vectors: Vectors, case: int, run: Any) -> Iter
     for index, (tensor, expected) in enumerate(zip(module.outputs, vectors.outputs, strict=True)):
         first, second = run["run0"][f"out{index}"], run["run1"][f"out{index}"]
         where = f"output {index} ({tensor.name})"
-        difference = first_difference(expected[case], first, _tolerance(module, vectors))
+        difference = first_difference(expected[case], first, _tolerance(module, vectors), module.bound(index))
         if difference is not None:
             yield f"{where}, {difference}"
         elif first.tobytes() != second.tobytes():

@@ -103,6 +103,25 @@ def test_wrong_vectors_are_distinguished(project: Path) -> None:
     assert "on this machine every operator matches its reference" in lines[-1]
 
 
+def test_rounding_errors_of_a_small_probability_are_right(project: Path) -> None:
+    """A sigmoid of -9.4 has nine times the relative rounding error of its argument."""
+    network = Network()
+    weights, bias = np.full((1, 6), -2, np.float32), np.array([2.6], np.float32)
+    logit = network.fully_connected(network.input((1, 6), dtype="float32"), weights, bias, dtype="float32")
+    model = network.build([network.reshape(network.unary("LOGISTIC", logit, dtype="float32"), (1,))])
+    inputs = np.ones((1, 1, 6), np.float32)
+    probability = tflite_micro_cases(model, [[inputs[0]]])[0][0]
+    assert 8e-5 < probability.item() < 9e-5
+    (project / "net.tflite").write_bytes(model)
+    np.savez(project / "net.npz", in0=inputs, out0=[probability * np.float32(1 + 8.5e-5)])
+    assert verified(project).startswith("net: 1 case right on host")
+
+    np.savez(project / "net.npz", in0=inputs, out0=[probability * np.float32(1.5)])
+    lines = verified(project).splitlines()
+    assert "case 0, output 0" in lines[0]
+    assert "add a tolerance to the vectors" in lines[-1]
+
+
 @pytest.mark.parametrize("cases", [1, 4])
 def test_cases_of_a_streaming_network_are_one_stream(project: Path, cases: int) -> None:
     write_project(project, streaming_network(), cases)

@@ -62,6 +62,8 @@ class Subject:
     """(name, bytes) of the memory pools that the caller must provide for workspaces."""
     layers: int = 0
     """The number of layers that add to the tolerance of float outputs; 0 if unknown."""
+    bounds: tuple[int, ...] = ()
+    """The greatest magnitude of each output, 0 if unknown; empty if all are."""
 
     def to_json(self) -> str:
         """Return the subject as one line of ASCII."""
@@ -79,6 +81,8 @@ class Subject:
             fields["pools"] = [{"name": name, "size": size} for name, size in self.pools]
         if self.layers:
             fields["layers"] = self.layers
+        if self.bounds:
+            fields["bounds"] = list(self.bounds)
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
@@ -100,7 +104,12 @@ class Subject:
             takes_workspace=fields.flag("takes_workspace"),
             pools=_pools(fields.objects("pools")) if "pools" in fields else (),
             layers=fields.integer("layers") if "layers" in fields else 0,
+            bounds=fields.integers("bounds"),
         )
+
+    def bound(self, output: int) -> int:
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown."""
+        return self.bounds[output] if output < len(self.bounds) else 0
 
 
 def _tensor_fields(tensor: TensorInfo) -> dict[str, object]:
@@ -143,7 +152,15 @@ def _subject(module: Module, board: str, ram: int | None = None) -> Subject:
         takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size, ram)),
         pools=pools,
         layers=module.network.layers if module.network and _has_floats(module) else 0,
+        bounds=_float_bounds(module),
     )
+
+
+def _float_bounds(module: Module) -> tuple[int, ...]:
+    if module.network is None or not _has_floats(module):
+        return ()
+    bounds = tuple(map(module.network.bound, range(len(module.outputs))))
+    return bounds if any(bounds) else ()
 
 
 def _has_floats(module: Module) -> bool:

@@ -40,16 +40,19 @@ static void print_{{ name }}({{ type }} value)
 }
 
 {% endif %}
-/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
-static unsigned show_{{ name }}(const char *name, const {{ type }} *values, const {{ type }} *expected, unsigned count)
-{
 {% if type in reals %}
-    {{ type }} largest = 0;
+/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
+/* The difference that passes is a part of the largest value, or of `largest`, the greatest possible one, if known. */
+static unsigned show_{{ name }}(const char *name, const {{ type }} *values, const {{ type }} *expected, unsigned count, {{ type }} largest)
+{
     unsigned wrong = 0;
     for (unsigned i = 0; expected != NULL && i < count; i++) {
         largest = {{ real.max }}(largest, {{ real.abs }}(expected[i]));
     }
 {% else %}
+/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
+static unsigned show_{{ name }}(const char *name, const {{ type }} *values, const {{ type }} *expected, unsigned count)
+{
     unsigned wrong = 0;
 {% endif %}
     printf("%s:", name);
@@ -107,7 +110,7 @@ static unsigned run_{{ module.name }}(void)
         return 1;
     }
 {% for port in module.outputs %}
-    wrong += show_{{ port.type.removesuffix("_t") }}("{{ module.name }} {{ port.name }}", out_{{ port.name }}, {{ "sample_out_" ~ port.name if sample else "NULL" }}, {{ port.count }});
+    wrong += show_{{ port.type.removesuffix("_t") }}("{{ module.name }} {{ port.name }}", out_{{ port.name }}, {{ "sample_out_" ~ port.name if sample else "NULL" }}, {{ port.count }}{{ ", " ~ port.bound if port.type in reals }});
 {% endfor %}
     return wrong;
 }

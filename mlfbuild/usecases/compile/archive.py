@@ -153,7 +153,11 @@ def _compared_runs(first: Model, second: Model, inputs: _Inputs) -> Table:
     ]
     rows += [
         _row(
-            TracedTensor(first.outputs[pair.first], "", ""), outputs[pair.first], other_outputs[pair.second], tolerance
+            TracedTensor(first.outputs[pair.first], "", ""),
+            outputs[pair.first],
+            other_outputs[pair.second],
+            tolerance,
+            first.bound(pair.first),
         )
         for pair in results
     ]
@@ -166,10 +170,10 @@ def _ran(network: Model, inputs: Mapping[str, npt.ArrayLike], *, traced: bool) -
     return list(outputs.values()), list(tensors.values())
 
 
-def _row(traced: TracedTensor, first: _Array, second: _Array, tolerance: float) -> dict[str, Any]:
+def _row(traced: TracedTensor, first: _Array, second: _Array, tolerance: float, bound: float = 0.0) -> dict[str, Any]:
     """Return what a table has about the values of a tensor in two networks."""
     first, second = first.reshape(-1), second.reshape(-1)
-    found = first_difference(first, second, tolerance)
+    found = first_difference(first, second, tolerance, bound)
     with np.errstate(invalid="ignore"):
         far = np.abs(first.astype(np.float64) - second.astype(np.float64))
     return {

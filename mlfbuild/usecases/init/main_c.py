@@ -56,6 +56,8 @@ class _Port:
     code: int = 0
     bits: int = 0
     """Type in DLPack: DLDataTypeCode, and bits of an element."""
+    bound: int = 0
+    """The greatest magnitude of a float output; 0 if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,8 @@ def _caller(module: Module) -> Caller:
         name=sanitize_name(module.name),
         function=f"{_function(module)}_run",
         prefix=struct_prefix(module.name),
-        inputs=tuple(_ports(header, "inputs", module.inputs)),
-        outputs=tuple(_ports(header, "outputs", module.outputs)),
+        inputs=tuple(_ports(header, "inputs", module, module.inputs)),
+        outputs=tuple(_ports(header, "outputs", module, module.outputs)),
         pools=tuple(_Port(name, size_macro=f"{header.prefix}_{name.upper()}_WORKSPACE_POOL_SIZE") for name in pools),
         table=_table(module),
     )
@@ -159,12 +161,12 @@ def _table(module: Module) -> str:
     return "" if owner is None else f"{SYSTEM_LIBRARY}_{owner.decode()}"
 
 
-def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
+def _ports(header: Header, struct: str, module: Module, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
     members: Sequence[str] = header.structs.get(struct, ())
     words = macro_words(name for side in ("inputs", "outputs") for name in header.structs.get(side, ()))
     if len(members) != len(tensors):
         members = [sanitize_name(tensor.name) for tensor in tensors]
-    for name, tensor in zip(members, tensors, strict=True):
+    for index, (name, tensor) in enumerate(zip(members, tensors, strict=True)):
         macro = f"{header.prefix}_{words.get(name, name.upper())}_SIZE"
         yield _Port(
             name,
@@ -174,6 +176,7 @@ def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterat
             tensor.source_name or tensor.name,
             (_elements(tensor),) if tensor.shape is None else tensor.shape,
             *_dlpack(tensor.dtype),
+            module.network.bound(index) if module.network and struct == "outputs" else 0,
         )
 
 

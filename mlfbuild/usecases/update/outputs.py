@@ -75,8 +75,10 @@ def _compared_outputs(old: Model, new: Model, path: Path, *, given: bool) -> Ite
 def _wrong(expected: Vectors, output: int, values: Sequence[Array], model: Model) -> list[int]:
     """Return the cases in which an output has other ``values`` than expected."""
     tolerance = float_tolerance(model.layers) if expected.tolerance is None else expected.tolerance
-    wanted = expected.outputs[output]
-    return [case for case, got in enumerate(values) if first_difference(wanted[case], got, tolerance) is not None]
+    wanted, bound = expected.outputs[output], model.bound(output)
+    return [
+        case for case, got in enumerate(values) if first_difference(wanted[case], got, tolerance, bound) is not None
+    ]
 
 
 def _expected(path: Path, model: Model, *, required: bool) -> Vectors | None:

@@ -51,6 +51,10 @@ class Model:
         """The layers that add to the tolerance of floats; 0 if unknown."""
         return self._module.network.layers if self._module.network else 0
 
+    def bound(self, output: int) -> int:
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown."""
+        return self._module.network.bound(output) if self._module.network else 0
+
     @property
     def notes(self) -> tuple[str, ...]:
         """A sentence for each source of which a corrected copy was compiled."""
