@@ -117,7 +117,7 @@ class Sum(Summing):
 
 @dataclass(frozen=True)
 class ReduceExtreme(Reduction):
-    """Selects one of the elements; input and output have the same scale."""
+    """Selects one of the elements, NaN only if all are NaN; input and output have the same scale."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -142,7 +142,7 @@ class ReduceMax(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.max(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ReduceMin(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.min(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)

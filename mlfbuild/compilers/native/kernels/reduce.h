@@ -92,10 +92,16 @@ MLF_REDUCE(mlf_reduce_any_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_
     MLF_REDUCE(mlf_reduce_max_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a > value ? a : value, value)  \
     MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a < value ? a : value, value)
 
+/* NaN is ignored, also in the first element, as in TensorFlow Lite Micro. */
+#define MLF_REDUCE_FLOAT_EXTREME(name, relation)                                                                       \
+    MLF_REDUCE(mlf_reduce_##name##_float(MLF_REDUCE_PARAMETERS(float)), float, float, *from,                           \
+               a relation value || value != value ? a : value, value)
+
 MLF_REDUCE_EXTREMES(int8, int8_t)
 MLF_REDUCE_EXTREMES(int16, int16_t)
 MLF_REDUCE_EXTREMES(int32, int32_t)
 MLF_REDUCE_EXTREMES(int64, int64_t)
-MLF_REDUCE_EXTREMES(float, float)
+MLF_REDUCE_FLOAT_EXTREME(max, >)
+MLF_REDUCE_FLOAT_EXTREME(min, <)
 
 #endif /* MLF_REDUCE_H_ */
