@@ -128,11 +128,11 @@ class ReduceExtreme(Reduction):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        return (self._pick(values[0]),)
+        return (self._pick(values[0]).reshape(self.output_shape(values[0].shape)),)
 
     @abc.abstractmethod
     def _pick(self, value: Array) -> Array:
-        """Return the extreme elements of ``value``."""
+        """Return the extreme elements of ``value``, which keep all dimensions."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class ReduceMax(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ReduceMin(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=True))
 
 
 @dataclass(frozen=True)
