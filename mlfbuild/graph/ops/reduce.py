@@ -117,7 +117,11 @@ class Sum(Summing):
 
 @dataclass(frozen=True)
 class ReduceExtreme(Reduction):
-    """Selects one of the elements; input and output have the same scale."""
+    """Selects one of the elements; input and output have the same scale.
+
+    NaN is ignored, as in TensorFlow Lite Micro. Its result of nothing but NaN, or of one infinity, is the float32 next
+    to that infinity; the infinity itself is ours, because ONNX networks mask elements with it.
+    """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -142,6 +146,8 @@ class ReduceMax(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
+        if value.dtype.kind == "f":
+            return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=self.keep_dims, initial=-np.inf))
         return np.asarray(np.max(value, axis=self.axes, keepdims=self.keep_dims))
 
 
@@ -152,6 +158,8 @@ class ReduceMin(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
+        if value.dtype.kind == "f":
+            return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=self.keep_dims, initial=np.inf))
         return np.asarray(np.min(value, axis=self.axes, keepdims=self.keep_dims))
 
 
