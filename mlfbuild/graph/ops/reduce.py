@@ -139,6 +139,10 @@ class ReduceExtreme(Reduction):
         """Return the extreme elements of ``value``."""
 
 
+def _without_nan(value: Array, instead: float) -> Array:
+    return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
+
+
 @dataclass(frozen=True)
 class ReduceMax(ReduceExtreme):
     """The greatest."""
@@ -146,9 +150,7 @@ class ReduceMax(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
-        if value.dtype.kind == "f":
-            return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=self.keep_dims, initial=-np.inf))
-        return np.asarray(np.max(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.max(_without_nan(value, -np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)
@@ -158,9 +160,7 @@ class ReduceMin(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
-        if value.dtype.kind == "f":
-            return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=self.keep_dims, initial=np.inf))
-        return np.asarray(np.min(value, axis=self.axes, keepdims=self.keep_dims))
+        return np.asarray(np.min(_without_nan(value, np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)
