@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.graph import GraphError, OperatorError
 
-_EXPORT_AGAIN = "copy or export the model again"
+_COPY = "copy or export the model again"
+_CHECK = "run the model in its own runtime; if it runs there, use another compiler (tvm or command)"
+"""The hint for an intact file: its operators break rules that we know, so a copy would break them, too."""
+
+
+class DamagedFileError(GraphError):
+    """The bytes of the file are cut off, changed, or not of this format; a copy may have others."""
 
 
 @contextmanager
@@ -23,7 +29,10 @@ def naming_file(where: str, malformed: str) -> Iterator[None]:
         raise unsupported(error).within(where) from None
     except GraphError as error:
         raise InputFileError(
-            malformed, place=f"{where}: {error.where}", reason=error.reason, hint=_EXPORT_AGAIN
+            malformed,
+            place=f"{where}: {error.where}",
+            reason=error.reason,
+            hint=_COPY if isinstance(error, DamagedFileError) else _CHECK,
         ) from None
     except UnsupportedModelError as error:
         raise error.within(where) from None
@@ -31,4 +40,4 @@ def naming_file(where: str, malformed: str) -> Iterator[None]:
 
 def unsupported(error: OperatorError) -> UnsupportedModelError:
     """Return ``error`` about the tensors of an operator as one about a model that is not supported."""
-    return UnsupportedModelError("operator-invalid", place=error.where, reason=error.reason, hint=_EXPORT_AGAIN)
+    return UnsupportedModelError("operator-invalid", place=error.where, reason=error.reason, hint=_CHECK)

@@ -11,7 +11,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
 from tflite.TensorType import TensorType
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite.operators import operator_name
 from support.refusals import Refusal, assert_refused
@@ -67,18 +67,18 @@ def test_every_reason_is_reported_at_once() -> None:
     net.tensors[0].type, net.tensors[1].type = TensorType.FLOAT32, TensorType.UINT8
     x = len(net.tensors) - 1
     x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
-    y = net.softmax(x)
+    y = net.softmax(net.input((4,)))
     net.operators[-1].options["Beta"] = -1.0
     z = net.operator("CONCATENATION", [x, y], net.activation((8,)), "ConcatenationOptions", FusedActivationFunction=1)
     net.operator("ABS", [z], net.activation((8,), name="whole", dtype="int64"))
     net.tensors[0].signature = [1, -1, 4, 2]
     assert every_reason(net) == [
+        ("shape-dynamic", "input 'image'"),
         ("operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'"),
         ("quantization-unsupported", "operator 0 (CONV_2D) writing 't3'"),
-        ("operator-variant-unsupported", "operator 3 (CONCATENATION) writing 't6'"),
+        ("operator-variant-unsupported", "operator 3 (CONCATENATION) writing 't7'"),
         ("type-unsupported", "operator 4 (ABS) writing 'whole'"),
-        ("shape-dynamic", "input 'image'"),
-        ("operator-invalid", "SOFTMAX 't5'"),
+        ("operator-invalid", "SOFTMAX 't6'"),
     ]
 
 
@@ -331,3 +331,34 @@ def test_attributes_computed_at_run_time(build: Callable[[Network, int], object]
     net.tensors[1].content = b""
     net.inputs.append(1)
     check(net, "input-not-constant", f"operator 0 ({operator}) writing 't2'", fact)
+
+
+def contradicting_sum(net: Network, x: int) -> int:
+    """Add an ADD whose output has another shape than its inputs."""
+    return net.operator("ADD", [x, x], net.activation((7,)), "AddOptions")
+
+
+def test_only_damaged_files_are_to_be_copied() -> None:
+    net = Network()
+    contradicting_sum(net, net.input((4,)))
+    data = net.build()
+    with pytest.raises(UnsupportedModelError) as contradicting:
+        parse_tflite(data, "net", "net")
+    with pytest.raises(InputFileError) as cut:
+        parse_tflite(data[: len(data) // 2], "net", "net")
+    assert (contradicting.value.code, cut.value.code) == ("operator-invalid", "tflite-malformed")
+    assert (["copy" in error.value.hint for error in (contradicting, cut)]) == [False, True]
+
+
+def test_errors_that_follow_are_not_listed() -> None:
+    """The sums do not fit their outputs because the size of the input is free, or the tensor between is not known."""
+    free = Network()
+    x = free.input((1, 4))
+    free.tensors[x].signature = [1, -1]
+    contradicting_sum(free, x)
+    lacking = Network()
+    contradicting_sum(lacking, lacking.operator("DENSIFY", [lacking.input((4,))], lacking.activation((4,))))
+    for net, code in ((free, "shape-dynamic"), (lacking, "operator-unsupported")):
+        with pytest.raises(UnsupportedModelError) as caught:
+            parse_tflite(net.build(), "net", "net")
+        assert (caught.value.code, caught.value.problems) == (code, ())

@@ -118,6 +118,7 @@ def external_bytes(tensor: TensorProto, files: Mapping[str, bytes]) -> memoryvie
     """Return the bytes of ``tensor`` in one of ``files``, which are known by location; raises ``GraphError``."""
     from onnx.external_data_helper import ExternalDataInfo
 
+    from mlfbuild.frontends.errors import DamagedFileError
     from mlfbuild.graph import GraphError
 
     where = f"weights {tensor.name!r}"
@@ -126,11 +127,11 @@ def external_bytes(tensor: TensorProto, files: Mapping[str, bytes]) -> memoryvie
     except ValueError as error:
         raise GraphError(where, f"have a wrong place in another file: {error}") from None
     if info.location not in files:
-        raise GraphError(where, "are in another file, which was not read")
+        raise DamagedFileError(where, "are in another file, which was not read")
     data, start = files[info.location], info.offset or 0
     end = len(data) if info.length is None else start + info.length
     if end > len(data):
-        raise GraphError(
+        raise DamagedFileError(
             where, f"are bytes {start} to {end} of the file {info.location!r}, which has {len(data)} bytes"
         )
     return memoryview(data)[start:end]

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.core import UnsupportedModelError, quoted, shown
+from mlfbuild.frontends.errors import DamagedFileError
 from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
@@ -143,9 +144,9 @@ def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping
         model.ParseFromString(small)
         return _plain(model, small, data, list(weights), known, files or {})
     except (DecodeError, RuntimeError) as error:
-        raise GraphError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
+        raise DamagedFileError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
     except UnicodeDecodeError:  # names are decoded on access
-        raise GraphError("the file", "holds a name that is not UTF-8") from None
+        raise DamagedFileError("the file", "holds a name that is not UTF-8") from None
 
 
 def port_names_of(data: bytes) -> tuple[list[str], list[str]]:
@@ -157,7 +158,7 @@ def port_names_of(data: bytes) -> tuple[list[str], list[str]]:
         inputs = [value.name for value in model.graph.input if value.name not in constants]
         return inputs, [value.name for value in model.graph.output]
     except (DecodeError, UnicodeDecodeError) as error:
-        raise GraphError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
+        raise DamagedFileError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
 
 
 def _plain(
@@ -268,7 +269,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
     try:
         values: Array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
-        raise GraphError(where, one_line(error)) from None
+        raise DamagedFileError(where, one_line(error)) from None
     return values
 
 
@@ -287,7 +288,7 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
     try:
         return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
     except ValueError as error:
-        raise GraphError(where, one_line(error)) from None
+        raise DamagedFileError(where, one_line(error)) from None
 
 
 def _wide(values: Array) -> Array:

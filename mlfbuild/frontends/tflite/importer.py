@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -65,6 +64,8 @@ _MOST_COPIES = 1 << 14
 """Operators of loops and branches, and their tensors; the number of runs counts."""
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
+_CONSEQUENCES = frozenset({"input-not-constant", "operator-invalid"})
+"""Errors that another error may cause: an input of the operator is a tensor of which too little is known."""
 _NOWHERE = -2
 """Replaces the index of a tensor that another subgraph does not have."""
 _MOST_NUMBERS = 64
@@ -174,15 +175,11 @@ class _Importer:
 
     def graph(self, name: str) -> Graph:
         """Return the subgraph as a graph."""
+        self._refusals += self._dynamic()
         nodes = self._nodes()
         if self._refusals:
-            with suppress(GraphError, UnsupportedModelError):
-                self._refusals += self._dynamic()
             raise self._refused(nodes)
         inputs = [self._tensors.at("the model's inputs", index).name for index in self._raw.inputs]
-        self._refusals += self._dynamic()
-        if self._refusals:
-            raise self._refused(nodes)
         outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
@@ -238,13 +235,14 @@ class _Importer:
         return error
 
     def _dynamic(self) -> Iterator[UnsupportedModelError]:
-        """Yield why inputs have no fixed shape."""
+        """Yield why inputs have no fixed shape; what is computed from them is then missing."""
         for index in self._raw.inputs:
-            tensor, signature = self._tensors.at("the model's inputs", index), self._raw.tensors[index].signature
+            signature = self._tensors.raw("the model's inputs", index).signature
             if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, as in the shape
+                self._missing.add(index)
                 yield UnsupportedModelError(
                     "shape-dynamic",
-                    place=f"input {tensor.name!r}",
+                    place=f"input {self._names[index]!r}",
                     reason=f"the shape {list(signature)} is dynamic",
                     hint="convert the model with a fixed shape",
                 )
@@ -310,11 +308,11 @@ class _Importer:
                 raise UnsupportedModelError.of([*map(self._in_words_of_the_file, self._refusals)]) from None
             raise
         depends = not self._missing.isdisjoint(operator.inputs)
-        if error is not None and not (depends and error.code == "input-not-constant"):
+        if error is not None and not (depends and error.code in _CONSEQUENCES):
             self._refusals.append(error)
         if error is not None or refused or depends:
             self._missing.update(operator.outputs)
-        return [] if error is not None else nodes
+        return [] if error is not None or depends else nodes
 
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         if operator.code == BuiltinOperator.DEQUANTIZE and self._is_dequantized(operator):

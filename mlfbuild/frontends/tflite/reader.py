@@ -19,6 +19,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.Model import Model
 from tflite.QuantizationDetails import QuantizationDetails
 
+from mlfbuild.frontends.errors import DamagedFileError
 from mlfbuild.graph import Array, GraphError
 
 SEE = "see docs/operators.md, or use another compiler (tvm or command)"
@@ -112,7 +113,7 @@ def reading(place: str) -> Iterator[None]:
     except GraphError:
         raise
     except (struct.error, ValueError, IndexError, OverflowError, TypeError):  # TypeError: negative offsets
-        raise GraphError(place, "an offset or a length leads out of the file") from None
+        raise DamagedFileError(place, "an offset or a length leads out of the file") from None
 
 
 class Reader:
@@ -122,9 +123,11 @@ class Reader:
         self._data = data
         self._budget = min(2 * len(data), MAXIMUM_METADATA)
         if not data:
-            raise GraphError("header", "the file is empty")
+            raise DamagedFileError("header", "the file is empty")
         if len(data) < 8 or data[4:8] != IDENTIFIER:
-            raise GraphError("header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing")
+            raise DamagedFileError(
+                "header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing"
+            )
         with reading("header"):
             self._model = Model.GetRootAs(data)
             version = self._model.Version()
@@ -197,7 +200,7 @@ class Reader:
         """Return the bytes of buffer ``index``; in large models they are after the flatbuffer, at ``Offset``."""
         count = self._model.BuffersLength()
         if not 0 <= index < count:
-            raise GraphError(f"buffer {index}", f"there are only {count}")
+            raise DamagedFileError(f"buffer {index}", f"there are only {count}")
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
             content: Any = buffer.DataAsNumpy()  # 0 if there is none
@@ -270,7 +273,7 @@ class Reader:
         """Subtract ``size`` bytes of vectors or strings from the limit for the file."""
         self._budget -= size
         if self._budget < 0:
-            raise GraphError("vectors", "hold more than the file")
+            raise DamagedFileError("vectors", "hold more than the file")
 
 
 def _blocks(quantization: Any) -> WeightBlocks:

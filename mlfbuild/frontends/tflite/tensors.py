@@ -12,6 +12,7 @@ from tflite.QuantizationDetails import QuantizationDetails
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
+from mlfbuild.frontends.errors import DamagedFileError
 from mlfbuild.frontends.tflite.operators import type_name
 from mlfbuild.frontends.tflite.operators.shapes import zeros
 from mlfbuild.frontends.tflite.reader import BLOCKWISE, RawSubgraph, RawTensor
@@ -279,7 +280,7 @@ def _elements(raw: RawTensor, dtype: np.dtype[Any], where: str) -> Array:
     assert raw.data is not None
     size = math.prod(raw.shape) * dtype.itemsize
     if raw.data.size != size:
-        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
+        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
     return raw.data.view(dtype).reshape(raw.shape)
 
 
@@ -288,7 +289,8 @@ def _unpacked(raw: RawTensor, where: str) -> Array:
     assert raw.data is not None
     count = math.prod(raw.shape)
     if raw.data.size != -(-count // 2):
-        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {-(-count // 2)}")
+        needed = -(-count // 2)
+        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {needed}")
     data = raw.data.view(np.int8)
     pairs = np.stack([np.left_shift(data, 4) >> 4, data >> 4], axis=-1)
     return pairs.reshape(-1)[:count].reshape(raw.shape)

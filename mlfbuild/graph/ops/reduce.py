@@ -117,7 +117,11 @@ class Sum(Summing):
 
 @dataclass(frozen=True)
 class ReduceExtreme(Reduction):
-    """Selects one of the elements, NaN only if all are NaN; input and output have the same scale."""
+    """Selects one of the elements; input and output have the same scale.
+
+    NaN is ignored, as in TensorFlow Lite Micro. Its result of nothing but NaN, or of one infinity, is the float32 next
+    to that infinity; the infinity itself is ours, because ONNX networks mask elements with it.
+    """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -128,11 +132,15 @@ class ReduceExtreme(Reduction):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        return (self._pick(values[0]).reshape(self.output_shape(values[0].shape)),)
+        return (self._pick(values[0]),)
 
     @abc.abstractmethod
     def _pick(self, value: Array) -> Array:
-        """Return the extreme elements of ``value``, which keep all dimensions."""
+        """Return the extreme elements of ``value``."""
+
+
+def _without_nan(value: Array, instead: float) -> Array:
+    return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
 
 
 @dataclass(frozen=True)
@@ -142,7 +150,7 @@ class ReduceMax(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.fmax.reduce(value, axis=self.axes, keepdims=True))
+        return np.asarray(np.max(_without_nan(value, -np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)
@@ -152,7 +160,7 @@ class ReduceMin(ReduceExtreme):
     name: ClassVar[str] = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
-        return np.asarray(np.fmin.reduce(value, axis=self.axes, keepdims=True))
+        return np.asarray(np.min(_without_nan(value, np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from support.odd_networks import (
     same_output_twice,
     values_of,
 )
-from support.oracle import tflite_micro_run
 from support.sketch import Sketch
 from support.tflite_builder import Network
 
@@ -105,18 +104,6 @@ def test_nan_and_infinity() -> None:
     known = evaluate(graph, {"x": value})
     np.testing.assert_array_equal(stored, known["q"])
     np.testing.assert_array_equal(greatest, known["greatest"])
-
-
-@pytest.mark.parametrize("name", ["REDUCE_MAX", "REDUCE_MIN"])
-def test_extremes_ignore_nan_as_tensorflow_lite_micro_does(name: str) -> None:
-    network = Network()
-    network.reduce(name, network.input((4, 3), dtype="float32"), [1], dtype="float32")
-    value = np.array([[np.nan, 2, 1], [1, np.nan, 2], [-1, 2, np.nan], [np.inf, np.nan, -np.inf]], np.float32)
-    model = network.build()
-    (got,) = run_on_host(compile_bytes(model), [value])
-    np.testing.assert_array_equal(got, tflite_micro_run(model, [value])[0])
-    (got,) = run_on_host(compile_bytes(model), [np.full((4, 3), np.nan, np.float32)])
-    assert np.isnan(got).all()
 
 
 def test_more_dimensions_than_one_copy_supports() -> None:

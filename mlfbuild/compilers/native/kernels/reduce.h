@@ -88,20 +88,15 @@ MLF_REDUCE(mlf_reduce_all_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_
 MLF_REDUCE(mlf_reduce_any_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_t, 0, a != 0 || value != 0 ? 1 : 0,
            value)
 
-#define MLF_REDUCE_EXTREMES(suffix, type)                                                                              \
-    MLF_REDUCE(mlf_reduce_max_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a > value ? a : value, value)  \
-    MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a < value ? a : value, value)
+#define MLF_REDUCE_EXTREMES(suffix, type, least, greatest)                                                             \
+    MLF_REDUCE(mlf_reduce_max_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, least, a > value ? a : value, value)  \
+    MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, greatest, a < value ? a : value, value)
 
-/* NaN is ignored, also in the first element, as in TensorFlow Lite Micro. */
-#define MLF_REDUCE_FLOAT_EXTREME(name, relation)                                                                       \
-    MLF_REDUCE(mlf_reduce_##name##_float(MLF_REDUCE_PARAMETERS(float)), float, float, *from,                           \
-               a relation value || value != value ? a : value, value)
-
-MLF_REDUCE_EXTREMES(int8, int8_t)
-MLF_REDUCE_EXTREMES(int16, int16_t)
-MLF_REDUCE_EXTREMES(int32, int32_t)
-MLF_REDUCE_EXTREMES(int64, int64_t)
-MLF_REDUCE_FLOAT_EXTREME(max, >)
-MLF_REDUCE_FLOAT_EXTREME(min, <)
+MLF_REDUCE_EXTREMES(int8, int8_t, *from, *from)
+MLF_REDUCE_EXTREMES(int16, int16_t, *from, *from)
+MLF_REDUCE_EXTREMES(int32, int32_t, *from, *from)
+MLF_REDUCE_EXTREMES(int64, int64_t, *from, *from)
+/* Not the first element: if that is NaN, no comparison with it is true, and it would be the result. */
+MLF_REDUCE_EXTREMES(float, float, -INFINITY, INFINITY)
 
 #endif /* MLF_REDUCE_H_ */
