@@ -7,7 +7,7 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.progress import building
 
 
-@verb("file", "target", "no_wait", "format")
+@verb("file", "one_target", "no_wait", "format")
 def calibrate(options: SharedOptions) -> None:
     """Measure the wait states of a device's memories.
 

@@ -146,6 +146,13 @@ _OPTIONS = {
         help="Use only this target; repeatable.",
         shell_complete=_complete_names("targets"),
     ),
+    "one_target": _option(
+        "--target",
+        multiple=True,  # so that two of them are refused, not the first one ignored
+        metavar="NAME",
+        help="Target of the project file.",
+        shell_complete=_complete_names("targets"),
+    ),
     "model": _option(
         "--model",
         multiple=True,
@@ -153,6 +160,7 @@ _OPTIONS = {
         help="Use only this model; repeatable.",
         shell_complete=_complete_names("models"),
     ),
+    "one_model": _option("--model", multiple=True, metavar="NAME", help="Network of the archive, if it has several."),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
     "format": format_option("text", "json", "github"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
@@ -174,7 +182,7 @@ def shared(*names: str) -> Callable[[F], F]:
     return decorate
 
 
-shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet"}))
+shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet", "one_target", "one_model"}))
 """Adds every shared option to the command itself, so that it may be written before the verb."""
 
 

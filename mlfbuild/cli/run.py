@@ -15,7 +15,7 @@ _NO_SHAPE = "the shape is unknown, because neither metadata, graph, C code nor R
 _FILE = click.Path(path_type=Path)
 
 
-@verb("file", "target", "model", "format")
+@verb("file", "one_target", "one_model", "format")
 @ARCHIVE
 @inputs_option(required=True)
 @click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")

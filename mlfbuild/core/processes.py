@@ -68,8 +68,9 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
-        package = DEBIAN.packages.get(name, name)
-        hint = f"install it (Debian: apt-get install {package}) or set {variable} to its path"
+        package = DEBIAN.packages.get(name)
+        where = f" (Debian: apt-get install {package})" if package else ""
+        hint = f"install it{where} or set {variable} to its path"
         raise ToolNotFoundError("program-not-found", place=wanted, reason="program not found", hint=hint)
     return Path(found)
 

@@ -40,6 +40,7 @@ DEBIAN = System(
         "qemu-system-arm": "qemu-system-arm",
         "qemu-system-riscv32": "qemu-system-misc",
         "gdb-multiarch": "gdb-multiarch",
+        **{name: name for name in ("gdb", "make", "openocd")},
     },
 )
 _COMMON = {

@@ -28,7 +28,27 @@ _RESERVED_FIRMWARE = (
 _NAME = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _NAME_ADVICE = "a letter, then letters, digits, _ and -, at most 63"
 
-CPU = one_of("cpu", CPUS, enumDescriptions=[cpu.title for cpu in CPUS.values()])
+
+def _cpu(value: str) -> Mistake | None:
+    """Return why ``value`` is not a core; a microcontroller belongs under another key."""
+    if value in CPUS:
+        return None
+    mistake = unknown("cpu", value, CPUS)
+    return Mistake(mistake.code, reason=mistake.reason, hint=f"write mcu: {value}" if value in targets.MCUS else "")
+
+
+def _mcu(value: str) -> Mistake | None:
+    """Return why ``value`` is not a described microcontroller: one with a similar name may have another core."""
+    if value in targets.MCUS:
+        return None
+    return Mistake(
+        "unknown-mcu",
+        reason=f"unknown mcu {quoted(value)} (known: {', '.join(targets.MCUS)})",
+        hint="omit mcu if you do not need cycles, or describe the memories under timing",
+    )
+
+
+CPU = Rule(_cpu, {"enum": list(CPUS), "enumDescriptions": [cpu.title for cpu in CPUS.values()]})
 C_COMPILER = one_of("C compiler", (GCC, CLANG))
 
 
@@ -43,7 +63,9 @@ def _board(value: str) -> Mistake | None:
     return Mistake(mistake.code, reason=mistake.reason, hint=hint)
 
 
-MCU = Late(lambda: one_of("mcu", targets.MCUS, enumDescriptions=[mcu.title for mcu in targets.MCUS.values()]))
+MCU = Late(
+    lambda: Rule(_mcu, {"enum": list(targets.MCUS), "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()]})
+)
 BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)

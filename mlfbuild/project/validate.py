@@ -29,6 +29,8 @@ _EXPECTED = {
 }
 _SCALARS = (("options",), ("extensions",))
 """Keys of a model whose values have one of several types, for each of which pydantic reports a mistake."""
+_ALIASES = dict.fromkeys(("tag", "branch", "commit", "rev", "revision", "ref"), ("version",))
+"""Keys that other tools use for the state of a Git repository, and ours."""
 _KEY_MARK = "[key]"  # pydantic's mark for a finding about a key of a mapping
 
 
@@ -93,6 +95,8 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
 
 def _unknown_key(key: str, known: Sequence[str], kind: type[Keys]) -> Mistake:
     """Return the mistake about ``key``, with the nearest of the ``known`` ones, its right place, or what is there."""
+    if set(_ALIASES.get(key, ())) & set(known):
+        return Mistake("unknown-key", reason="unknown key", hint=f"write it as {_ALIASES[key][0]}")
     near = suggestion(key, known)
     elsewhere = [f"{place}.{key}" for place, keys in _places(kind) if key in keys.fields()]
     hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"

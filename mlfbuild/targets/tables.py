@@ -23,9 +23,9 @@ def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
         return table[name]
     import difflib
 
-    near = difflib.get_close_matches(name, table, n=1)
+    near = difflib.get_close_matches(name, table, n=1) if what != "mcu" else []  # a similar one has another core
     reason = f'unknown {what} (did you mean "{near[0]}"?)' if near else f"unknown {what}"
-    hint = "" if near else f"choose a {what} that docs/reference/project-file.md lists"
+    hint = "" if near else f"choose one of {', '.join(table)}"
     raise UsageError(f"unknown-{what}", place=name, reason=reason, hint=hint)
 
 

@@ -7,8 +7,11 @@ from mlfbuild.library import Module, device_code
 
 
 def refuse_device_code(module: Module) -> None:
-    """Raise ``UnsupportedModelError`` if ``module`` has code or data for another device than the host."""
+    """Raise ``UnsupportedModelError`` if ``module`` has code for another device than the host, or uses its data."""
     for code in device_code(module):
+        data = f"mlf_{module.name}_{code.symbol}_".encode()
+        if not code.built and not any(data in file.data for file in module.codegen):
+            continue
         raise UnsupportedModelError(
             "device-code-not-run",
             place=f"module {module.name}: codegen/{code.name}",

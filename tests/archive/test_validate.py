@@ -158,7 +158,7 @@ def test_text_of_a_report() -> None:
             f"  -> {CODES['MLF701'].advice}",
             "warning MLF201: a key that the format does not have",
             f"  {METADATA}: modules.tiny.colour: is not a key of the format",
-            "  -> check its spelling",
+            "  -> tools ignore it; facts of your own belong in extensions",
             "a.tar: invalid: 1 error, 1 warning, 0 notes",
         ]
     )
@@ -178,7 +178,7 @@ def test_json_of_a_report() -> None:
                 "severity": "warning",
                 "place": f"{METADATA}: modules.tiny.colour",
                 "message": "is not a key of the format",
-                "advice": "check its spelling",
+                "advice": "tools ignore it; facts of your own belong in extensions",
                 "repairable": False,
             }
         ],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
@@ -19,13 +19,16 @@ from mlfbuild.build.toolchains import locked_toolchain
 from mlfbuild.build.tree import parts_of, unpack, write_target_tree
 from mlfbuild.c_analysis import CPU_ARCH, object_facts
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.library import CodegenFile
 from mlfbuild.project import DeviceKeys
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases import plan_build
+from mlfbuild.verify.devices import refuse_device_code
 from support import warm
 from support.aot_archives import A, B
 from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, device_files
 from support.errors import assert_printed
+from support.libraries import native_library
 
 HOST = CPUS["host"]
 ACCEL = DeviceKeys(cpu="host", flags=("-DACCEL=7", "-Wa,-g"))
@@ -462,6 +465,19 @@ def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], t
     assert ran.returncode == 4
     assert_printed(ran.stderr, "device-code-not-run", "codegen/accel", "accel")
     assert not (tmp_path / "y.npz").exists()
+
+
+def test_data_of_a_device_does_not_prevent_a_run_that_does_not_use_it() -> None:
+    data = CodegenFile(PurePosixPath("accel/lib/commands.bin"), b"\1")
+    module = replace(native_library("net").modules[0], device_files=(data,))
+    refuse_device_code(module)
+    used = CodegenFile(PurePosixPath("host/src/use.c"), b"extern const char mlf_net_accel_commands_bin[];")
+    for refused in (
+        replace(module, codegen=(*module.codegen, used)),
+        replace(module, device_files=(data, CodegenFile(PurePosixPath("accel/src/a.c"), b"int a;"))),
+    ):
+        with pytest.raises(UnsupportedModelError):
+            refuse_device_code(refused)
 
 
 def test_init_writes_no_project_without_the_compiler_of_a_device(tmp_path: Path) -> None:

@@ -220,3 +220,11 @@ def test_builds_and_reports_check_budgets_of_cycles(project: Project) -> None:
     ended = project.run("report", "--elf", "build/nucleo/app/app.elf", "--fail-over-budget")
     assert "not checked: cycles of model alpha: run `mlfbuild profile --target nucleo --model alpha`" in ended.err
     assert "not checked: latency of all models: run `mlfbuild profile --target nucleo`" in ended.err
+
+
+def test_a_profile_in_a_report_needs_firmware(folder: Folder) -> None:
+    models = "models: {alpha: {source: models/alpha.tflite}}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{nucleo: {{mcu: stm32l4r5}}}}\n{models}\n")
+    ended = folder.run("report", "--profile", "--format", "json")
+    assert (ended.status, ended.error["code"]) == (1, "nothing-to-profile")
+    assert "mlfbuild profile" in ended.error["hint"]

@@ -362,6 +362,11 @@ FLAWS = (
             packed(*(tiny_module(name, external_dependencies=(dependency(name),)) for name in ("a", "b")))
         ),
     ),
+    Flaw(
+        "MLF803",
+        f"{_TINY}.external_dependencies[1]",
+        lambda: with_runtime(tiny(external_dependencies=(dependency("a"), dependency("b")))),
+    ),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
     Flaw(
         "MLF806",

@@ -70,7 +70,9 @@ CODES: Mapping[str, FindingKind] = {
         "do not rely on the TIR of this export",
     ),
     # Metadata
-    "MLF201": _warning("a key that the format does not have", "check its spelling"),
+    "MLF201": _warning(
+        "a key that the format does not have", "tools ignore it; facts of your own belong in extensions"
+    ),
     "MLF202": _warning(
         "a key of this version of the format is missing", "run mlfbuild convert --to 7, which writes all known keys"
     ),
@@ -257,7 +259,7 @@ CODES: Mapping[str, FindingKind] = {
         "the folder of an external dependency is not in the archive", "add it to the build from elsewhere"
     ),
     "MLF803": _error(
-        "two modules require different versions or forms of one dependency",
+        "one dependency is required in different versions or forms",
         "compile the modules again with one version",
     ),
     "MLF804": _note(

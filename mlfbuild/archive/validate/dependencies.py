@@ -56,7 +56,9 @@ def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
             if replace(other, short_name=dependency.short_name, unknown=dependency.unknown) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 found = f"{dependency.url} {dependency.version_spec}".strip()
-                message = f"{view.name} requires {found}, but {name} requires {other.url} {other.version_spec}"
+                other_module = "also" if name == view.name else f"{name} requires"
+                wanted = f"{other.url} {other.version_spec}".strip()
+                message = f"{view.name} requires {found}, but {other_module} {wanted}"
                 yield finding("MLF803", place, message)
 
 

@@ -6,6 +6,7 @@ TVM's exporter (model_library_format.py) writes for the same version.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
@@ -54,7 +55,9 @@ def _keys(value: Mapping[str, object], shape: ObjectShape, path: str) -> Iterato
         if key in _OTHER_VERSIONS:
             yield finding("MLF204", place, f"only versions {_OTHER_VERSIONS[key]} have this key here")
         else:
-            yield finding("MLF201", place, "is not a key of the format")
+            near = difflib.get_close_matches(key, shape.all, n=1)
+            suggestion = f" (did you mean {near[0]}?)" if near else ""
+            yield finding("MLF201", place, f"is not a key of the format{suggestion}")
     for key in shape.required:
         if key not in value:
             yield finding("MLF202", f"metadata.json: {_join(path, key)}", "is missing")

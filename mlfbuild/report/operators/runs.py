@@ -92,12 +92,12 @@ def _device(target: TargetJob, place: str) -> Iterator[Connection | None]:
 
 
 def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFailedError:
-    """Return the error for ``targets`` (names) without an emulated board."""
+    """Return the error for ``targets`` (names) without an emulated board, or for a project without firmware."""
     return CheckFailedError(
         "nothing-to-profile",
         place=place,
-        reason=f"no board that QEMU emulates for {listed(targets) or 'any firmware'}",
-        hint="add `board` or `mcu` to a target",
+        reason=f"no board that QEMU emulates for {listed(targets)}" if targets else "the project has no firmware",
+        hint="add `board` or `mcu` to a target" if targets else "use `mlfbuild profile`, which needs no firmware",
     )
 
 

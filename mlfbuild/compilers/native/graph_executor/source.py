@@ -63,7 +63,7 @@ def print_functions(
     arguments = PACKED_ARGUMENTS if single else _PARAMETERS
     parts = [
         source_notice(source, model_id, program.headers),
-        cpu_check(program.name, cpu) + _includes(program),
+        cpu_check(cpu) + _includes(program),
         _section(program, placement),
         *_constants(program, model_id),
         _data(program) if program.functions else "",

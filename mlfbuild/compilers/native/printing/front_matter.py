@@ -32,8 +32,8 @@ def source_notice(source: str, model_id: str, kernels: tuple[str, ...] = ()) -> 
     return notice(*lines)
 
 
-def cpu_check(name: str, cpu: Cpu) -> str:
-    """Return lines that stop an Arm compiler that generates code for another CPU than the model ``name`` is for.
+def cpu_check(cpu: Cpu) -> str:
+    """Return lines that stop an Arm compiler that generates code for another CPU than ``cpu``.
 
     Without flags, arm-none-eabi-gcc generates code for an Armv4T core in Arm state: it links with other objects, and
     faults at the first call. A core of the right profile with fewer features runs the portable C of the kernels. The
@@ -46,7 +46,7 @@ def cpu_check(name: str, cpu: Cpu) -> str:
     other = f" && \\\n    (!defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != '{profile}')" if cpu.is_arm else ""
     return (
         f"#if defined(__GNUC__) && defined(__arm__) && !defined(__unix__){other}\n"
-        f'#error "{name} is for {cpu.name}: compile it with \\\n{" ".join(cpu.flags)}"\n'
+        f'#error "this model is for {cpu.name}: compile it with \\\n{" ".join(cpu.flags)}"\n'
         "#endif\n\n"
     )
 

@@ -37,7 +37,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     The model is in the file named ``source``, which has the SHA-256 ``model_id``.
     """
     first = source_notice(source, model_id, program.headers)
-    yield f"{first}\n\n{cpu_check(program.name, cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
+    yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         print_structs(program) if program.form.packed else "",

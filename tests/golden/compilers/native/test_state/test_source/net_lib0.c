@@ -9,7 +9,7 @@
 
 #if defined(__GNUC__) && defined(__arm__) && !defined(__unix__) && \
     (!defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != 'M')
-#error "net is for cortex-m4: compile it with \
+#error "this model is for cortex-m4: compile it with \
 -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 #endif
 
