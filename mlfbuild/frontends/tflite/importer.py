@@ -10,6 +10,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
+from mlfbuild.frontends.node_budget import NodeBudget
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -60,8 +61,6 @@ _FOREIGN = {
 """Hints for operators with these prefixes."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
-_MOST_COPIES = 1 << 14
-"""Operators of loops and branches, and their tensors; the number of runs counts."""
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 _CONSEQUENCES = frozenset({"input-not-constant", "operator-invalid"})
@@ -152,8 +151,8 @@ class _Importer:
         self.inlined = set(decompositions)
         """The subgraphs of which operators became operators of this one, or would if a condition were different."""
         self._checked: set[int] = set()
-        self._copied = 0
-        """Operators of other subgraphs that became operators of this one, and the copies of these subgraphs."""
+        self._expansion = NodeBudget()
+        """Counts operators of other subgraphs that became operators of this one, or their tensors."""
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
@@ -415,11 +414,9 @@ class _Importer:
         if index not in self._checked:
             self._checked.add(index)
             self._check_operators([replace(each, index=operator.index, outputs=()) for each in part.operators])
+        self._expansion.take(max(1 + len(part.operators), len(part.tensors)), site.place)
         first = self._tensors.extend(part.tensors)
         self._names += self._tensors.names[first:]
-        self._copied += 1 + len(part.operators)
-        if max(self._copied, len(self._names) - len(self._raw.tensors)) > _MOST_COPIES:
-            raise site.unsupported(f"its subgraphs have more than {_MOST_COPIES} operators or tensors")
         moved = {at: first + at for at in range(len(part.tensors))} | {-1: -1}
         moved |= dict(zip(part.inputs, inputs, strict=True))
         nodes = []
