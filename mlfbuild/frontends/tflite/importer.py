@@ -37,7 +37,7 @@ from mlfbuild.graph import (
     evaluate,
     ops,
 )
-from mlfbuild.graph.bases import WHOLE, alternatives
+from mlfbuild.graph.bases import WHOLE, WrongShape, alternatives
 
 if TYPE_CHECKING:
     from mlfbuild.frontends.tflite.hybrid import HybridLayers
@@ -179,11 +179,20 @@ class _Importer:
         nodes = self._nodes()
         if self._refusals:
             raise self._refused(nodes)
-        inputs = [self._tensors.at("the model's inputs", index).name for index in self._raw.inputs]
-        outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
+        inputs, outputs = self._ports("input", self._raw.inputs), self._ports("output", self._raw.outputs)
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
         return self._finished(name, nodes, inputs, outputs)
+
+    def _ports(self, what: str, indices: Sequence[int]) -> list[str]:
+        """Return the names of the model's inputs or outputs."""
+        tensors = [self._tensors.at(f"the model's {what}s", index) for index in indices]
+        for tensor in tensors:
+            if tensor.elements == 0:
+                raise UnsupportedModelError(
+                    "tensor-empty", place=f"{what} {tensor.name!r}", reason=f"{tensor} has no elements"
+                )
+        return [tensor.name for tensor in tensors]
 
     def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
         """Run the subgraph that the CALL_ONCE ``caller`` names; return the values that it assigns to variables."""
@@ -320,11 +329,14 @@ class _Importer:
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node, site = self._node(operator, kind)
+            if all(tensor.elements == 0 for tensor in site.outputs) and site.outputs:
+                return []  # constants, because they have only one value
             if _may_be_hybrid(operator, kind) and _is_hybrid(site):
                 blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
                 return self._hybrid_layers().nodes(node, site, blocks)
             if self._is_computed(operator, kind, node):
                 return []
+            node = _with_elements(site, node)
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
             return requantized(self._tensors, node) if joined else [node]
         if operator.code in SHAPES:
@@ -443,13 +455,19 @@ class _Importer:
             source = self._tensors.at(site.place, value)
             if value in self._missing:
                 self._missing.add(index)
-            elif source.dtype is not output.dtype or source.shape != output.shape:
+            elif source.dtype is not output.dtype or not self._has_shape(index, output, source.shape):
                 raise site.wrong(f"its subgraph returns {source} for {output}")
+            elif source.elements == 0:
+                continue
             elif source.data is not None:
                 self._settle(site, index, source.data)
             else:
                 nodes.append(Node(output.name, ops.Reshape(), (source.name,), (output.name,)))
         return nodes
+
+    def _has_shape(self, index: int, output: Tensor, shape: Sequence[int]) -> bool:
+        """Return whether tensor ``index``, the result of a subgraph, has ``shape``, or the file leaves it open."""
+        return output.shape == shape or self._tensors.reshape(index, WrongShape.of(output, shape))
 
     def _know(self, operator: RawOperator) -> None:
         """Make the output of an operator such as SHAPE a constant."""
@@ -464,7 +482,9 @@ class _Importer:
         self._budget.take(place, output.size)
         value = kind.read(site)
         if value.shape != output.shape:
-            raise site.wrong(f"{output} should have the shape {list(value.shape)}")
+            reason = WrongShape.of(output, value.shape)
+            if not self._tensors.reshape(operator.outputs[0], reason):
+                raise site.wrong(reason)
         self._settle(site, operator.outputs[0], value)
 
     def _is_computed(self, operator: RawOperator, kind: OperatorKind, node: Node) -> bool:
@@ -543,6 +563,23 @@ class _Importer:
         return self.called[index]
 
     def _node(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
+        """Return the node of ``operator``; outputs whose shape the file leaves open get that of their operator.
+
+        Runtimes compute all shapes, and do not use those of the file.
+        """
+        if not kind.states and self._tensors.are_open(operator.outputs):
+            for _ in operator.outputs:
+                reason: str | None
+                try:
+                    node, site = self._built(operator, kind)
+                    reason = node.operator.check(site.inputs[: kind.values], site.outputs)
+                except OperatorError as error:
+                    reason = error.reason
+                if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
+                    break
+        return self._built(operator, kind)
+
+    def _built(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
         place = self._place(operator)
         most = kind.values + kind.attributes
         if len(operator.inputs) > most:
@@ -640,6 +677,15 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+def _with_elements(site: TfliteSite, node: Node) -> Node:
+    """Return ``node`` without inputs that have no elements, which only CONCATENATION can leave out."""
+    empty = {tensor.name: tensor for tensor in (*site.inputs, *site.outputs) if tensor and tensor.elements == 0}
+    used = [empty[name] for name in (*node.inputs, *node.outputs) if name in empty]
+    if used and node.operator.name != "CONCATENATION":
+        raise site.unsupported(f"{used[0]} has no elements, which is not supported", code="tensor-empty")
+    return replace(node, inputs=tuple(name for name in node.inputs if name not in empty)) if used else node
 
 
 def _may_be_hybrid(operator: RawOperator, kind: OperatorKind) -> bool:

@@ -211,3 +211,21 @@ def test_rescaled_sums_round_a_half_up_and_wrap() -> None:
     sums = np.array([-3, -1, 1, 3, 1 << 33, (1 << 46) - 1], np.int64)
     half = Rescale(1 << 30, 0)
     assert rescale_wide(sums, [half]).tolist() == [-1, 0, 1, 2, 0, 0]
+
+
+def test_transposed_convolution_with_a_narrow_bias() -> None:
+    """The runtimes read an int32 bias as int64, out of bounds; the same numbers in int64 are the judge."""
+    random = np.random.default_rng(3)
+    weights = random.integers(-127, 128, (5, 3, 3, 4)).astype(np.int8)
+    bias = random.integers(-300_000, 300_000, 5)
+    models = []
+    for kind in (np.int32, np.int64):
+        net = Network()
+        source = net.input((1, 3, 3, 4), dtype="int16", scale=0.001)
+        net.transpose_conv(source, (7, 7), weights, bias.astype(kind), weight_scales=[0.01] * 5, stride=(2, 2),
+                           dtype="int16", scale=0.02)  # fmt: skip
+        models.append(net.build())
+    value = random.integers(-32768, 32768, (1, 3, 3, 4)).astype(np.int16)
+    library = compile_bytes(models[0])
+    ((got,),) = run_many_on_host([(library, library.modules[0], [value])])
+    np.testing.assert_array_equal(got, tflite_micro_run(models[1], [value])[0])
