@@ -27,7 +27,13 @@ if TYPE_CHECKING:
         STATE_ALIGNMENT as STATE_ALIGNMENT,
         aligned as aligned,
     )
-    from mlfbuild.cgen.arena import Buffer as Buffer, Span as Span, lower_bound as lower_bound, place as place
+    from mlfbuild.cgen.arena import (
+        Buffer as Buffer,
+        Span as Span,
+        Work as Work,
+        lower_bound as lower_bound,
+        place as place,
+    )
     from mlfbuild.cgen.licence import LICENCE as LICENCE, notice as notice
     from mlfbuild.cgen.literals import (
         array_lines as array_lines,

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from mlfbuild.cgen.skyline import Skyline, Uses
 
@@ -49,16 +50,48 @@ class Buffer:
         """The time at which the latest span ends."""
         return max(span.last for span in self.spans)
 
-    def at(self, time: int) -> int:
-        """Return the bytes in use at ``time``."""
-        return max((span.size for span in self.spans if span.first <= time <= span.last), default=0)
+    @cached_property
+    def _sorted(self) -> tuple[list[Span], list[int], list[int]]:
+        """The spans by their beginning, their beginnings, and the latest end up to each of them."""
+        spans = sorted(self.spans, key=lambda span: span.first)
+        return spans, [span.first for span in spans], list(accumulate((span.last for span in spans), max))
+
+    def _during(self, other: Span) -> list[Span]:
+        """Return the spans that meet ``other``; a chain of operators in place has hundreds of others."""
+        spans, firsts, lasts = self._sorted
+        near = spans[bisect_left(lasts, other.first) : bisect_right(firsts, other.last)]
+        return [span for span in near if span.last >= other.first]
 
     def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
         """Return (own bytes, bytes of ``other``) of each pair of spans that meet."""
         if len(self.spans) == len(other.spans) == 1:
             own, its = self.spans[0], other.spans[0]
             return ((own.size, its.size),) if own.meets(its) else ()
-        return tuple({(own.size, its.size): None for own in self.spans for its in other.spans if own.meets(its)})
+        if len(self.spans) < len(other.spans):
+            return tuple((own, its) for its, own in other.sizes_beside(self))
+        return tuple({(own.size, its.size): None for its in other.spans for own in self._during(its)})
+
+    def uses(self, times: Sequence[int]) -> Uses:
+        """Return (index, bytes in use) for those of the sorted ``times`` at which the buffer is in use."""
+        used: dict[int, int] = {}
+        for span in self.spans:
+            for index in range(bisect_left(times, span.first), bisect_right(times, span.last)):
+                used[index] = max(used.get(index, 0), span.size)
+        return sorted(used.items())
+
+
+class Work:
+    """A limit of the work of several searches together, so that a large network does not take minutes.
+
+    A step is about a microsecond: one buffer considered for one place.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Count ``steps``; those of a search that has begun may exceed the limit."""
+        self.left -= steps
 
 
 _SEARCHED_BUFFERS = 200
@@ -66,6 +99,8 @@ _SEARCHED_BUFFERS = 200
 _IMPROVEMENT_STEPS = 2_000
 _IMPROVEMENT_LOOKS = 400_000
 """The most comparisons with a neighbour during improvement, which bounds the time for networks of many buffers."""
+_LOOKS_A_STEP = 10
+"""Comparisons with a neighbour take this much less time than an offset of branch and bound."""
 _MOST_PAIRS = 2_000_000
 """The most pairs of buffers in use at the same time; with more, the search would need minutes and gigabytes."""
 
@@ -73,24 +108,26 @@ Order = Sequence[int]
 _Pairs = tuple[tuple[int, int], ...]
 
 
-def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
+def place(buffers: Sequence[Buffer], work: Work | None = None) -> tuple[tuple[int, ...], int]:
     """Return the offset of each of ``buffers`` and the total size in bytes.
 
+    The search has a limit of its own; ``work`` counts its steps for callers that try several plans.
     Raises ``OverflowError`` if too many buffers are in use at the same time.
     """
     search = _Search(buffers)
     search.run()
+    if work is not None:
+        work.spend(search.steps + search.looks // _LOOKS_A_STEP)
     return search.offsets, search.size
 
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
     """Return the peak of bytes in use, the least possible size of a packing."""
-    times = sorted({span.first for buffer in buffers for span in buffer.spans})
-    used = [0] * len(times)
-    for buffer in buffers:
-        for index in range(bisect_left(times, buffer.first), bisect_right(times, buffer.last)):
-            used[index] += buffer.at(times[index])
-    return max(used, default=0)
+    used: dict[int, int] = {}
+    for uses in _uses(buffers):
+        for index, size in uses:
+            used[index] = used.get(index, 0) + size
+    return max(used.values(), default=0)
 
 
 def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
@@ -120,7 +157,7 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
 def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
     """Return (time, bytes in use) of each of ``buffers``, for the times at which a span of any buffer begins."""
     times = sorted({span.first for buffer in buffers for span in buffer.spans})
-    return [[(index, used) for index, time in enumerate(times) if (used := buffer.at(time))] for buffer in buffers]
+    return [buffer.uses(times) for buffer in buffers]
 
 
 class _Search:
@@ -136,6 +173,10 @@ class _Search:
         self.offsets: tuple[int, ...] = ()
         self.size = -1
         self.exact = False
+        self.steps = len(buffers)
+        """Offsets that branch and bound computed, and buffers."""
+        self.looks = 0
+        """Comparisons with a neighbour."""
 
     def run(self) -> None:
         for order in self._rules():
@@ -163,16 +204,17 @@ class _Search:
         size = 0
         for index in order:
             offsets[index] = self._lowest(index, offsets)
+            self.looks += len(self.neighbours[index])
             size = max(size, offsets[index] + self.sizes[index])
-        if 0 <= self.size <= size:
-            return False
+            if 0 <= self.size <= size:
+                return False
         self.order, self.offsets, self.size = order, tuple(offsets), size
         return True
 
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
-        taken = sorted((offsets[j] - own, offsets[j] + its)
-                       for j, pairs in self.neighbours[index] if offsets[j] >= 0 for own, its in pairs)  # fmt: skip
+        near = [(offsets[other], pairs) for other, pairs in self.neighbours[index] if offsets[other] >= 0]
+        taken = sorted([(at - own, at + its) for at, pairs in near for own, its in pairs])
         offset = 0
         for below, above in taken:  # what starts strictly between the two overlaps
             if offset <= below:
@@ -183,7 +225,7 @@ class _Search:
     def _search(self) -> None:
         """Search for a smaller packing by branch and bound, which can prove that there is none."""
         skyline = Skyline(_uses(self.buffers), self.size, self.bound)
-        skyline.run()
+        self.steps += skyline.run()
         self.exact = skyline.exact
         if skyline.offsets:
             self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size

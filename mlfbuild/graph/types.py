@@ -262,6 +262,19 @@ class Graph:
         """Return the tensors that ``node`` writes."""
         return tuple(self.tensors[name] for name in node.outputs)
 
+    def readers(self, name: str) -> tuple[Node, ...]:
+        """Return the nodes that read the tensor ``name``, in order."""
+        return tuple(self._readers.get(name, ()))
+
+    @cached_property
+    def _readers(self) -> Mapping[str, Sequence[Node]]:
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                if name is not None:
+                    found.setdefault(name, []).append(node)
+        return found
+
     @cached_property
     def constants(self) -> tuple[Tensor, ...]:
         """The constant tensors that a node reads, or that are outputs or states, in order of first use."""

@@ -94,8 +94,7 @@ def test_network_that_neither_rules_nor_improvements_pack_best() -> None:
 def exact(items: list[Buffer], size: int) -> bool:
     """Return whether branch and bound proves within its budget that no packing is smaller than ``size``."""
     times = sorted({span.first for item in items for span in item.spans})
-    uses = [[(index, used) for index, time in enumerate(times) if (used := item.at(time))] for item in items]
-    search = Skyline(uses, size, lower_bound(items))
+    search = Skyline([item.uses(times) for item in items], size, lower_bound(items))
     search.run()
     return search.exact and not search.offsets
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from mlfbuild.cgen import Buffer, Span, aligned, lower_bound, place
+from mlfbuild.cgen import Buffer, Span, Work, aligned, lower_bound, place
 from mlfbuild.compilers.native.lowering import KernelCall
 from mlfbuild.compilers.native.memory.storages import (
     Location,
@@ -32,9 +32,10 @@ from mlfbuild.graph import Graph
 
 LARGEST_ARENA = (1 << 31) - 1
 
-_TRIALS = 100
-_TRIED_NODES = 20_000
-"""Nodes of all trials together: fewer trials for networks of very many operators."""
+_TRIED_STEPS = 200_000
+"""Steps of all trials together, about half a second: twenty trials for a network of a hundred operators."""
+_STEPS_A_NODE = 20
+"""What a trial takes besides packing."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,15 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
     update in place cannot be updated there.
     """
     plan = _plan(graph, calls, apart=frozenset())
+    work = Work(_TRIED_STEPS)
     if plan.views:  # a view keeps the whole buffer in memory from its first part on
-        plan = min(plan, _plan(graph, calls, plan.views), key=lambda plan: plan.arena_size)
+        plan = min(plan, _plan(graph, calls, plan.views, work), key=lambda plan: plan.arena_size)
     # Sharing an address can prevent a better packing.
-    for index in range(min(len(calls), _TRIALS, _TRIED_NODES // max(len(calls), 1))):
-        if plan.arena_size <= plan.lower_bound:
+    for index, call in enumerate(calls):
+        if plan.arena_size <= plan.lower_bound or work.left <= 0:
             break
-        if calls[index].overwrites or index in plan.views:
-            plan = min(plan, _plan(graph, calls, plan.apart | {index}), key=lambda plan: plan.arena_size)
+        if call.overwrites or index in plan.views:
+            plan = min(plan, _plan(graph, calls, plan.apart | {index}, work), key=lambda plan: plan.arena_size)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
             "arena-too-large",
@@ -91,20 +93,24 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
     Nothing else moves, and the arena does not grow.
     """
     faster, scratch = list(calls), list(plan.scratch)
+    used: list[list[tuple[int, int]]] = [[] for _ in calls]
+    for start, span in plan.used:
+        for at in range(span.first, min(span.last + 1, len(calls))):
+            used[at].append((start, start + span.size))
     for at, call in enumerate(calls):
         if call.grown is not None:
-            offset, size = _largest_gap(plan, at)
+            offset, size = _largest_gap(used[at], plan.arena_size)
             faster[at] = call.with_room(size)
             if faster[at].scratch > call.scratch:
                 scratch[at] = offset
     return faster, replace(plan, scratch=tuple(scratch))
 
 
-def _largest_gap(plan: Plan, at: int) -> tuple[int, int]:
-    """Return offset and bytes of the largest part of the arena that no tensor needs during node ``at``."""
-    used = sorted((start, start + span.size) for start, span in plan.used if span.first <= at <= span.last)
+def _largest_gap(used: list[tuple[int, int]], arena_size: int) -> tuple[int, int]:
+    """Return offset and bytes of the largest part of the arena between the ranges ``used``."""
+    used = sorted(used)
     ends = accumulate((end for _, end in used), max, initial=0)
-    starts = (*(start for start, _ in used), plan.arena_size)
+    starts = (*(start for start, _ in used), arena_size)
     return max(((end, start - end) for end, start in zip(ends, starts, strict=True)), key=lambda gap: gap[1])
 
 
@@ -121,8 +127,10 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
                 )
 
 
-def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> Plan:
-    """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views."""
+def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], work: Work | None = None) -> Plan:
+    """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views; ``work`` counts steps."""
+    if work is not None:
+        work.spend(len(calls) * _STEPS_A_NODE)
     storages = storages_of(graph)
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
     note_lifetimes(graph, storages)
@@ -133,7 +141,7 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> P
     buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                for storage in arena]  # fmt: skip
     try:
-        offsets, arena_size = place(buffers)
+        offsets, arena_size = place(buffers, work)
     except OverflowError as error:
         raise UnsupportedModelError(
             "too-many-live-tensors",

@@ -46,16 +46,23 @@ class Storage:
     spans: list[Span] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
     """Offsets of the tensors that are views; all others begin at 0."""
+    names: list[str] = field(default_factory=list)
+    """The tensors."""
+    last: int = -1
+    """The last node that uses any part."""
 
     def use(self, size: int, time: int) -> None:
         """Mark ``size`` bytes as in use at ``time``: between the first and the last call they stay in use."""
         known = self.spans[0] if self.spans else Span(0, time, time)
         self.spans = [Span(max(known.size, size), known.first, time)]
+        self.last = time
 
-    @property
-    def last(self) -> int:
-        """The last node that uses any part."""
-        return max(span.last for span in self.spans)
+    def absorb(self, other: Storage, storages: dict[str, Storage]) -> None:
+        """Move the tensors of ``other``, and the times at which they are in use, into this storage."""
+        self.spans += other.spans
+        self.last = max(self.last, other.last)
+        self.names += other.names
+        storages.update(dict.fromkeys(other.names, self))
 
 
 def _state_sizes(graph: Graph) -> list[int]:
@@ -85,6 +92,8 @@ def storages_of(graph: Graph) -> dict[str, Storage]:
     for index, name in enumerate(graph.outputs):
         if storages[name].area is StorageKind.ARENA:
             storages[name] = Storage(StorageKind.OUTPUT, index)
+    for name, storage in storages.items():
+        storage.names.append(name)
     for node in graph.nodes:
         if isinstance(node.operator, Reshape) and node.inputs[0] is not None:
             _share(storages, node.inputs[0], node.outputs[0])
@@ -98,10 +107,8 @@ def _share(storages: dict[str, Storage], source: str, output: str) -> None:
     kept, gone = storages[source], storages[output]
     if gone.area is not StorageKind.ARENA:
         kept, gone = gone, kept
-    if gone.area is StorageKind.ARENA:
-        for name, storage in storages.items():
-            if storage is gone:
-                storages[name] = kept
+    if gone.area is StorageKind.ARENA and gone is not kept:
+        kept.absorb(gone, storages)
 
 
 def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
@@ -111,23 +118,20 @@ def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
     wholes = [storages[view.whole] for view in views]
     unique = len({id(storage) for storage in (*parts, *wholes[:1])}) == len(parts) + 1
     in_arena = all(storage.area is StorageKind.ARENA for storage in (*parts, *wholes))
-    movable = all(_extent(graph, storages, part) == graph.tensor(view.part).size
+    movable = all(_extent(graph, part) == graph.tensor(view.part).size
                   for view, part in zip(views, parts, strict=True))  # fmt: skip
     if not views or not unique or not in_arena or not movable or any(view.offset % ALIGNMENT for view in views):
         return False
     for view, part, whole in zip(views, parts, wholes, strict=True):
         start = whole.offsets.get(view.whole, 0) + view.offset
-        for name, storage in storages.items():
-            if storage is part:
-                whole.offsets[name] = start + part.offsets.get(name, 0)
-                storages[name] = whole
+        whole.offsets.update({name: start + part.offsets.get(name, 0) for name in part.names})
+        whole.absorb(part, storages)
     return True
 
 
-def _extent(graph: Graph, storages: Mapping[str, Storage], storage: Storage) -> int:
+def _extent(graph: Graph, storage: Storage) -> int:
     """Return the bytes from the beginning of ``storage`` to the end of its last tensor."""
-    names = (name for name, its in storages.items() if its is storage)
-    return max(storage.offsets.get(name, 0) + graph.tensor(name).size for name in names)
+    return max(storage.offsets.get(name, 0) + graph.tensor(name).size for name in storage.names)
 
 
 def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
@@ -150,9 +154,8 @@ def reuse_inputs(
             source = storages[name]
             dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
             if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
-                source.spans += output.spans
                 source.offsets.update(output.offsets)
-                storages.update({name: source for name, storage in storages.items() if storage is output})
+                source.absorb(output, storages)
                 break
 
 
@@ -181,8 +184,7 @@ def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[st
     writer = left.spans[0].first
     if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
         return
-    kept.spans += left.spans
-    storages.update({name: kept for name, storage in storages.items() if storage is left})
+    kept.absorb(left, storages)
 
 
 def _updates(

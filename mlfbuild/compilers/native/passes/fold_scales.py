@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
+from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.graph import Activation, Array, DType, Graph, Node, Tensor
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, Mul
@@ -32,7 +32,7 @@ def _fold_one(graph: Graph) -> Graph | None:
             continue
         if not convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1].constant:
             continue
-        users = readers(graph, output)
+        users = graph.readers(output)
         if len(users) == 1 and isinstance(users[0].operator, Add | Mul):
             numbers = _channel_numbers(graph, users[0], output)
             if numbers is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
+from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.graph import Activation, Graph, Node
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, FullyConnected, MaxPool2D, Mul, Relu, Sub
 
@@ -16,7 +16,7 @@ def fuse_activation(graph: Graph) -> Graph:
     fused: dict[Node, Node] = {}
     gone: set[Node] = set()
     for node in graph.nodes:
-        users = readers(graph, node.outputs[0])
+        users = graph.readers(node.outputs[0])
         if len(users) == 1 and node.outputs[0] not in graph.results:
             clamped = _fuse(graph, node, users[0])
             if clamped is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
+from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.bases import resting
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
@@ -19,7 +19,7 @@ def fuse_padding(graph: Graph) -> Graph:
     fused: dict[Node, Node] = {}
     for pad in graph.nodes:
         if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.results:
-            users = readers(graph, pad.outputs[0])
+            users = graph.readers(pad.outputs[0])
             wider = [_fuse(graph, pad, pad.operator, user) for user in users]
             if None not in wider:
                 fused.update((user, new) for user, new in zip(users, wider, strict=True) if new is not None)

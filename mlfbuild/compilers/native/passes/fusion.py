@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, product
 
 from mlfbuild.compilers.native.lowering import (
     Chain,
@@ -140,10 +140,11 @@ class _Lives:
     @cached_property
     def before(self) -> tuple[int, ...]:
         """The bytes in the arena before each node, of tensors that it or a later node reads."""
-        return tuple(
-            sum(self.size(root) for root in self.first if self.first[root] < index <= self.last[root])
-            for index in range(len(self.graph.nodes))
-        )
+        change = [0] * (len(self.graph.nodes) + 1)
+        for root, first in self.first.items():
+            change[first + 1] += self.size(root)
+            change[self.last[root] + 1] -= self.size(root)
+        return tuple(accumulate(change[:-1]))
 
     def dies(self, name: str, end: int) -> bool:
         """Return whether the tensor is in the arena, and no node from ``end`` on reads it."""

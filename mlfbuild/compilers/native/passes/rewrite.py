@@ -1,4 +1,4 @@
-"""Functions that passes share: rebuild a graph, rename tensors, find the readers of a tensor."""
+"""Functions that passes share: rebuild a graph, rename tensors."""
 
 from __future__ import annotations
 
@@ -25,8 +25,3 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
         inputs=tuple(None if name is None else names.get(name, name) for name in node.inputs),
         outputs=tuple(names.get(name, name) for name in node.outputs),
     )
-
-
-def readers(graph: Graph, name: str) -> tuple[Node, ...]:
-    """Return the nodes that read the tensor ``name``."""
-    return tuple(node for node in graph.nodes if name in node.inputs)

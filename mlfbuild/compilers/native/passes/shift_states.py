@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
+from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Concatenation, Shift, Slice, Steps
 
@@ -41,7 +41,7 @@ def _neighbours(graph: Graph, sliced: Node) -> Iterator[Node]:
 
 
 def _is_only_reader(graph: Graph, node: Node, name: str) -> bool:
-    return name not in graph.results and readers(graph, name) == (node,)
+    return name not in graph.results and graph.readers(name) == (node,)
 
 
 def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
