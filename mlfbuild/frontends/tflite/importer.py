@@ -328,17 +328,7 @@ class _Importer:
             return []
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
-            node, site = self._node(operator, kind)
-            if all(tensor.elements == 0 for tensor in site.outputs) and site.outputs:
-                return []  # constants, because they have only one value
-            if _may_be_hybrid(operator, kind) and _is_hybrid(site):
-                blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
-                return self._hybrid_layers().nodes(node, site, blocks)
-            if self._is_computed(operator, kind, node):
-                return []
-            node = _with_elements(site, node)
-            joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
-            return requantized(self._tensors, node) if joined else [node]
+            return self._nodes_of_kind(operator, kind)
         if operator.code in SHAPES:
             self._know(operator)
             return []
@@ -354,6 +344,25 @@ class _Importer:
         if operator.code == BuiltinOperator.CALL_ONCE:
             self._variables.initialise(site, self._called(site))
         return []
+
+    def _nodes_of_kind(self, operator: RawOperator, kind: OperatorKind) -> list[Node]:
+        """Return the nodes of an operator that has a counterpart in graphs."""
+        node, site = self._node(operator, kind)
+        if all(tensor.elements == 0 for tensor in site.outputs) and site.outputs:
+            return []  # constants, because they have only one value
+        if _may_be_hybrid(operator, kind) and _is_hybrid(site):
+            blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
+            return self._hybrid_layers().nodes(node, site, blocks)
+        if operator.code == BuiltinOperator.BATCH_MATMUL and _has_scales(site):
+            from mlfbuild.frontends.tflite.operators.batch_matmul import dense
+
+            self._budget.take(site.place, site.input(1).elements)
+            return [dense(self._tensors, site, node.operator)]
+        if self._is_computed(operator, kind, node):
+            return []
+        node = _with_elements(site, node)
+        joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
+        return requantized(self._tensors, node) if joined else [node]
 
     def _loop(self, operator: RawOperator) -> list[Node]:
         """Return the nodes of a WHILE, once for each run of its body, which the condition decides at compile time."""
@@ -637,6 +646,14 @@ class _Importer:
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _has_scales(site: TfliteSite) -> bool:
+    """Return whether int16 is multiplied by int8 with several scales."""
+    first, second = site.inputs[:2]
+    if first is None or second is None or (first.dtype, second.dtype) != (DType.INT16, DType.INT8):
+        return False
+    return second.quantization is not None and second.quantization.per_channel
 
 
 def _check_condition(site: TfliteSite, condition: Tensor) -> None:
