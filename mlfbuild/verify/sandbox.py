@@ -142,6 +142,6 @@ def _arrays(answer: bytes, size: int) -> dict[str, Array]:
                 raise ValueError
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:
             return dict(arrays)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):  # the last: its compression
+    except (TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):  # the last: compression
         reason = "returned no arrays of the expected size"
         raise ProcessFailedError("sandbox-answer-unreadable", place="sandbox", reason=reason) from None

@@ -32,7 +32,7 @@ _LARGEST = 1 << 30
 
 _UNREADABLE = (
     zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, ValueError, OSError, EOFError, KeyError,
-    MemoryError, RuntimeError,
+    MemoryError, RuntimeError, TypeError,
 )  # fmt: skip
 """Exceptions of zipfile and of numpy's header parser for files that are damaged, encrypted or malicious."""
 

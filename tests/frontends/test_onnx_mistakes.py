@@ -200,7 +200,7 @@ def test_endless_loop_is_refused() -> None:
     )  # fmt: skip
     data = model([helper.make_node("Loop", ["n", "t", "x"], ["y"], body=body)], [("x", (1,))], [("y", (1,))],
                  {"n": np.array(1 << 60), "t": np.array(True)})  # fmt: skip
-    expect(data, UnsupportedModelError, "loop-too-long", "node 0 (Loop) writing 'y'", "4096")
+    expect(data, UnsupportedModelError, "expansion-too-large", "node 0 (Loop) writing 'y'", "16384")
 
 
 def test_names_with_control_characters_in_words_of_onnx() -> None:

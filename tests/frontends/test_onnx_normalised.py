@@ -7,9 +7,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.core.errors import MlfError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.frontends.onnx.control_flow import MOST_NODES
+from mlfbuild.frontends.onnx.normalise import rewritten
 from mlfbuild.graph.evaluation import evaluate
 from support.onnx_checks import assert_equal, floats, restart
 from support.onnx_models import model, reference
@@ -74,8 +75,12 @@ def test_shapes_that_contradict_an_old_model_are_refused() -> None:
     """ONNX's inference of shapes, which PRelu needs, raises an exception of its own."""
     nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("PRelu", ["r", "s"], ["y"])]
     made = onnx.load_from_string(model(nodes, [("x", (1, 3, 2)), ("s", (3,))], [("y", (1, 3, 2))], opset=6))
-    made.graph.value_info.append(port("r", 1, 4, 2))
     assert parse_onnx(made.SerializeToString(), "net", "net.onnx").inputs == ("x", "s")
+    made.graph.value_info.append(port("r", 1, 4, 2))
+    with pytest.raises(MlfError) as raised:
+        parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert raised.value.code == "onnx-malformed"
+    del made.graph.value_info[:]
     made.graph.output[0].CopyFrom(port("y", 1, 4, 2))
     with pytest.raises(MlfError) as raised:
         parse_onnx(made.SerializeToString(), "net", "net.onnx")
@@ -106,6 +111,71 @@ def test_functions_of_the_file_become_their_nodes() -> None:
     made.functions.extend([inner, outer])
     made.opset_import.add(domain="mine", version=1)
     assert_equal(made.SerializeToString(), floats(4), compiled=False)
+
+
+def nested_functions(levels: int, *others: onnx.NodeProto) -> onnx.ModelProto:
+    """Return a network that calls a function, which calls another one twice, and so on, after ``others``."""
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("mine", 1)]
+    calls = [[helper.make_node("Neg", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]]
+    for level in range(1, levels):
+        names = [("a", "t"), ("t", "b")]
+        calls.append([helper.make_node(f"F{level - 1}", [old], [new], domain="mine") for old, new in names])
+    nodes = [*others, helper.make_node(f"F{levels - 1}", ["x"], ["y"], domain="mine")]
+    made = onnx.load_from_string(model(nodes, [("x", (4,))], [("y", (4,))]))
+    made.functions.extend(
+        helper.make_function("mine", f"F{level}", ["a"], ["b"], body, imports) for level, body in enumerate(calls)
+    )
+    made.opset_import.add(domain="mine", version=1)
+    return made
+
+
+def test_functions_that_become_too_many_nodes_are_refused_before_they_do() -> None:
+    """Thirty functions of two nodes become a billion."""
+    assert_equal(nested_functions(4).SerializeToString(), floats(4), compiled=False)
+    refused(nested_functions(30).SerializeToString(), "expansion-too-large", "node 0 (F29)", str(MOST_NODES))
+
+
+def test_functions_and_loops_share_one_budget() -> None:
+    body = helper.make_graph(
+        [helper.make_node("Abs", ["r"], ["row"])], "body",
+        [helper.make_tensor_value_info("r", FLOAT, [])], [helper.make_tensor_value_info("row", FLOAT, [])],
+    )  # fmt: skip
+    scan = helper.make_node("Scan", ["many"], ["rows"], body=body, num_scan_inputs=1)
+    made = nested_functions(12, scan)  # 8,190 nodes
+    made.graph.input.append(helper.make_tensor_value_info("many", FLOAT, [9_000]))
+    made.graph.output.append(helper.make_tensor_value_info("rows", FLOAT, [9_000]))
+    refused(made.SerializeToString(), "expansion-too-large", "node 0 (Scan) writing 'rows'", str(MOST_NODES))
+
+
+def test_function_that_calls_itself_is_refused() -> None:
+    """Versions of ONNX's checker that accept it would let the inliner run for ever."""
+    made = nested_functions(2)
+    made.functions[0].node[0].CopyFrom(helper.make_node("F1", ["a"], ["t"], domain="mine"))
+    with pytest.raises(UnsupportedModelError) as raised:
+        rewritten(made, (), NodeBudget())
+    assert (raised.value.code, "F0" in raised.value.reason) == ("function-unsupported", True)
+
+
+def contradictory() -> onnx.ModelProto:
+    nodes = [helper.make_node("Add", ["x", "w"], ["t"]), helper.make_node("Mul", ["x", "t"], ["y"])]
+    made = onnx.load_from_string(model(nodes, [("x", (2, 2))], [("y", (2, 2))], {"w": np.ones((2, 2), np.float32)}))
+    made.graph.value_info.append(helper.make_tensor_value_info("t", FLOAT, [2, 3]))
+    return made
+
+
+def test_shapes_that_contradict_each_other_in_an_old_version() -> None:
+    """The shape inference of onnx's converter raises an error of its own."""
+    made = contradictory()
+    made.opset_import[0].version = 6
+    made.graph.input.append(helper.make_tensor_value_info("w", FLOAT, [2, 1 << 40]))
+    del made.graph.value_info[:]
+    refused(made.SerializeToString(), "opset-too-old", "", "(2) vs (1099511627776)")
+
+
+def test_declared_shape_of_an_inner_tensor_that_it_does_not_have() -> None:
+    with pytest.raises(InputFileError) as raised:
+        parse_onnx(contradictory().SerializeToString(), "net", "net.onnx")
+    assert_refused(raised.value, "onnx-malformed", "node 0 (Add) writing 't'", "[2, 2]", "[2, 3]")
 
 
 def test_operators_with_a_definition_become_its_nodes() -> None:
@@ -311,7 +381,7 @@ def test_trip_count_of_a_loop_that_collects_rows_may_be_computed() -> None:
 def test_number_of_unrolled_nodes_is_limited() -> None:
     trips = MOST_NODES // len([*DOUBLED, WHILE]) + 1
     data = loop([*DOUBLED, WHILE], ["n", ""], {"n": np.array(trips)})
-    refused(data, "loop-too-long", "node 1 (Loop) writing 'last'", str(MOST_NODES))
+    refused(data, "expansion-too-large", "node 1 (Loop) writing 'last'", str(MOST_NODES))
 
 
 def test_branch_in_a_loop_is_taken_by_the_iteration() -> None:

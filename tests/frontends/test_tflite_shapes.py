@@ -183,3 +183,69 @@ def test_invalid_numbers_are_refused() -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         parse_tflite(net.build(), "net", "net")
     assert_refused(caught.value, "operator-invalid", "operator 0 (ADD) writing 't3'", "'t1' int32[2]", "'t2' int32[3]")
+
+
+def left_open(net: Network, name: str, inputs: list[int], rank: int, options: str = "", **fields: object) -> int:
+    """Add an operator whose output has the shape that converters write for an unknown one."""
+    output = net.activation((1,) * rank)
+    net.tensors[output].signature = [-1] * rank
+    return net.operator(name, inputs, output, options or None, **fields)
+
+
+def placeholders(net: Network) -> None:
+    """Shapes that follow from operators: a FILL of a computed shape, and all that depends on it."""
+    x = net.input((2, 3))
+    shape = net.operator("SHAPE", [x], net.activation((2,), dtype="int32"), "ShapeOptions", OutType=2)
+    ones = left_open(net, "FILL", [shape, net.constant(np.array(1, np.float32))], 2)
+    total = left_open(net, "ADD", [x, ones], 2, "AddOptions")
+    stack = left_open(net, "PACK", [total, x], 3, "PackOptions", Axis=0, ValuesCount=2)
+    row = left_open(net, "RESHAPE", [stack, net.integers([1, 2, -1, 1])], 4)
+    pooled = left_open(net, "MAX_POOL_2D", [row], 4, "Pool2DOptions", Padding=1, StrideH=1, StrideW=2, FilterHeight=1,
+                       FilterWidth=2)  # fmt: skip
+    flat = left_open(net, "RESHAPE", [pooled, net.integers([-1, 3])], 2)
+    weights = net.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
+    dense = left_open(net, "FULLY_CONNECTED", [flat, weights, -1], 2, "FullyConnectedOptions")
+    left_open(net, "SOFTMAX", [dense], 2, "SoftmaxOptions", Beta=1.0)
+
+
+def written_element(net: Network) -> None:
+    """A loop replaces one element of an array: of its elements before the first and after the last, there are none."""
+    x, y = net.input((2, 3)), net.input((1, 3))
+    parts = []
+    for start, count in ((0, 0), (0, 1), (2, 0)):
+        bounds = [net.integers([start, 0]), net.integers([count, -1])]
+        parts.append(left_open(net, "SLICE", [x, *bounds], 2))
+    nothing = left_open(net, "ABS", [parts[0]], 2, "AbsOptions")
+    left_open(net, "CONCATENATION", [nothing, parts[1], y, parts[2]], 2, "ConcatenationOptions", Axis=0)
+
+
+@pytest.mark.parametrize("build", [placeholders, written_element])
+def test_shapes_that_the_file_leaves_open(build: Callable[[Network], None]) -> None:
+    net = Network()
+    build(net)
+    model, random = net.build(), np.random.default_rng(7)
+    values = [random.normal(size=net.tensors[index].shape).astype(np.float32) for index in net.inputs]
+    (got,), (expected,) = run_on_host(compile_bytes(model), values), litert_run(model, values)
+    assert got.shape == expected.shape == (2, 2 if build is placeholders else 3)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_a_known_size_that_contradicts_its_operator() -> None:
+    """Only sizes that the signature leaves open may differ from the shape in the file."""
+    net = Network()
+    x = net.input((2, 3))
+    left_open(net, "ABS", [x], 2, "AbsOptions")
+    net.tensors[-1].signature = [-1, 4]
+    net.tensors[-1].shape = [1, 4]
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert_refused(caught.value, "operator-invalid", "ABS 't1'", "[2, 3]")
+
+
+def test_a_scalar_shape_without_elements() -> None:
+    """The new shape of a scalar is a tensor of no sizes."""
+    net = Network()
+    net.operator("RESHAPE", [net.input((1, 1)), net.constant(np.zeros(0, np.int32))], net.activation(()))
+    model, value = net.build(), np.array([[3]], np.float32)
+    (got,) = run_on_host(compile_bytes(model), [value])
+    assert (got.shape, got.item()) == ((), 3)

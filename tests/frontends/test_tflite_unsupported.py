@@ -286,7 +286,13 @@ def test_tensors_of_uint8_are_named_as_in_the_file() -> None:
 def test_tensor_without_elements() -> None:
     net = Network()
     net.reshape(net.input((2, 0), name="nothing"), (0, 2), with_shape_tensor=False)
-    check(net, "tensor-empty", "operator 0 (RESHAPE) writing 't1': tensor 0 'nothing'", "[2, 0]")
+    check(net, "tensor-empty", "input 'nothing'", "[2, 0]")
+    net = Network()
+    nothing = net.operator(
+        "SLICE", [net.input((2, 2)), net.integers([2, 0]), net.integers([0, 2])], net.activation((0, 2))
+    )
+    net.operator("MEAN", [nothing, net.integers([0])], net.activation((2,)), "ReducerOptions")
+    check(net, "tensor-empty", "operator 1 (MEAN) writing 't5'", "[0, 2]")
 
 
 def test_dynamic_input() -> None:

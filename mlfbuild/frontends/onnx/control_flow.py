@@ -16,14 +16,13 @@ import numpy as np
 import onnx
 
 from mlfbuild.core import UnsupportedModelError
+from mlfbuild.frontends.node_budget import NodeBudget
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.reader import Attribute, RawGraph, RawNode
 from mlfbuild.graph import GraphError
 
 CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 """The operators whose attributes are graphs."""
-MOST_NODES = 4096
-"""Nodes that all loops of a model may become."""
 
 
 @dataclass
@@ -40,8 +39,8 @@ class Surroundings:
     """The fixed shapes that the file declares."""
     notes: list[str]
     """Notes for the user."""
-    left: int = MOST_NODES
-    """How many nodes loops may still become."""
+    budget: NodeBudget
+    """What the nodes of loops and branches are counted in."""
 
 
 def decided(node: RawNode, constants: Constants) -> bool:
@@ -139,16 +138,9 @@ class Body:
             yield renamed(node, names)
         results.extend(names.get(name, name) for name in graph.outputs)
 
-    def take(self, graph: RawGraph) -> None:
-        """Count an iteration of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
-        self.around.left -= max(1, len(graph.nodes))
-        if self.around.left < 0:
-            raise UnsupportedModelError(
-                "loop-too-long",
-                place=self.node.place,
-                reason=f"the loops of the model become more than {MOST_NODES} nodes",
-                hint="export the network with fewer steps, and call it in a loop of the firmware",
-            )
+    def take(self, graph: RawGraph, times: int = 1) -> None:
+        """Count ``times`` iterations of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
+        self.around.budget.take(times * max(1, len(graph.nodes)), self.node.place)
 
     def aliases(self, results: Sequence[str], outputs: Sequence[str]) -> Iterator[RawNode]:
         """Yield the nodes that give ``results`` the names of the node's outputs."""
@@ -210,8 +202,9 @@ def _branch(body: Body) -> Iterator[RawNode]:
         yield from _both(body)
         return
     name = "then_branch" if condition else "else_branch"
-    results: list[str] = []
-    yield from body.run(body.graph(name, 0, count), name, [], results)
+    graph, results = body.graph(name, 0, count), list[str]()
+    body.take(graph)
+    yield from body.run(graph, name, [], results)
     yield from body.aliases(results, body.node.outputs)
 
 
@@ -219,7 +212,9 @@ def _both(body: Body) -> Iterator[RawNode]:
     """Run both branches of an If, because the condition is computed in every run."""
     results: dict[str, list[str]] = {"then_branch": [], "else_branch": []}
     for name, found in results.items():
-        yield from body.run(body.graph(name, 0, len(body.node.outputs)), name, [], found)
+        graph = body.graph(name, 0, len(body.node.outputs))
+        body.take(graph)
+        yield from body.run(graph, name, [], found)
     for first, second, output in zip(*results.values(), body.node.outputs, strict=True):
         yield from body.selected(body.given(0), first, second, output)
     reason = f"the condition {body.given(0)!r} is computed in every run"
@@ -312,8 +307,8 @@ def _scan(body: Body) -> Iterator[RawNode]:
     backwards = _numbers(body, "scan_input_directions", scans)
     joined = len(node.outputs) - len(states)
     pieces: list[list[str]] = [[] for _ in range(joined)]
+    body.take(graph, count)
     for step in range(count):
-        body.take(graph)
         elements = []
         for index, (name, axis) in enumerate(zip(sources, axes, strict=True)):
             at = count - 1 - step if backwards[index] else step

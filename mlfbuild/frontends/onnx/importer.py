@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
+from mlfbuild.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.alternatives import one_of
 from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
@@ -102,7 +103,10 @@ class _Importer:
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
         self._shapes = all_declared(raw.nodes, raw.shapes)
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, self._shapes, self.unread)
+        self._around = Surroundings(
+            raw.opset, self._constants, self._taken, self._shape, self._shapes, self.unread,
+            NodeBudget(MOST_NODES - raw.expanded),
+        )  # fmt: skip
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -165,6 +169,15 @@ class _Importer:
             for whole in self._with_parameter(node):
                 if not self._fold(whole) and not self._compute_from_nothing(whole):
                     self._convert(whole)
+            self._check_shapes(node)
+
+    def _check_shapes(self, node: RawNode) -> None:
+        """Raise ``GraphError`` if the file declares another shape for an inner result of ``node`` than it has."""
+        for name in filter(None, node.outputs):
+            declared, found = self._raw.shapes.get(name), self._shape(name)
+            if name not in self._outputs and declared is not None and found is not None and declared != found:
+                shapes = f"has the shape {list(found)}, but the file declares {list(declared)}"
+                raise GraphError(node.place, f"{name!r} {shapes}")
 
     def _with_parameter(self, node: RawNode) -> Iterator[RawNode]:
         """Yield ``node`` with a constant parameter if that is not constant, but the declared shapes determine it.

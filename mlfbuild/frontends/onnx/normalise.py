@@ -15,6 +15,7 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 from mlfbuild.core import UnsupportedModelError, printable
+from mlfbuild.frontends.node_budget import NodeBudget
 
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own domain."""
@@ -106,8 +107,8 @@ def needs_rewriting(model: ModelProto, known: Collection[str]) -> bool:
     )
 
 
-def rewritten(model: ModelProto, known: Collection[str]) -> ModelProto:
-    """Return ``model`` for a later opset and without functions.
+def rewritten(model: ModelProto, known: Collection[str], budget: NodeBudget) -> ModelProto:
+    """Return ``model`` for a later opset and without functions, whose nodes ``budget`` counts.
 
     ``model`` is valid and has all weights in it. Raises ``UnsupportedModelError`` if onnx cannot rewrite it.
     """
@@ -115,14 +116,14 @@ def rewritten(model: ModelProto, known: Collection[str]) -> ModelProto:
     if opset is not None and opset < FIRST_OPSET:
         model = _converted(model)
     if model.functions:
-        model = _inlined(model)
+        model = _inlined(model, budget)
     for _ in range(_ROUNDS):
         functions = list(_definitions(model, known))
         if not functions:
             break
         model.functions.extend(functions)
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
-        model = _inlined(model)
+        model = _inlined(model, budget)
         imports = [entry for entry in model.opset_import if entry.domain != _DOMAIN]
         del model.opset_import[:]
         model.opset_import.extend(imports)
@@ -135,7 +136,7 @@ def _converted(model: ModelProto) -> ModelProto:
     _align_slopes(model.graph, _types(model))
     try:
         return version_converter.convert_version(model, FIRST_OPSET)
-    except (RuntimeError, ValueError) as error:
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         raise UnsupportedModelError(
             "opset-too-old",
             reason=f"onnx cannot convert version {opset_of(model)} of its operators to version {FIRST_OPSET}: "
@@ -179,18 +180,50 @@ def _rank(kind: TypeProto | None) -> int | None:
     return len(kind.tensor_type.shape.dim)
 
 
-def _inlined(model: ModelProto) -> ModelProto:
+def _inlined(model: ModelProto, budget: NodeBudget) -> ModelProto:
     from onnx import inliner
 
+    _count_calls(model, budget)
     try:
         return inliner.inline_local_functions(model, convert_version=True)
-    except (RuntimeError, ValueError) as error:
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         name = model.functions[0].name
         raise UnsupportedModelError(
             "function-unsupported",
             reason=f"onnx cannot write out the functions of the model, such as {name!r}: {one_line(error)}",
             hint="export the model without functions",
         ) from None
+
+
+def _count_calls(model: ModelProto, budget: NodeBudget) -> None:
+    """Count the nodes that the functions of ``model`` become, without writing them out."""
+    bodies = {_key(function): list(_inner(function.node)) for function in model.functions}
+    keys = list(bodies)
+    numbers = {key: index for index, key in enumerate(keys)}
+    called = [[numbers[key] for node in bodies[name] if (key := _called(node)) in numbers] for name in keys]
+    order = _order(called)
+    if order is None:
+        names = ", ".join(printable(function.name) for function in model.functions[:3])
+        raise UnsupportedModelError(
+            "function-unsupported",
+            reason=f"functions of the model call themselves (functions {names})",
+            hint="export the model without functions",
+        )
+    sizes: dict[int, int] = {}
+    for index in order:
+        sizes[index] = max(1, len(bodies[keys[index]])) + sum(sizes[other] for other in called[index])
+    for at, node in enumerate(model.graph.node):
+        for inner in _inner([node]):
+            if (key := _called(inner)) in numbers:
+                budget.take(sizes[numbers[key]], f"node {at} ({printable(inner.op_type)})")
+
+
+def _key(function: FunctionProto) -> tuple[str, str, str]:
+    return function.domain, function.name, function.overload
+
+
+def _called(node: NodeProto) -> tuple[str, str, str]:
+    return node.domain, node.op_type, node.overload
 
 
 def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -14,6 +14,7 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.core import UnsupportedModelError, quoted, shown
 from mlfbuild.frontends.errors import DamagedFileError
+from mlfbuild.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
@@ -129,6 +130,8 @@ class RawModel:
     """The fixed shapes that the file declares for outputs and inner tensors."""
     halves: tuple[str, ...] = ()
     """The inputs and outputs that are float16 in the file, and float32 here."""
+    expanded: int = 0
+    """The nodes that functions became."""
 
 
 def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
@@ -176,10 +179,13 @@ def _plain(
     if sort_nodes(model.graph):
         small = model.SerializeToString()
     _check(small)
+    expanded = 0
     if known is not None and needs_rewriting(model, known):
         whole = _with_weights(data, files) if external or weights else model
         sort_nodes(whole.graph)
-        model = rewritten(whole, known)
+        budget = NodeBudget()
+        model = rewritten(whole, known, budget)
+        expanded = MOST_NODES - budget.left
         _check(model.SerializeToString())
         weights = []
     halves = widened(model)
@@ -194,7 +200,7 @@ def _plain(
     opset = opset_of(model) or onnx.defs.onnx_opset_version()
     outputs = tuple(_map(value) or _port(value) for value in graph.output)
     shapes = dict(_fixed_shapes(graph))
-    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves)
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves, expanded)
 
 
 def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:

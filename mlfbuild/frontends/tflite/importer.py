@@ -10,6 +10,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
+from mlfbuild.frontends.node_budget import NodeBudget
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -37,7 +38,7 @@ from mlfbuild.graph import (
     evaluate,
     ops,
 )
-from mlfbuild.graph.bases import WHOLE, alternatives
+from mlfbuild.graph.bases import WHOLE, WrongShape, alternatives
 
 if TYPE_CHECKING:
     from mlfbuild.frontends.tflite.hybrid import HybridLayers
@@ -60,8 +61,6 @@ _FOREIGN = {
 """Hints for operators with these prefixes."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
-_MOST_COPIES = 1 << 14
-"""Operators of loops and branches, and their tensors; the number of runs counts."""
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 _CONSEQUENCES = frozenset({"input-not-constant", "operator-invalid"})
@@ -152,8 +151,8 @@ class _Importer:
         self.inlined = set(decompositions)
         """The subgraphs of which operators became operators of this one, or would if a condition were different."""
         self._checked: set[int] = set()
-        self._copied = 0
-        """Operators of other subgraphs that became operators of this one, and the copies of these subgraphs."""
+        self._expansion = NodeBudget()
+        """Counts operators of other subgraphs that became operators of this one, or their tensors."""
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
@@ -179,11 +178,20 @@ class _Importer:
         nodes = self._nodes()
         if self._refusals:
             raise self._refused(nodes)
-        inputs = [self._tensors.at("the model's inputs", index).name for index in self._raw.inputs]
-        outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
+        inputs, outputs = self._ports("input", self._raw.inputs), self._ports("output", self._raw.outputs)
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
         return self._finished(name, nodes, inputs, outputs)
+
+    def _ports(self, what: str, indices: Sequence[int]) -> list[str]:
+        """Return the names of the model's inputs or outputs."""
+        tensors = [self._tensors.at(f"the model's {what}s", index) for index in indices]
+        for tensor in tensors:
+            if tensor.elements == 0:
+                raise UnsupportedModelError(
+                    "tensor-empty", place=f"{what} {tensor.name!r}", reason=f"{tensor} has no elements"
+                )
+        return [tensor.name for tensor in tensors]
 
     def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
         """Run the subgraph that the CALL_ONCE ``caller`` names; return the values that it assigns to variables."""
@@ -319,14 +327,7 @@ class _Importer:
             return []
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
-            node, site = self._node(operator, kind)
-            if _may_be_hybrid(operator, kind) and _is_hybrid(site):
-                blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
-                return self._hybrid_layers().nodes(node, site, blocks)
-            if self._is_computed(operator, kind, node):
-                return []
-            joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
-            return requantized(self._tensors, node) if joined else [node]
+            return self._nodes_of_kind(operator, kind)
         if operator.code in SHAPES:
             self._know(operator)
             return []
@@ -342,6 +343,25 @@ class _Importer:
         if operator.code == BuiltinOperator.CALL_ONCE:
             self._variables.initialise(site, self._called(site))
         return []
+
+    def _nodes_of_kind(self, operator: RawOperator, kind: OperatorKind) -> list[Node]:
+        """Return the nodes of an operator that has a counterpart in graphs."""
+        node, site = self._node(operator, kind)
+        if all(tensor.elements == 0 for tensor in site.outputs) and site.outputs:
+            return []  # constants, because they have only one value
+        if _may_be_hybrid(operator, kind) and _is_hybrid(site):
+            blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
+            return self._hybrid_layers().nodes(node, site, blocks)
+        if operator.code == BuiltinOperator.BATCH_MATMUL and _has_scales(site):
+            from mlfbuild.frontends.tflite.operators.batch_matmul import dense
+
+            self._budget.take(site.place, site.input(1).elements)
+            return [dense(self._tensors, site, node.operator)]
+        if self._is_computed(operator, kind, node):
+            return []
+        node = _with_elements(site, node)
+        joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
+        return requantized(self._tensors, node) if joined else [node]
 
     def _loop(self, operator: RawOperator) -> list[Node]:
         """Return the nodes of a WHILE, once for each run of its body, which the condition decides at compile time."""
@@ -415,11 +435,9 @@ class _Importer:
         if index not in self._checked:
             self._checked.add(index)
             self._check_operators([replace(each, index=operator.index, outputs=()) for each in part.operators])
+        self._expansion.take(max(1 + len(part.operators), len(part.tensors)), site.place)
         first = self._tensors.extend(part.tensors)
         self._names += self._tensors.names[first:]
-        self._copied += 1 + len(part.operators)
-        if max(self._copied, len(self._names) - len(self._raw.tensors)) > _MOST_COPIES:
-            raise site.unsupported(f"its subgraphs have more than {_MOST_COPIES} operators or tensors")
         moved = {at: first + at for at in range(len(part.tensors))} | {-1: -1}
         moved |= dict(zip(part.inputs, inputs, strict=True))
         nodes = []
@@ -443,13 +461,19 @@ class _Importer:
             source = self._tensors.at(site.place, value)
             if value in self._missing:
                 self._missing.add(index)
-            elif source.dtype is not output.dtype or source.shape != output.shape:
+            elif source.dtype is not output.dtype or not self._has_shape(index, output, source.shape):
                 raise site.wrong(f"its subgraph returns {source} for {output}")
+            elif source.elements == 0:
+                continue
             elif source.data is not None:
                 self._settle(site, index, source.data)
             else:
                 nodes.append(Node(output.name, ops.Reshape(), (source.name,), (output.name,)))
         return nodes
+
+    def _has_shape(self, index: int, output: Tensor, shape: Sequence[int]) -> bool:
+        """Return whether tensor ``index``, the result of a subgraph, has ``shape``, or the file leaves it open."""
+        return output.shape == shape or self._tensors.reshape(index, WrongShape.of(output, shape))
 
     def _know(self, operator: RawOperator) -> None:
         """Make the output of an operator such as SHAPE a constant."""
@@ -464,7 +488,9 @@ class _Importer:
         self._budget.take(place, output.size)
         value = kind.read(site)
         if value.shape != output.shape:
-            raise site.wrong(f"{output} should have the shape {list(value.shape)}")
+            reason = WrongShape.of(output, value.shape)
+            if not self._tensors.reshape(operator.outputs[0], reason):
+                raise site.wrong(reason)
         self._settle(site, operator.outputs[0], value)
 
     def _is_computed(self, operator: RawOperator, kind: OperatorKind, node: Node) -> bool:
@@ -543,6 +569,23 @@ class _Importer:
         return self.called[index]
 
     def _node(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
+        """Return the node of ``operator``; outputs whose shape the file leaves open get that of their operator.
+
+        Runtimes compute all shapes, and do not use those of the file.
+        """
+        if not kind.states and self._tensors.are_open(operator.outputs):
+            for _ in operator.outputs:
+                reason: str | None
+                try:
+                    node, site = self._built(operator, kind)
+                    reason = node.operator.check(site.inputs[: kind.values], site.outputs)
+                except OperatorError as error:
+                    reason = error.reason
+                if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
+                    break
+        return self._built(operator, kind)
+
+    def _built(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
         place = self._place(operator)
         most = kind.values + kind.attributes
         if len(operator.inputs) > most:
@@ -602,6 +645,14 @@ class _Importer:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
 
 
+def _has_scales(site: TfliteSite) -> bool:
+    """Return whether int16 is multiplied by int8 with several scales."""
+    first, second = site.inputs[:2]
+    if first is None or second is None or (first.dtype, second.dtype) != (DType.INT16, DType.INT8):
+        return False
+    return second.quantization is not None and second.quantization.per_channel
+
+
 def _check_condition(site: TfliteSite, condition: Tensor) -> None:
     if condition.dtype is not DType.BOOL or condition.elements != 1:
         raise site.wrong(f"the condition {condition} must be one bool")
@@ -640,6 +691,15 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+def _with_elements(site: TfliteSite, node: Node) -> Node:
+    """Return ``node`` without inputs that have no elements, which only CONCATENATION can leave out."""
+    empty = {tensor.name: tensor for tensor in (*site.inputs, *site.outputs) if tensor and tensor.elements == 0}
+    used = [empty[name] for name in (*node.inputs, *node.outputs) if name in empty]
+    if used and node.operator.name != "CONCATENATION":
+        raise site.unsupported(f"{used[0]} has no elements, which is not supported", code="tensor-empty")
+    return replace(node, inputs=tuple(name for name in node.inputs if name not in empty)) if used else node
 
 
 def _may_be_hybrid(operator: RawOperator, kind: OperatorKind) -> bool:

@@ -17,6 +17,7 @@ from mlfbuild.frontends.tflite.operators import type_name
 from mlfbuild.frontends.tflite.operators.shapes import zeros
 from mlfbuild.frontends.tflite.reader import BLOCKWISE, RawSubgraph, RawTensor
 from mlfbuild.graph import Array, DType, GraphError, OperatorError, Quantization, State, Tensor
+from mlfbuild.graph.bases import WrongShape
 
 TYPES = {
     TensorType.BOOL: DType.BOOL,
@@ -75,6 +76,10 @@ class Tensors:
                 place=where,
                 reason="the operator keeps its state in the tensor, which is not a variable",
             )
+        if 0 in raw.shape:
+            raise UnsupportedModelError(
+                "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements"
+            )
         if raw.data is not None:
             raise UnsupportedModelError(
                 "variable-misused", place=where, reason="the variable has content, as only constants may have"
@@ -129,6 +134,27 @@ class Tensors:
     def fill(self, index: int, data: Array) -> None:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
+
+    def are_open(self, indices: Sequence[int]) -> bool:
+        """Return whether the file leaves the shape of a tensor in ``indices`` open."""
+        return any(0 <= index < len(self._all) and -1 in self._all[index].signature for index in indices)
+
+    def reshape(self, index: int, reason: str | None) -> bool:
+        """Give tensor ``index`` the shape that ``reason`` demands, if the file leaves it open; return whether it does.
+
+        Converters write 1 for sizes that they do not know, and -1 into the signature of the shape.
+        """
+        if not isinstance(reason, WrongShape) or self._made.get(index) is not reason.tensor:
+            return False
+        raw, wanted = self._all[index], reason.wanted
+        fits = len(raw.signature) == len(wanted) and all(
+            own in {-1, size} for own, size in zip(raw.signature, wanted, strict=True)
+        )
+        if fits:
+            del self._made[index]
+            self._all[index] = replace(raw, shape=wanted)
+            self._make("shapes", self._all[index])
+        return fits
 
     def add(self, name: str, like: Tensor, data: Array | None = None) -> Tensor:
         """Add a tensor like ``like`` with ``data``, called ``name`` or, if that is taken, ``name`` with a suffix."""
@@ -204,6 +230,8 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     _check_shape(raw, dtype.size, where)
     # Some converters write scales for float32 and bool tensors, where they have no meaning.
     data = _data(raw, dtype, where)
+    if data is None and 0 in raw.shape:
+        data = np.zeros(raw.shape, dtype.numpy)  # its only value
     quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, data, where)
     return Tensor(name, raw.shape, dtype, quantization, data)
 
@@ -211,11 +239,7 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
 def _check_shape(raw: RawTensor, element: int, where: str) -> None:
     if any(size < 0 for size in raw.shape):
         raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
-    if 0 in raw.shape:
-        raise UnsupportedModelError(
-            "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements, which is not supported"
-        )
-    if math.prod(raw.shape) * element > MAXIMUM_TENSOR_SIZE:
+    if math.prod(size or 1 for size in raw.shape) * element > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.bases.movement import Move as Move, Movement as Movement
     from mlfbuild.graph.bases.rules import (
         QUANTIZED as QUANTIZED,
+        WrongShape as WrongShape,
         alternatives as alternatives,
         resting as resting,
         same_quantization as same_quantization,

@@ -15,6 +15,23 @@ from mlfbuild.graph.types import DType, Tensor
 
 Reason = str | None
 
+
+class WrongShape(str):
+    """A reason that would not apply if ``tensor`` had the shape ``wanted``, which readers of files may give it."""
+
+    __slots__ = ("tensor", "wanted")
+
+    tensor: Tensor
+    wanted: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor, wanted: Sequence[int], reason: str = "") -> WrongShape:
+        """Return ``reason``, by default one that names the shape."""
+        made = cls(reason or f"{tensor} should have the shape {list(wanted)}")
+        made.tensor, made.wanted = tensor, tuple(wanted)
+        return made
+
+
 ARITHMETIC = (DType.INT8, DType.FLOAT32)
 """The element types that most operators support."""
 
@@ -127,7 +144,7 @@ def vectors(tensor: Tensor) -> Reason:
 
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
     """Check that ``tensor`` has the shape ``wanted``."""
-    return None if tensor.shape == tuple(wanted) else f"{tensor} should have the shape {list(wanted)}"
+    return None if tensor.shape == tuple(wanted) else WrongShape.of(tensor, wanted)
 
 
 def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:

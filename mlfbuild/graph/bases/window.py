@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mlfbuild.graph.bases.rules import WrongShape
 from mlfbuild.graph.types import Tensor
 
 Pair = tuple[int, int]
@@ -29,15 +30,22 @@ class Window:
             return f"filter {self.filter}, stride {self.stride} and dilation {self.dilation} must be at least 1"
         if min(*self.padding[0], *self.padding[1]) < 0:
             return f"padding {self.padding} must not be negative"
+        wanted = [source.shape[0], *output.shape[1:]]
         for axis in (0, 1):
             reach = (self.filter[axis] - 1) * self.dilation[axis] + 1
             if max(self.padding[axis]) >= reach:
                 return f"padding {self.padding} is wider than the filter {self.filter}"
             padded = source.shape[1 + axis] + sum(self.padding[axis])
-            size = (padded - reach) // self.stride[axis] + 1
-            if padded < reach or size != output.shape[1 + axis]:
+            if padded < reach:
                 return f"{output} does not fit a filter of {self.filter} moving over {source}"
-        return None if output.shape[0] == source.shape[0] else f"{output} has another batch than {source}"
+            wanted[1 + axis] = (padded - reach) // self.stride[axis] + 1
+        if output.shape[0] != source.shape[0]:
+            return WrongShape.of(output, wanted, f"{output} has another batch than {source}")
+        if output.shape != tuple(wanted):
+            return WrongShape.of(
+                output, wanted, f"{output} does not fit a filter of {self.filter} moving over {source}"
+            )
+        return None
 
     def taps(self, source: Tensor, output: Tensor) -> Iterator[tuple[Pair, tuple[slice, slice], tuple[slice, slice]]]:
         """Yield each (filter row, filter column) that overlaps the image, and the slices that it writes and reads.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.movement import Move, Movement
 from mlfbuild.graph.types import Array, Tensor
 
@@ -27,7 +28,15 @@ class Concatenation(Joining):
     name: ClassVar[str] = "CONCATENATION"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
-        return check_parts(inputs, outputs[0], self.axis)
+        reason, first = check_parts(inputs, outputs[0], self.axis), inputs[0].shape
+        if reason is None or not 0 <= self.axis < len(first) or any(len(one.shape) != len(first) for one in inputs):
+            return reason
+        length = sum(part.shape[self.axis] for part in inputs)
+        whole = replace(
+            outputs[0], shape=(*first[: self.axis], length, *first[self.axis + 1 :]), quantization=None, data=None
+        )
+        fits = check_parts(inputs, whole, self.axis) is None
+        return rules.WrongShape.of(outputs[0], whole.shape, reason) if fits else reason
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         pieces = pieces_along(outputs[0], [source.shape[self.axis] for source in sources], self.axis)

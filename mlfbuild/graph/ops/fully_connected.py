@@ -63,7 +63,8 @@ class FullyConnected(Operator):
                 return f"the last dimension of {source} should be {depth}"
             return rules.shape(output, (*source.shape[:-1], channels))
         if output.shape[-1:] != (channels,) or output.elements != source.elements // depth * channels:
-            return f"{output} should hold {source.elements // depth} rows of {channels}"
+            rows = source.elements // depth
+            return rules.WrongShape.of(output, (rows, channels), f"{output} should hold {rows} rows of {channels}")
         return None
 
     def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:

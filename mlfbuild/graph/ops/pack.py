@@ -22,7 +22,10 @@ class Pack(Joining):
     name: ClassVar[str] = "PACK"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
-        return _layers(inputs, outputs[0], self.axis)
+        reason, first = _layers(inputs, outputs[0], self.axis), inputs[0].shape
+        if reason is None or not 0 <= self.axis <= len(first) or any(part.shape != first for part in inputs):
+            return reason
+        return rules.WrongShape.of(outputs[0], (*first[: self.axis], len(inputs), *first[self.axis :]), reason)
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         return zip(sources, _slabs(outputs[0], self.axis), strict=True)

@@ -30,7 +30,9 @@ class Steps:
         return slice(self.start, None if end < 0 else end, self.step)
 
     def inside(self, size: int) -> bool:
-        """Return whether there are positions, all within a dimension of ``size``."""
+        """Return whether all positions are within a dimension of ``size``; if there are none, whether the start is."""
+        if self.count == 0:
+            return 0 <= self.start <= size
         last = self.start + (self.count - 1) * self.step
         return self.count > 0 and min(self.start, last) >= 0 and max(self.start, last) < size
 

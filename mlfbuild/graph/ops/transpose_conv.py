@@ -40,7 +40,13 @@ class TransposeConv(Filtering):
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
             or weighted.check(
-                source, weights, bias, output, self.channel_axis, (DType.INT64, DType.INT16), computed=True
+                source,
+                weights,
+                bias,
+                output,
+                self.channel_axis,
+                (DType.INT64, DType.INT32, DType.INT16),
+                computed=True,
             )
             or self._check_channels(source, weights, output)
             or self.window(weights).problem(output, source)

@@ -74,6 +74,8 @@ class CallGraph:
         Pointers are assumed not to lead to a function that is already running. A direct call that does is recursion,
         whose stack is unknown.
         """
+        if self._name(entry) is None:
+            return StackDepth(None, reason=f"{entry:#x} is not code")
         try:
             path = self._deepest(entry, _Search())
         except _NotKnownError as error:

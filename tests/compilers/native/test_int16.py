@@ -13,6 +13,7 @@ import pytest
 from tflite.TensorType import TensorType
 
 from mlfbuild.compilers.native.passes import fusion
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.quantize import Rescale
@@ -23,6 +24,7 @@ from support.host_c import run_many_on_host
 from support.int16_networks import KINDS, network
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
+from support.refusals import assert_refused
 from support.tflite_builder import Network
 
 Array = npt.NDArray[Any]
@@ -211,3 +213,56 @@ def test_rescaled_sums_round_a_half_up_and_wrap() -> None:
     sums = np.array([-3, -1, 1, 3, 1 << 33, (1 << 46) - 1], np.int64)
     half = Rescale(1 << 30, 0)
     assert rescale_wide(sums, [half]).tolist() == [-1, 0, 1, 2, 0, 0]
+
+
+def test_transposed_convolution_with_a_narrow_bias() -> None:
+    """The runtimes read an int32 bias as int64, out of bounds; the same numbers in int64 are the judge."""
+    random = np.random.default_rng(3)
+    weights = random.integers(-127, 128, (5, 3, 3, 4)).astype(np.int8)
+    bias = random.integers(-300_000, 300_000, 5)
+    models = []
+    for kind in (np.int32, np.int64):
+        net = Network()
+        source = net.input((1, 3, 3, 4), dtype="int16", scale=0.001)
+        net.transpose_conv(source, (7, 7), weights, bias.astype(kind), weight_scales=[0.01] * 5, stride=(2, 2),
+                           dtype="int16", scale=0.02)  # fmt: skip
+        models.append(net.build())
+    value = random.integers(-32768, 32768, (1, 3, 3, 4)).astype(np.int16)
+    library = compile_bytes(models[0])
+    ((got,),) = run_many_on_host([(library, library.modules[0], [value])])
+    np.testing.assert_array_equal(got, tflite_micro_run(models[1], [value])[0])
+
+
+def product(weights: Array, scales: Sequence[float], *, adj_y: bool, axis: int) -> Network:
+    """Return a BATCH_MATMUL of int16 by a constant int8 matrix with several scales."""
+    net = Network()
+    source = net.input((1, 2, 4), dtype="int16", scale=0.001)
+    matrix = net.tensor(weights.shape, "int8", data=weights, scales=scales, zero_points=[0] * len(scales), axis=axis)
+    output = net.activation((1, 2, 3), dtype="int16", scale=0.002)
+    net.operator("BATCH_MATMUL", [source, matrix], output, "BatchMatMulOptions", AdjX=False, AdjY=adj_y)
+    return net
+
+
+@pytest.mark.parametrize("adj_y", [False, True])
+def test_product_by_a_matrix_with_a_scale_for_each_column(*, adj_y: bool) -> None:
+    """LiteRT takes 0 for several scales, and TensorFlow Lite Micro lacks the types: FULLY_CONNECTED is the judge."""
+    random = np.random.default_rng(5)
+    rows, scales = random.integers(-127, 128, (3, 4)).astype(np.int8), [0.01, 0.02, 0.03]
+    model = product(
+        rows[np.newaxis] if adj_y else rows.T[np.newaxis], scales, adj_y=adj_y, axis=1 if adj_y else 2
+    ).build()
+    judge = Network()
+    source = judge.input((1, 2, 4), dtype="int16", scale=0.001)
+    judge.fully_connected(source, rows, weight_scales=scales, dtype="int16", scale=0.002)
+    value = random.integers(-32768, 32768, (1, 2, 4)).astype(np.int16)
+    library = compile_bytes(model)
+    ((got,),) = run_many_on_host([(library, library.modules[0], [value])])
+    expected = tflite_micro_run(judge.build(), [value])[0].reshape(got.shape)
+    np.testing.assert_array_equal(got, expected)
+    assert len(np.unique(got)) > 4, "not only saturated"
+
+
+def test_product_with_scales_along_its_sums() -> None:
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(product(np.ones((1, 4, 3), np.int8), [0.1] * 4, adj_y=False, axis=1).build(), "net", "net")
+    assert_refused(caught.value, "operator-invalid", "operator 0 (BATCH_MATMUL) writing 't2'", "dimension 1")

@@ -7,6 +7,7 @@ import pytest
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.steps import Decoder
+from mlfbuild.report.stack.worst import CallGraph
 from mlfbuild.timing import Disassembly
 
 START = 0x100
@@ -240,3 +241,9 @@ def test_risc_v(text: str, size: int, targets: list[tuple[int | None, int]]) -> 
 )
 def test_unknown_stacks_of_risc_v(text: str) -> None:
     assert "known only at run time, at 0x100" in frame(text, riscv.decode).problem
+
+
+def test_entry_that_is_not_code_has_an_unknown_stack() -> None:
+    """The symbol of a model's entry may lie anywhere in a damaged image."""
+    found = CallGraph(listing("f:\nbx lr", "bx\tlr"), arm.decode, {}.get, {}).depth(0x10)
+    assert (found.size, found.path, found.reason) == (None, (), "0x10 is not code")

@@ -50,4 +50,4 @@ def check_shape(site: TfliteSite) -> None:
     """Refuse an output whose shape is not the one in input 1."""
     wanted = tuple(int(size) for size in site.constant(1, "shape"))
     if wanted != site.output().shape:
-        raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")
+        raise site.misshapen(wanted)

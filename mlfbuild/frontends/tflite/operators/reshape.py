@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
@@ -16,9 +17,21 @@ def _reshape(site: TfliteSite) -> Operator:
     # The output's shape is used; a requested shape that is computed at run time could contradict it.
     if len(site.inputs) > 1 and site.inputs[1] is not None:
         wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
-        if not _fits(shape, wanted):
-            raise site.wrong(f"{site.output()} should have the shape {wanted}")
+        whole = _whole(wanted, site.input(0).elements)
+        if not _fits(shape, wanted) or (whole is not None and list(shape) != whole):
+            raise site.misshapen(wanted if whole is None else whole)
     return ops.Reshape()
+
+
+def _whole(wanted: Sequence[int], elements: int) -> list[int] | None:
+    """Return ``wanted`` with the size of its -1, ``None`` if it does not have ``elements``."""
+    if list(wanted) == [0]:
+        return [] if elements == 1 else None
+    known = math.prod(size for size in wanted if size != -1)
+    if min(wanted, default=0) < -1 or wanted.count(-1) > 1 or (-1 in wanted and (known == 0 or elements % known)):
+        return None
+    whole = [elements // known if size == -1 else size for size in wanted]
+    return whole if math.prod(whole) == elements else None
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
@@ -33,7 +46,7 @@ def _expand_dims(site: TfliteSite) -> Operator:
     axis = only_axis(site, 1, len(shape) + 1)
     wanted = (*shape[:axis], 1, *shape[axis:])
     if site.output().shape != wanted:
-        raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")
+        raise site.misshapen(wanted)
     return ops.ExpandDims()
 
 

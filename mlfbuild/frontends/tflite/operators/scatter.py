@@ -14,7 +14,7 @@ from mlfbuild.graph import Operator, ops
 def _scatter_nd(site: TfliteSite) -> Operator:
     wanted = site.constant(2, "output shape").tolist()
     if wanted != list(site.output().shape):
-        raise site.wrong(f"{site.output()} should have the shape {wanted}")
+        raise site.misshapen(wanted)
     return ops.ScatterNd()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from tflite.Padding import Padding as PaddingMode
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.reader import SEE, reading
 from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
-from mlfbuild.graph.bases import Padding, Pair, resolve_padding
+from mlfbuild.graph.bases import Padding, Pair, WrongShape, resolve_padding
 
 ACTIVATIONS = {
     ActivationFunctionType.NONE: Activation.NONE,
@@ -91,6 +92,10 @@ class TfliteSite:
     def wrong(self, reason: str) -> OperatorError:
         """Return the error for tensors or options that contradict the rules of the operator."""
         return OperatorError(self.place, reason)
+
+    def misshapen(self, wanted: Sequence[int]) -> OperatorError:
+        """Return the error for an output that should have the shape ``wanted``."""
+        return self.wrong(WrongShape.of(self.output(), wanted))
 
     def unsupported(
         self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"

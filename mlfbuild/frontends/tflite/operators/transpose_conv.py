@@ -21,7 +21,7 @@ def _transpose_conv(site: TfliteSite) -> Operator:
     if len(weights.shape) != 4:
         raise site.wrong(f"the weights {weights} must have 4 dimensions")
     if wanted != list(site.output().shape):
-        raise site.wrong(f"{site.output()} should have the shape {wanted}")
+        raise site.misshapen(wanted)
     padding = site.padding(mode, (weights.shape[1], weights.shape[2]), stride, (1, 1), site.output())
     return ops.TransposeConv(stride, padding, activation, rounded_product=site.unsigned)
 
