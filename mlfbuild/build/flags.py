@@ -24,7 +24,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.targets import Cpu, cmake_folder, macro_rules
+from mlfbuild.targets import MacroRule, cmake_folder, macro_rules
 
 _WITH_A_WORD = {"-o", "-MF", "-MT", "-MQ", "-isystem"}
 _NO_MATTER = ("-I", "-D", "-MD", "-MMD", "-c")
@@ -48,7 +48,7 @@ def check_flags(job: FirmwareJob) -> None:
     place = f"{job.name}: target {job.target.name} ({job.target.cpu.name})"
     origin = f" ({job.target.toolchain})" if job.target.toolchain else ""
     for command, folder in dict.fromkeys(_commands(content, real_place(job.target.tree))):
-        check_compiler(job.target.cpu, command, Path(folder), place, origin)
+        check_compiler(macro_rules(job.target.cpu), command, Path(folder), place, origin)
     write_atomic(stamp, state)
 
 
@@ -70,8 +70,10 @@ def _flags(words: Sequence[str], source: str) -> Iterator[str]:
             yield word
 
 
-def check_compiler(cpu: Cpu, command: Sequence[str], folder: Path, place: str, origin: str = "") -> None:
-    """Raise ``UsageError`` if ``command``, a compiler with its flags, compiles for another CPU than ``cpu``.
+def check_compiler(
+    rules: Sequence[MacroRule], command: Sequence[str], folder: Path, place: str, origin: str = ""
+) -> None:
+    """Raise ``UsageError`` if the macros of ``command``, a compiler with its flags, break one of ``rules`` for a CPU.
 
     It runs in ``folder``; one without GCC's options is not checked. ``origin`` says in the hint where its flags are.
     """
@@ -80,7 +82,7 @@ def check_compiler(cpu: Cpu, command: Sequence[str], folder: Path, place: str, o
         macros = run(question, cwd=folder, timeout=_SECONDS)
     except MlfError:
         return
-    for rule in macro_rules(cpu):
+    for rule in rules:
         if bool(re.search(rule.pattern, macros)) != rule.wanted:
             raise UsageError(
                 "flags-for-another-cpu",

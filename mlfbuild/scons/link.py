@@ -21,7 +21,7 @@ from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
-from mlfbuild.targets import CPUS
+from mlfbuild.targets import CPUS, macro_rules
 
 _LIBRARIES_FOLDER = "mlf.lib"
 """Folder in the build folder of the trees; the dot makes it different from every target's name."""
@@ -135,13 +135,14 @@ def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs:
 def _compiler_check(target: TargetJob) -> Any:
     """Return the action that refuses a compiler for another CPU than the target's, with the flags at the time of build.
 
-    With wrong flags, the portable C of the kernels would be used, which is silently slow, or the image would not run.
+    Only the architecture is compared: the models are compiled with the flags of the firmware that calls them, so each
+    float ABI is right, and fewer instructions than the CPU has are the firmware's choice.
     """
     cpu, place = target.cpu.name, f"target {target.name} ({target.cpu.name})"  # SCons compares what functions hold
 
     def check(_target: list[Any], _source: list[Any], env: Any) -> None:
         command = [str(word) for word in env.subst_list("$CC $CFLAGS $CCFLAGS")[0]]
-        check_compiler(CPUS[cpu], command, Path(env.Dir("#").get_abspath()), place)
+        check_compiler(macro_rules(CPUS[cpu])[:1], command, Path(env.Dir("#").get_abspath()), place)
 
     return action(check, None)
 

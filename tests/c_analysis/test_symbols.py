@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from mlfbuild.c_analysis.objects import MERGED, SHARED, Symbols, object_symbols, weak_definitions
 from mlfbuild.c_analysis.source_symbols import c_symbols
 from mlfbuild.core.errors import InputFileError
+from mlfbuild.targets import CPUS
 from support.native import compile_bytes
 from support.steps import assert_linear
 from support.tvm_headers import write_tvm_headers
@@ -79,7 +80,7 @@ def test_symbols_of_native_sources(name: str, shared: Path, tmp_path: Path, tool
         path = tmp_path / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
-    flags = ("-I", str(tmp_path / "host/include"), "-I", str(tmp_path / "host/src"))
+    flags = (*CPUS["cortex-m4"].flags, "-I", str(tmp_path / "host/include"), "-I", str(tmp_path / "host/src"))
     for path in sorted((tmp_path / "host/src").glob("*.c")):
         expected = nm(compiled(path.read_text(), tmp_path, tool("arm-none-eabi-gcc"), *flags), tmp_path)
         found = c_symbols(path.read_text())

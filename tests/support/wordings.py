@@ -19,7 +19,11 @@ MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetErr
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
 """Methods that create an error from a code and a reason, in this order or by name, and add the place."""
-GRAPH_ERRORS = {"GraphError": "InputFileError", "OperatorError": "UnsupportedModelError"}
+GRAPH_ERRORS = {
+    "GraphError": "InputFileError",
+    "DamagedFileError": "InputFileError",
+    "OperatorError": "UnsupportedModelError",
+}
 """The final class of the errors of a graph, which get their code when a front end adds the file."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
@@ -73,7 +77,7 @@ def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
 def _graph_error(path: Path, node: ast.Call, name: str, place: str, reason: str) -> Wording:
     file = path.relative_to(PACKAGE).as_posix()
     code = "operator-invalid" if name == "OperatorError" else "{malformed}"
-    if name == "GraphError" and file.startswith("frontends/"):
+    if name in {"GraphError", "DamagedFileError"} and file.startswith("frontends/"):
         code = f"{file.split('/')[1]}-malformed"
     return Wording(file, node.lineno, GRAPH_ERRORS[name], code, {"place": place, "reason": reason})
 
