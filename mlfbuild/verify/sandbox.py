@@ -96,8 +96,13 @@ def run_in_sandbox(
 
 
 def _walls(readable: Sequence[Path]) -> Iterator[str]:
-    """Yield bubblewrap's options, in the order in which it mounts."""
-    yield from ("--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev")
+    """Yield bubblewrap's options, in the order in which it mounts.
+
+    If root runs it, it stays root inside: without capabilities, and with /proc read-only, because writing
+    /proc/sys/kernel/core_pattern lets the kernel start any program outside.
+    """
+    yield from ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
     for folder in map(Path, _SYSTEM):
         if folder.is_symlink():  # /bin is /usr/bin
             yield from ("--symlink", str(folder.readlink()), str(folder))

@@ -34,6 +34,7 @@ from support.project_api_client import Client, LocalClient, ServerError, project
 SERVER = "microtvm_api_server.py"
 TVM = "0.14.0"
 SERVER_ERROR, METHOD_NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS = -32000, -32601, -32600, -32602
+PARSE_ERROR = -32700
 MODEL = tiny_network(5)
 INPUT = np.arange(-4, 4, dtype=np.int8).reshape(1, 8)
 KEYS = {"name", "choices", "default", "type", "required", "optional", "help"}
@@ -222,7 +223,7 @@ def test_wrong_requests_get_the_errors_of_json_rpc(template: Path, line: str, co
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"\xff\xfe\x00", b"[" * 100_000])
-def test_a_line_that_is_not_json_ends_the_server(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_not_json_gets_a_parse_error(tmp_path: Path, line: bytes) -> None:
     read_fd, requests = os.pipe()
     replies, write_fd = os.pipe()
     command = [sys.executable, "-m", "mlfbuild", "project-api", "--read-fd", str(read_fd), "--write-fd", str(write_fd)]
@@ -230,11 +231,11 @@ def test_a_line_that_is_not_json_ends_the_server(tmp_path: Path, line: bytes) ->
         os.close(read_fd)
         os.close(write_fd)
         with os.fdopen(requests, "wb") as pipe, contextlib.suppress(BrokenPipeError):
-            pipe.write(line + b"\n")
-            pipe.flush()
-            said = server.communicate(timeout=60)[1]
+            pipe.write(line + b'\n{"jsonrpc": "2.0", "id": 7, "method": "explode", "params": {}}\n')
+        said = server.communicate(timeout=60)[1]
         with os.fdopen(replies, "rb") as pipe:
-            assert pipe.read() == b""
+            errors = [(reply["id"], reply["error"]["code"]) for reply in map(json.loads, pipe)]
+    assert errors == [(None, PARSE_ERROR), (7, METHOD_NOT_FOUND)], "the server goes on"
     assert server.returncode == 0
     assert said.startswith(b"the request is not JSON: ")
     assert len(said.splitlines()) == 1

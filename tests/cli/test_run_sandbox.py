@@ -41,6 +41,7 @@ __attribute__((constructor)) static void attack(void) {
   if (malloc((size_t)5 << 30)) _exit(46);
   struct rlimit time;
   if (getrlimit(RLIMIT_CPU, &time) != 0 || time.rlim_max > 600) _exit(48);
+  if (open("/proc/sys/kernel/core_pattern", O_WRONLY) >= 0) _exit(49);
   if (access("/etc/passwd", F_OK) == 0 || access("%(home)s", F_OK) == 0 || access("/var", F_OK) == 0) _exit(47);
 }
 """
@@ -104,6 +105,21 @@ def test_an_attack_succeeds_without_a_sandbox_and_fails_in_one(project: Folder) 
     ended = project.run("run", "hostile.tar", *RUN, "--sandbox")
     assert (ended.status, ended.out, ended.err) == (0, "y.npz: 2 cases of net\n", "")
     np.testing.assert_array_equal(np.load(project.root / "y.npz")["y:0"], 2 * X)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_the_kernel_cannot_be_changed_in_a_sandbox(user: str) -> None:
+    """Root stays root in it, so only the mounts and the missing capabilities protect /proc/sys."""
+    if os.getuid() != 0 and user == "root":
+        pytest.skip("only root can test as root")
+    as_user = {"user": user} if os.getuid() == 0 else {}
+    asked = "grep ^CapEff: /proc/self/status; echo changed > /proc/sys/kernel/hostname"
+    walls = list(sandbox._walls([]))
+    walls = walls[: walls.index("/tmp") + 1]  # without this Python, which may be in a folder of root
+    words = ["bwrap", *walls, "--", "/bin/sh", "-c", asked]
+    done = subprocess.run(words, capture_output=True, text=True, cwd="/", **as_user)  # type: ignore[call-overload]
+    assert done.stdout == "CapEff:\t0000000000000000\n" and done.returncode != 0, done.stderr
 
 
 @pytest.mark.sweep

@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from mlfbuild.core import MlfError
 
 SERVER_ERROR = -32000
-_INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32600, -32601, -32602
+_PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32700, -32600, -32601, -32602
 _LONGEST_REQUEST = 64 << 20
 """Characters; the largest requests write to the transport, a packet at a time."""
 _LOG = logging.getLogger(__name__)
@@ -51,21 +50,27 @@ class Server:
         self._methods = methods
 
     def serve(self, requests: IO[str], replies: IO[str]) -> None:
-        """Answer every line of ``requests`` in ``replies`` until the client closes its end, or sends no request."""
+        """Answer every line of ``requests`` in ``replies`` until the client closes its end."""
         while line := requests.readline(_LONGEST_REQUEST):
             _LOG.debug("request: %s", line.rstrip())
-            try:
-                request = json.loads(line)
-            except (ValueError, RecursionError):  # what follows cannot be told from the rest of this request
-                _LOG.error("the request is not JSON: %.200r", line)
-                return
-            reply = json.dumps(self._reply(request))
+            rest = line
+            while rest and not rest.endswith("\n"):  # the end of a line that is too long
+                rest = requests.readline(_LONGEST_REQUEST)
+            reply = json.dumps(self._answer(line))
             _LOG.debug("reply: %s", reply)
             try:
                 replies.write(f"{reply}\n")
                 replies.flush()
             except BrokenPipeError:
                 return
+
+    def _answer(self, line: str) -> Mapping[str, Any]:
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError):
+            _LOG.error("the request is not JSON: %.200r", line)
+            return {"jsonrpc": "2.0", "id": None, "error": {"code": _PARSE_ERROR, "message": "not JSON", "data": None}}
+        return self._reply(request)
 
     def _reply(self, request: object) -> Mapping[str, Any]:
         known = request if isinstance(request, dict) else {}
@@ -79,9 +84,9 @@ class Server:
             return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": facts}}
         except OSError as error:
             return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": None}}
-        except Exception as error:  # noqa: BLE001 - a defect of mlfbuild, which the client shows with its place
-            facts = {"traceback": traceback.format_exc()}
-            return {**reply, "error": {"code": SERVER_ERROR, "message": repr(error), "data": facts}}
+        except Exception as error:  # noqa: BLE001 - a defect of mlfbuild must not end the session
+            _LOG.exception("the request failed")
+            return {**reply, "error": {"code": SERVER_ERROR, "message": repr(error), "data": None}}
 
     def _result(self, request: object) -> Any:
         if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
