@@ -58,6 +58,28 @@ def test_nodes_out_of_order_are_sorted() -> None:
     assert [node.operator.name for node in found.nodes] == ["TANH", "EXP", "ADD"]
 
 
+@pytest.mark.parametrize("opset", [9, 13])
+def test_operators_that_the_version_does_not_have_yet_are_those_of_a_later_one(opset: int) -> None:
+    """onnxruntime runs them, because it had LayerNormalization before ONNX did, and Gelu in its own domain."""
+    weights = {"scale": floats(8), "bias": floats(8)}
+    nodes = [
+        helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["a"]),
+        helper.make_node("Gelu", ["a"], ["y"], domain="com.microsoft"),
+    ]
+    made = helper.make_graph(
+        nodes, "net", [port("x", -1, 8)], [port("y", -1, 8)],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )  # fmt: skip
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    data = helper.make_model(made, opset_imports=imports, ir_version=8).SerializeToString()
+    nodes[1].domain = ""
+    modern = helper.make_graph(nodes, "net", [port("x", 1, 8)], [port("y", 1, 8)], made.initializer)
+    newer = helper.make_model(modern, opset_imports=[helper.make_opsetid("", 20)], ir_version=8).SerializeToString()
+    x = floats(1, 8)
+    got = evaluate(parse_onnx(data, "net", "net.onnx"), {"x": x})
+    np.testing.assert_allclose(got["y"], reference(newer, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
 def test_slopes_of_old_versions_belong_to_channels() -> None:
     """As many channels as columns, so that slopes in the wrong dimension would go unnoticed."""
     slopes = np.array([0.1, 0.5, 2.0], np.float32)

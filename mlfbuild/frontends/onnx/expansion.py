@@ -192,9 +192,10 @@ _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
 }
 _RENAMED: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "DequantizeLinear": _same("DequantizeLinear"),
+    "Gelu": _same("Gelu"),  # ONNX has it since opset 20; the default is the same, without approximation
     "QuantizeLinear": _same("QuantizeLinear"),
 }
-"""Operators of the domain com.microsoft that ONNX's own domain has, too, with fewer types in old opsets."""
+"""Operators of the domain com.microsoft that ONNX's own domain has, too, with fewer types or only in late opsets."""
 
 """ONNX's own QLinearConv and QLinearMatMul; the others are of the domain com.microsoft."""
 EXPANDED = frozenset({*_EXPANSIONS, *_RENAMED})

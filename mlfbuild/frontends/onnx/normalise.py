@@ -27,6 +27,8 @@ _KEPT = frozenset({"Bernoulli", "DynamicQuantizeLinear", "SequenceMap"})
 _ROUNDS = 8
 """Definitions within definitions; ONNX's own have three at most."""
 _DOMAIN = "mlfbuild.definition"
+LATER_DOMAIN = "mlfbuild.later"
+"""The domain of ONNX's own operators that the opset of the model does not have yet."""
 
 
 def opset_of(model: ModelProto) -> int | None:
@@ -38,6 +40,29 @@ def opset_of(model: ModelProto) -> int | None:
     if len(versions) > 1:
         raise ValueError(f"uses versions {' and '.join(map(str, sorted(versions)))} of ONNX's operators")
     return next(iter(versions), None)
+
+
+def tolerate(model: ModelProto, known: Collection[str]) -> bool:
+    """Change what ONNX's checker refuses in ``model``, but onnxruntime runs; return whether there was anything.
+
+    A negative size is a free dimension. Operators in ``known`` that are younger than the opset, such as a
+    LayerNormalization in opset 13, get the domain ``LATER_DOMAIN``, of which the checker knows nothing.
+    """
+    found = False
+    for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        for size in port.type.tensor_type.shape.dim:
+            if size.dim_value < 0:
+                size.ClearField("dim_value")
+                found = True
+    opset, later = opset_of(model), False
+    for node in _all_nodes(model.graph):
+        own = opset is not None and node.domain in DOMAINS and node.op_type in known
+        late = own and not onnx.defs.has(node.op_type, opset or 0, "")
+        if late and onnx.defs.has(node.op_type):
+            node.domain, later = LATER_DOMAIN, True
+    if later:
+        model.opset_import.append(onnx.helper.make_opsetid(LATER_DOMAIN, 1))
+    return found or later
 
 
 def sort_nodes(graph: GraphProto) -> bool:

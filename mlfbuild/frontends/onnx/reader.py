@@ -19,12 +19,14 @@ from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
     DOMAINS,
+    LATER_DOMAIN,
     all_tensors,
     needs_rewriting,
     one_line,
     opset_of,
     rewritten,
     sort_nodes,
+    tolerate,
 )
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
@@ -176,13 +178,14 @@ def _plain(
     _check_opset(model)
     if external := _cut_external(model, weights, files):
         small = model.SerializeToString()
-    if sort_nodes(model.graph):
+    if sort_nodes(model.graph) | tolerate(model, known or ()):
         small = model.SerializeToString()
     _check(small)
     expanded = 0
     if known is not None and needs_rewriting(model, known):
         whole = _with_weights(data, files) if external or weights else model
         sort_nodes(whole.graph)
+        tolerate(whole, known)
         budget = NodeBudget()
         model = rewritten(whole, known, budget)
         expanded = MOST_NODES - budget.left
@@ -338,7 +341,8 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
     for index, node in enumerate(graph.node):
         tensor = node.op_type == "Constant" and any(found.name == "value" for found in node.attribute)
         proto = b"" if tensor else node.SerializeToString()
-        raw = RawNode(index, node.name, node.op_type, node.domain, tuple(node.input), tuple(node.output), {}, proto)
+        domain = "" if node.domain == LATER_DOMAIN else node.domain
+        raw = RawNode(index, node.name, node.op_type, domain, tuple(node.input), tuple(node.output), {}, proto)
         yield replace(raw, attributes={found.name: _attribute(raw, found) for found in node.attribute})
 
 
