@@ -45,13 +45,13 @@ def opset_of(model: ModelProto) -> int | None:
 def tolerate(model: ModelProto, known: Collection[str]) -> bool:
     """Change what ONNX's checker refuses in ``model``, but onnxruntime runs; return whether there was anything.
 
-    A negative size is a free dimension. Operators in ``known`` that are younger than the opset, such as a
+    A size of -1 is a free dimension. Operators in ``known`` that are younger than the opset, such as a
     LayerNormalization in opset 13, get the domain ``LATER_DOMAIN``, of which the checker knows nothing.
     """
     found = False
     for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         for size in port.type.tensor_type.shape.dim:
-            if size.dim_value < 0:
+            if size.dim_value == -1:
                 size.ClearField("dim_value")
                 found = True
     opset, later = opset_of(model), False
