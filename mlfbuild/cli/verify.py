@@ -133,7 +133,7 @@ def _verify_bundle(
     with showing_progress(options, "verify") as progress:
         reports = verify_received(received, flash=flash, timeout=timeout, progress=progress)
     problems = [
-        Diagnostic("verify-failed", place=f"{image}: {report.module}", reason=report.summary(), hint=report.hint)
+        Diagnostic("verify-failed", place=f"{image}: {report.title}", reason=report.summary(), hint=report.hint)
         for report in reports
         if not report.passed
     ]
@@ -256,7 +256,8 @@ def _show_report(report: VerifyReport) -> None:
 def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     if isinstance(result, MlfError):
         module = job.module or job.model.model
-        return {"target": job.target.name, "passed": False, "module": module, "error": str(result)}
+        named = {"model": job.model.model, "module": module}
+        return {"target": job.target.name, "passed": False, **named, "error": str(result)}
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 

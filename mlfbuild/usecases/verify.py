@@ -362,9 +362,10 @@ def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> veri
     if job.image is not None:
         assert connection is not None
         subject = verify.shipped_subject(module, connection.device.name)
-        return verify.verify_shipped(
+        shipped = verify.verify_shipped(
             connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
         )
+        return shipped.for_model(job.model.model)
     report = verify.verify_module(
         job.model.tree,
         module,
@@ -376,7 +377,7 @@ def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> veri
         placement=run_placement(job.target, job.model, job.folder, on_device=job.target.runner is not None),
         connection=connection,
         tell=tell,
-    )
+    ).for_model(job.model.model)
     _record(job, report)
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _SHOWN = 10
 
@@ -29,6 +29,19 @@ class VerifyReport:
     """Bytes of stack of the deepest run; ``None`` on this machine, where it is not measured."""
     hint: str = ""
     """The operator to look at; empty if unknown."""
+    model: str = ""
+    """Name of the model in the project; empty if an archive or an image was checked without a project."""
+
+    @property
+    def title(self) -> str:
+        """The model, with the module in brackets if its name is another one, as reports write it."""
+        return self.module if self.model in ("", self.module) else f"{self.model} (module {self.module})"
+
+    def for_model(self, model: str) -> VerifyReport:
+        """Return the report under the name that the project gives the model; all problems begin with it."""
+        named = replace(self, model=model)
+        problems = (f"{named.title}{problem.removeprefix(self.title)}" for problem in self.problems)
+        return replace(named, problems=tuple(problems))
 
     @property
     def passed(self) -> bool:
@@ -45,12 +58,12 @@ class VerifyReport:
 
         Problems of no case count for the first one.
         """
-        start = f"{self.module}: case {case}"
+        start = f"{self.title}: case {case}"
         found = [
             problem
             for problem in self.problems
             if problem.startswith((f"{start}:", f"{start},"))
-            or (case == 0 and not problem.startswith(f"{self.module}: case "))
+            or (case == 0 and not problem.startswith(f"{self.title}: case "))
         ]
         return found or ([f"{start}: was not reached"] if case >= self.ran else [])
 
@@ -58,11 +71,11 @@ class VerifyReport:
         """Return one line if the module passed, otherwise the first problems and their number."""
         if self.passed:
             plural = "case" if self.cases == 1 else "cases"
-            return ", ".join([f"{self.module}: {self.cases} {plural} right on {self.board}", *self._memory()])
+            return ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])
         lines = list(self.problems[:_SHOWN])
         hidden = len(self.problems) - len(lines)
         if hidden:
-            lines.append(f"{self.module}: and {hidden} more problem{'s' if hidden > 1 else ''}")
+            lines.append(f"{self.title}: and {hidden} more problem{'s' if hidden > 1 else ''}")
         return "\n".join([*lines, self.hint] if self.hint else lines)
 
     def _memory(self) -> list[str]:

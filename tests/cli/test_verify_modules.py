@@ -36,10 +36,12 @@ def project(folder: Folder, shared: Path, tool: Callable[[str], str]) -> Callabl
 def test_each_module_is_checked(project: Callable[..., Folder]) -> None:
     folder = project(mod1="mod1", mod2="mod2")
     ended = folder.run("verify")
-    assert (ended.status, ended.out) == (0, "mod1: 1 case right on host\nmod2: 1 case right on host\n")
+    both = "both (module mod1): 1 case right on host\nboth (module mod2): 1 case right on host\n"
+    assert (ended.status, ended.out) == (0, both)
     assert "verify both (module mod2) for pc: passed" in ended.err
     reports = folder.run("verify", "--format", "json").json
-    assert [(report["module"], report["passed"]) for report in reports] == [("mod1", True), ("mod2", True)]
+    found = [(report["model"], report["module"], report["passed"]) for report in reports]
+    assert found == [("both", "mod1", True), ("both", "mod2", True)]
     assert {"build/verify/pc/both/mod1/report.txt", "build/verify/pc/both/mod2/report.txt"} <= folder.files()
     (model,) = folder.run("plan", "--format", "json").json["models"]
     assert list(model["vectors"]) == ["mod1", "mod2"]
@@ -55,7 +57,7 @@ def test_wrong_module_is_named(project: Callable[..., Folder], shared: Path) -> 
     folder.write("mlfbuild.yml", text.replace(f"{shared}/archives/multi-mixed.mod1.npz", "wrong.npz"))
     ended = folder.run("verify")
     assert ended.status == 1
-    assert ended.out.startswith("mod1: case 0, output 0 (output), element 0: expected ")
+    assert ended.out.startswith("both (module mod1): case 0, output 0 (output), element 0: expected ")
     assert ended.err.startswith('not verified: module mod2 of model both has no vectors (add "mod2: <file>.npz" ')
     assert_printed(ended.err.splitlines()[-1], "verify-failed", "mlfbuild: verify: both (module mod1) for pc")
 
@@ -115,3 +117,15 @@ def test_error_code_of_the_run_function_is_one_line(
     )
     ended = folder.run("verify")
     assert (ended.status, ended.out) == (1, f"net: case {case}: the run function returned -1, not 0\n")
+
+
+def test_module_of_another_name_stands_in_brackets(folder: Folder, tool: Callable[[str], str]) -> None:
+    for name in ("gcc", "cmake", "ninja"):
+        tool(name)
+    assert folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "many.tar").status == 0
+    model = "filter: {source: many.tar, vectors: alpha.npz}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{{model}}}\n")
+    ended = folder.run("verify")
+    assert (ended.status, ended.out) == (0, "filter (module alpha): 3 cases right on host, arena 0 of 0 bytes used\n")
+    (report,) = folder.run("verify", "--format", "json").json
+    assert (report["model"], report["module"]) == ("filter", "alpha")
