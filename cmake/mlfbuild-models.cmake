@@ -34,6 +34,8 @@ function(mlfbuild_models PROJECT_FILE)
                    "mlfbuild_models(mlfbuild.yml TARGET <target> [MODELS <model>...])")
   endif()
   get_filename_component(project "${PROJECT_FILE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+  _mlfbuild_check_path("${project}")
+  _mlfbuild_check_path("${CMAKE_BINARY_DIR}")
   _mlfbuild_find_command()
 
   set(choice --file "${project}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}")
@@ -117,6 +119,15 @@ function(_mlfbuild_stop)
   endforeach()
   string(REPLACE "\n" "\n  " text "${text}")
   message(FATAL_ERROR "  ${text}")
+endfunction()
+
+# Stop if CMake, Ninja or the shell would read characters of PATH, such as an unpaired bracket, in another way.
+function(_mlfbuild_check_path PATH)
+  foreach(unsuited IN ITEMS "([\"$<>?#`|\\])" "(;)" "(\\[)[^]]*$" "^[^[]*(])")
+    if("${PATH}" MATCHES "${unsuited}")
+      _mlfbuild_stop("mlfbuild_models: CMake cannot build in a path with ${CMAKE_MATCH_1}: ${PATH}; rename the folder")
+    endif()
+  endforeach()
 endfunction()
 
 # Set the cache variable MLFBUILD_COMMAND to the command of the installation of this file, or else the first in PATH.

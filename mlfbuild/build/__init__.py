@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mlfbuild.build.firmware_build import (
         cross_build as cross_build,
         did_something as did_something,
+        path_problem as path_problem,
         start_up_problem as start_up_problem,
     )
     from mlfbuild.build.flags import check_compiler as check_compiler, check_flags as check_flags

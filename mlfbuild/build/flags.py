@@ -16,6 +16,7 @@ from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.core import (
     InputFileError,
     MlfError,
+    ProcessFailedError,
     UsageError,
     holds,
     read_bytes,
@@ -35,7 +36,7 @@ def check_flags(job: FirmwareJob) -> None:
     """Raise ``UsageError`` if models are compiled for another CPU than the target's, as the build is configured.
 
     A compiler without GCC's options is not checked. The compiler runs only if the commands changed since the last
-    successful check.
+    successful check. Raises ``ProcessFailedError`` if CMake could not write the commands completely.
     """
     database = job.build / "compile_commands.json"
     try:
@@ -47,7 +48,12 @@ def check_flags(job: FirmwareJob) -> None:
         return
     place = f"{job.name}: target {job.target.name} ({job.target.cpu.name})"
     origin = f" ({job.target.toolchain})" if job.target.toolchain else ""
-    for command, folder in dict.fromkeys(_commands(content, real_place(job.target.tree))):
+    try:
+        commands = dict.fromkeys(_commands(content, real_place(job.target.tree)))
+    except ValueError as error:
+        reason, hint = f"CMake wrote no compilation database: {error}", "delete the folder and build again"
+        raise ProcessFailedError("compile-commands-damaged", place=database, reason=reason, hint=hint) from None
+    for command, folder in commands:
         check_compiler(macro_rules(job.target.cpu), command, Path(folder), place, origin)
     write_atomic(stamp, state)
 

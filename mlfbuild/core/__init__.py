@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         RUN_BY_HAND as RUN_BY_HAND,
         STOP_SIGNALS as STOP_SIGNALS,
         Tell as Tell,
+        disk_problem as disk_problem,
         end_group as end_group,
         find_tool as find_tool,
         run as run,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         stops_held as stops_held,
         tell_nobody as tell_nobody,
         tool_variable as tool_variable,
+        writing_to as writing_to,
     )
     from mlfbuild.core.system_packages import HOST_COMPILER as HOST_COMPILER, how_to_install as how_to_install
     from mlfbuild.core.table import text_table as text_table

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Literal
 
-from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
+from mlfbuild.core.errors import ProcessFailedError, StorageError, TimedOutError, ToolNotFoundError
 from mlfbuild.core.keeper import kept, start_keeper
 from mlfbuild.core.system_packages import DEBIAN
 
@@ -44,6 +44,10 @@ _CREATE_NEW_PROCESS_GROUP = 0x200  # of Windows, whose constants Python has nowh
 _APART: dict[str, Any] = (
     {"creationflags": _CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
 )
+
+_DISK = re.compile("No space left on device|File too large|Disk quota exceeded|Read-only file system")
+_LITTLE_SPACE = 256 * 1024
+"""Bytes: CMake removes the files of a check that failed for lack of space, and names the check instead of the cause."""
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
@@ -97,6 +101,28 @@ def run(
         raise TimedOutError("program-timed-out", output, place=words[0], reason=reason, hint=RUN_BY_HAND) from None
     _check_status(words[0], process.returncode, output)
     return output
+
+
+def disk_problem(output: str) -> str:
+    """Return the words of a program's ``output`` that blame the disk, or an empty string."""
+    found = _DISK.search(output)
+    return found[0] if found is not None else ""
+
+
+@contextlib.contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raise ``StorageError`` if a program that writes to ``folder`` fails because its disk is full or read-only."""
+    try:
+        yield
+    except ProcessFailedError as error:
+        problem = disk_problem(error.output)
+        with contextlib.suppress(OSError):
+            if not problem and shutil.disk_usage(folder).free < _LITTLE_SPACE:
+                problem = "No space left on device"
+        if not problem:
+            raise
+        reason = f"{error.place} cannot write here: {problem}"
+        raise StorageError("disk-full", place=folder, reason=reason, hint="check free space and permissions") from error
 
 
 def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:

@@ -17,6 +17,7 @@ from mlfbuild.core import (
     StorageError,
     Tell,
     UsageError,
+    disk_problem,
     find_tool,
     printable,
     run,
@@ -44,7 +45,6 @@ _SECRET = re.compile(r"(?<=://)[^/?#\s]*@")
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][a-z]+ing [a-z]+): +\d+% \((\d+)/(\d+)\)")
 _SHOWN = 50
 """Lines of Git's output in an error."""
-_DISK = re.compile("No space left on device|File too large|Disk quota exceeded|Read-only file system")
 
 
 def check_address(url: str) -> None:
@@ -113,13 +113,13 @@ def _failed(url: str, status: int, lines: Sequence[str]) -> MlfError:
 
 
 def _disk_error(place: str, output: str) -> StorageError | None:
-    found = _DISK.search(output)
-    if found is None:
+    problem = disk_problem(output)
+    if not problem:
         return None
     return StorageError(
         "cache-disk-full",
         place=place,
-        reason=f"git cannot write to the cache: {found[0]}",
+        reason=f"git cannot write to the cache: {problem}",
         hint="check free space and permissions of the cache folder",
     )
 

@@ -86,6 +86,9 @@ def mlf_models(
     mlfbuild.lock.
     """
     file = env.File(project).srcnode()
+    if "$" in file.get_abspath():
+        reason, hint = "SCons takes $ in a path for a variable", "rename the folder"
+        raise UsageError("path-unsuited", place=file.get_abspath(), reason=reason, hint=hint)
     loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     _lock(env, build)

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.command import INTERRUPTED, Ended, Folder
+from support.errors import assert_printed
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
@@ -161,6 +163,48 @@ def test_full_disk_leaves_no_files(folder: Folder) -> None:
     assert ended.status == 8
     assert re.fullmatch(r"(mlfbuild: build/mlf/pc/\w+\.tar: cannot write: File too large[^\n]+\n){1,2}", ended.err)
     assert not [path for path in folder.files() if path.endswith((".tar", ".tmp"))]
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_disk_that_fills_while_cmake_configures(folder: Folder) -> None:
+    """The build folder of CMake is a disk of 32 KiB, on which CMake cannot check the compiler."""
+    assert folder.run("build", "-q").status == 0
+    shutil.rmtree(folder.root / "build/pc/app")
+    (folder.root / "build/pc/app").mkdir()
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    small = 'mount -t tmpfs -o size=32k none build/pc/app && exec "$@"'
+    if subprocess.run([*alone, small, "sh", "true"], cwd=folder.root, check=False).returncode != 0:
+        pytest.skip("this machine lets no user mount a disk")
+    command = [*alone, small, "sh", sys.executable, "-m", "mlfbuild", "build", "-q"]
+    ended = subprocess.run(command, cwd=folder.root, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (8, "")
+    assert_printed(ended.stderr, "disk-full", "mlfbuild: build/pc/app")
+
+
+@pytest.mark.usefixtures("host_tools")
+@pytest.mark.parametrize("character", [";", "$", "'", '"', "[", "\\"])
+def test_folder_in_which_cmake_cannot_build_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], character: str
+) -> None:
+    root = tmp_path / f"a{character}b"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    inside = Folder(root, capsys)
+    assert ("path-unsuited", "mlfbuild.yml:1:1") in inside.mistakes("check")
+    assert inside.refused("build", "-j", "1") == (2, "path-unsuited", "firmware 'app' for target 'pc'")
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_folder_with_unusual_characters_is_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "a (b) [c] #d,e"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    inside = Folder(root, capsys)
+    assert inside.run("check").status == 0
+    ended = inside.run("build", "-q", "-j", "1")
+    assert ended.status == 0, ended.err
 
 
 @pytest.mark.parametrize("arguments", [("schema",), ("--help",), ("check",), ("inspect", "a.tar")])

@@ -212,3 +212,15 @@ def test_deleted_python_is_reported(repo: CMakeRepo, tmp_path: Path) -> None:
     command.chmod(0o755)
     repo.replace("CMakeLists.txt", CALL, f'set(MLFBUILD_COMMAND "{command}")\n{CALL}')
     assert the_error(repo.configure()).startswith(f"{command}: cannot be run (")
+
+
+@pytest.mark.parametrize("character", ["$", "#", "`", "[", "]"])
+def test_folder_in_which_cmake_cannot_build_is_named(
+    tmp_path: Path, tool: Callable[[str], str], character: str
+) -> None:
+    tool("cmake")
+    folder = tmp_path / f"a{character}b"
+    folder.mkdir()
+    repo = CMakeRepo(folder)
+    repo.replace("CMakeLists.txt", "LANGUAGES C", "LANGUAGES NONE")
+    assert f"a path with {character}: {repo.root}/mlfbuild.yml" in the_error(repo.configure())

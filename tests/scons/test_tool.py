@@ -297,3 +297,11 @@ def test_interrupted_build_is_completed(repo: FirmwareRepo) -> None:
     ran = repo.build()
     assert (repo.root / "build/m4/app/app.elf").is_file(), ran.output
     assert "Compiling" not in repo.build().output
+
+
+def test_folder_that_scons_would_take_for_a_variable_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "a$b"
+    folder.mkdir()
+    ran = FirmwareRepo(folder).scons("-Q")
+    assert ran.status == 2
+    assert_printed(ran.output, "path-unsuited", "scons: *** mlfbuild.yml")

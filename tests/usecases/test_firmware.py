@@ -10,7 +10,8 @@ import pytest
 
 from mlfbuild import report
 from mlfbuild.build import firmware_jobs, load, target_jobs
-from mlfbuild.core.errors import ToolNotFoundError, UsageError
+from mlfbuild.build.flags import check_flags
+from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises
 from support.firmware_repo import PROJECT, FirmwareRepo, tiny_network
@@ -59,6 +60,21 @@ def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[[str
     build(targets, [job])
     assert "\nhalf" not in cache.read_text()
     assert job.elf.read_bytes() == image
+
+
+def test_empty_compilation_database_is_reported(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """CMake leaves it on a full disk and exits with status 0."""
+    for name in ("cmake", "ninja"):
+        tool(name)
+    write_project(tmp_path, "pc: {cpu: host}")
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (job,) = firmware_jobs(project, targets)
+    build(targets, [job])
+    database = job.build / "compile_commands.json"
+    database.write_bytes(b"")
+    with raises(ProcessFailedError, "compile-commands-damaged", str(database)):
+        check_flags(job)
 
 
 def test_compiler_in_a_cmake_definition_is_used(

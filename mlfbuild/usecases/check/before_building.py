@@ -2,6 +2,7 @@
 
 Each check reads no more than headers, and calls the function that refuses the mistake later, so that both agree::
 
+    folder of the project  characters that break CMake              path_problem
     firmware app for m4    sources without start-up code              start_up_problem
     runner of a target     no memory, no uart, a file that is missing device_of
     options of a model     values that exclude each other             Compiler.outline
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mlfbuild import compilers, frontends, verify
-from mlfbuild.build import TargetJob, start_up_problem, target_jobs, toolchain_of
+from mlfbuild.build import TargetJob, path_problem, start_up_problem, target_jobs, toolchain_of
 from mlfbuild.core import MlfError, ToolNotFoundError, UsageError
 from mlfbuild.project import KeyPath, Mistake, Project, TargetSpec
 from mlfbuild.targets import CPUS, require_compiler
@@ -43,7 +44,7 @@ def foreseen(project: Project) -> Foreseen:
         mistakes = [*_options(jobs)]
     except UsageError as error:
         jobs, mistakes = [], [((), Mistake(error.code, reason=f"{error.place}: {error.reason}", hint=error.hint))]
-    mistakes += [*_start_up(project), *_interfaces(project)]
+    mistakes += [*_folder(project), *_start_up(project), *_interfaces(project)]
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
         if (found := _device(job)) is not None:
@@ -76,6 +77,13 @@ def _compiler(target: TargetSpec) -> Iterator[str]:
         require_compiler(toolchain_of(target))
     except ToolNotFoundError as error:
         yield error.message
+
+
+def _folder(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield why CMake cannot build in the project's folder, if there is firmware or a model to verify."""
+    problem = path_problem(project.root.resolve())
+    if problem is not None and (project.firmware or any(model.vectors for model in project.models.values())):
+        yield (), problem
 
 
 def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -21,6 +21,7 @@ from mlfbuild.core import (
     tell_nobody,
     write_atomic,
     write_if_changed,
+    writing_to,
 )
 from mlfbuild.executor import missing_header
 from mlfbuild.library import Module
@@ -80,9 +81,10 @@ def build_harness(
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
     options = [f"-D{name}={value}" for name, value in definitions.items()]
     tell("configuring", 0, 0)
-    run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
     try:
-        run_ninja([cmake, "--build", folder], tell)
+        with writing_to(folder):
+            run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
+            run_ninja([cmake, "--build", folder], tell)
     except ProcessFailedError as error:
         raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"
