@@ -6,7 +6,9 @@ import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mlfbuild.core import Diagnostic
 
@@ -28,6 +30,10 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
         self.code = code
         self.reason = reason
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their arguments, and these are keywords.
+        return partial(Mistake, self.code, reason=self.reason, hint=self.hint), ()
 
     def at(self, place: object) -> Diagnostic:
         """Return this mistake as a finding at ``place``."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.usecases.init import limits
 from support import warm
 from support.command import Folder
 from support.git_remote import Remote, git
@@ -243,6 +244,33 @@ def test_a_file_runs_no_code_and_has_a_limit(desk: Folder, text: bytes) -> None:
     desk.write("t/evil.txt.jinja", text)
     assert refused(desk, "--set", "uart=uart1") == [("template-not-rendered", "t/evil.txt.jinja")]
     assert not (desk.root / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t/loops.txt.jinja", b"{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}"),
+        ("t/wide.txt.jinja", b"{{ period|center(4000000000) }}"),
+        ("t/constant.txt.jinja", b"{{ 'x'|center(4000000000) }}"),
+    ],
+)
+def test_a_file_that_takes_too_much_is_stopped(
+    desk: Folder, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 1)
+    desk.write(name, content)
+    ((code, place),) = refused(desk, "--set", "uart=uart1")
+    assert (code, place) == ("template-too-expensive", name)
+
+
+def test_a_pattern_that_takes_too_long_is_stopped(desk: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 1)
+    slow = MANIFEST.replace(b'"[1-9][0-9]*"', b'"(1|11)+x|10"')
+    desk.write("t/mlfbuild-template.yml", slow)
+    ones = f"period={'1' * 60}"
+    assert refused(desk, "--set", "uart=uart1", "--set", ones) == [("template-too-expensive", "--set period")]
+    desk.write("t/mlfbuild-template.yml", slow.replace(b'default: "10"', b'default: "' + b"1" * 60 + b'"'))
+    assert refused(desk, "--set", "uart=uart1") == [("template-too-expensive", "t/mlfbuild-template.yml")]
 
 
 def test_a_project_file_of_the_template_is_checked(desk: Folder) -> None:

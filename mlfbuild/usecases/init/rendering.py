@@ -1,7 +1,7 @@
 """Render the files of a user's template with jinja, in a sandbox: no attribute or call of Python's own, no files.
 
 A template comes from a stranger, but so does the project that it makes: building that runs its commands. The sandbox
-therefore only ensures that ``init`` itself runs none, and writes no more than a limit.
+therefore only ensures that ``init`` itself runs none, and writes no more than a limit. ``limits`` bounds the work.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def rendered(text: str, place: str, values: Mapping[str, Any]) -> bytes:
             if size > LARGEST_FILE:
                 raise UndefinedError(f"it is larger than {LARGEST_FILE >> 20} MiB")
         return "".join(parts).encode()
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - a stranger's template; Python also limits nested loops and surrogates
         reason = f"cannot be rendered: {str(error) or type(error).__name__}"
         raise ProjectFileError([_finding("template-not-rendered", place, reason, "correct the template")]) from None

@@ -2,7 +2,8 @@
 
     --template DIR or URL[@VERSION] -> folder -> every mistake at once, or its files -> overlay on those of all projects
 
-Files that end in ``.jinja`` are rendered and lose this suffix; all others are copied.
+Files that end in ``.jinja`` are rendered and lose this suffix; all others are copied. What a stranger can make
+expensive, expressions of jinja and regular expressions, is computed ``within_limits``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mlfbuild.project import (
     template_error,
 )
 from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, shown_address
+from mlfbuild.usecases.init.limits import within_limits
 from mlfbuild.usecases.init.rendering import rendered, unsound
 from mlfbuild.usecases.init.templates import TEMPLATES
 
@@ -84,7 +86,8 @@ class UserTemplate:
         data = read_bytes(path, "template file")
         if path.suffix != SUFFIX:
             return data
-        return rendered(data.decode(), f"{self.title}/{path.relative_to(self.folder).as_posix()}", values)
+        place = f"{self.title}/{path.relative_to(self.folder).as_posix()}"
+        return within_limits(place, rendered, data.decode(), place, values)
 
 
 def user_template(name: str) -> UserTemplate | None:
@@ -131,7 +134,7 @@ def read_template(folder: Path, title: str, note: str = "") -> UserTemplate:
     problems: list[str | Diagnostic] = []
     keys = None
     try:
-        keys = load_template(path, VALUES)
+        keys = within_limits(f"{title}/{TEMPLATE_FILE}", load_template, path, VALUES)
         _check_release(path, keys)
     except ProjectFileError as error:
         problems += error.problems
@@ -199,7 +202,7 @@ def _text_problems(path: Path, place: str, known: frozenset[str] | None) -> Iter
     except InputFileError as error:
         yield error.diagnostic()
         return
-    found = unsound(text, place, known or ())
+    found = within_limits(place, unsound, text, place, known or ())
     yield from (each for each in found if known is not None or each.code != "template-unknown-name")
 
 
@@ -217,7 +220,7 @@ def chosen_values(template: UserTemplate, given: Mapping[str, str]) -> dict[str,
                 reason=f"the template has no such variable{suggestion(name, variables)}",
                 hint=f"its variables are {listed(list(variables)) or 'none'}",
             )
-        problem = variables[name].problem(value)
+        problem = within_limits(f"--set {name}", variables[name].problem, value)
         if problem is not None:
             code, reason, hint = "template-value-invalid", problem.reason, problem.hint
             raise UsageError(code, place=f"--set {name}", reason=reason, hint=hint or "correct the value")
