@@ -16,7 +16,7 @@ from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import first_on_push
 from support.host_c import run_on_host
-from support.native import compile_network
+from support.native import compile_network, generated
 from support.onnx_models import model
 from support.refusals import Refusal, assert_refused
 
@@ -159,6 +159,10 @@ CASES = {
     "a computed bias": Case("GRU", "XWRBH", "XB", "reverse"),
     "computed weights of a GRU": Case("GRU", "XWRBLH", "XWRBL", "bidirectional", layout=1, lengths=(3, 0, 4)),
     "a bounded GRU": Case("GRU", "XWRBLH", "XL", clip=0.4, reset_last=True),
+    "a GRU in a loop": Case("GRU", "XWRBH", "XH", "bidirectional"),
+    "a GRU with the reset last, in a loop": Case("GRU", "XWRBH", "XH", "bidirectional", layout=1, reset_last=True),
+    "an RNN in a loop": Case("RNN", "XWR", "X", "reverse"),
+    "an RNN with RELU": Case("RNN", functions=(("Relu", NAN, NAN),)),
     "functions of a GRU": Case(
         "GRU", direction="bidirectional",
         functions=(("HardSigmoid", 0.1, 0.4), ("Elu", 0.7, NAN), ("Sigmoid", NAN, NAN), ("LeakyRelu", 0.2, NAN)),
@@ -187,6 +191,22 @@ def test_layers_as_c(name: str) -> None:
     made = run_on_host(compile_network(graph), [case.feeds[each] for each in graph.inputs])
     for output, right in zip(made, case.expected(), strict=True):
         np.testing.assert_allclose(output.reshape(right.shape), right, rtol=0, atol=1e-5)
+
+
+GRAPH_NAMES = {"GRU": "GRU", "RNN": "ELMAN_RNN"}
+
+
+@pytest.mark.parametrize(("operator", "word"), [("GRU", "mlf_gru_float("), ("RNN", "mlf_rnn_tanh(")])
+def test_a_long_layer_is_one_call(operator: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "STEPS", 500)
+    case = Case(operator, direction="reverse", lengths=())
+    graph = parse_onnx(case.data(), "net", "net.onnx")
+    library = compile_network(graph)
+    assert generated(library).count(word) == 1
+    assert [node.operator.name for node in graph.nodes].count(GRAPH_NAMES[operator]) == 1
+    made = run_on_host(library, [case.feeds[each] for each in graph.inputs])
+    for output, right in zip(made, case.expected(), strict=True):
+        np.testing.assert_allclose(output.reshape(right.shape), right, rtol=0, atol=1e-4)
 
 
 NODE = "node 0 (LSTM) writing 'Y'"

@@ -155,6 +155,10 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.gelu import (
         Gelu as Gelu,
     )
+    from mlfbuild.graph.ops.gru import (
+        Gru as Gru,
+        Rnn as Rnn,
+    )
     from mlfbuild.graph.ops.hard_swish import (
         HardSwish as HardSwish,
     )

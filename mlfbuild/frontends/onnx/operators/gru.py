@@ -1,12 +1,28 @@
-"""GRU and RNN, unrolled."""
+"""GRU and RNN: each direction becomes one operator that loops over the steps; layers that cannot loop are unrolled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import numpy as np
+
+from mlfbuild.core import counted
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.activations import activation_names
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract
-from mlfbuild.frontends.onnx.operators.recurrent import Layer, Product, cut, unrolled
-from mlfbuild.graph import Tensor
+from mlfbuild.frontends.onnx.operators.recurrent import (
+    BIASES,
+    RECURRENT,
+    WEIGHTS,
+    Layer,
+    Product,
+    cut,
+    directions,
+    unrolled,
+)
+from mlfbuild.frontends.onnx.operators.recurrent_loop import LoopKind, LoopSizes, can_loop, looped, shaped
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import Tensor, ops
 
 
 class _Rnn(Layer):
@@ -53,7 +69,38 @@ class _Gru(Layer):
         return (add(site, candidate, multiply(site, update, subtract(site, state, candidate))),)
 
 
+def _parameters(kind: type[Layer]) -> Callable[[OnnxSite, LoopSizes, int], list[Tensor]]:
+    """Return the function that makes weights, recurrent weights and biases, with the gates in ONNX's order."""
+
+    def of(site: OnnxSite, sizes: LoopSizes, at: int) -> list[Tensor]:
+        count, units, features = sizes.count, sizes.units, sizes.features
+        rows, fit = kind.gates * units, f"{counted(count, 'direction')}, {counted(units, 'unit')}"
+        recurrent = shaped(site, RECURRENT, "recurrent weights", (count, rows, units), fit)
+        weights = shaped(site, WEIGHTS, "weights", (count, rows, features), f"{fit} and {counted(features, 'feature')}")
+        biases = np.zeros((count, 2 * rows), np.float32)
+        if site.has(BIASES):
+            biases = shaped(site, BIASES, "biases", (count, 2 * rows), fit)
+        values = {"weights": weights, "recurrent": recurrent, "bias": biases}
+        return [site.weights(f"{word}{at}", value[at]) for word, value in values.items()]
+
+    return of
+
+
+def _gru(site: OnnxSite) -> tuple[Value, ...]:
+    if not can_loop(site, _Gru, [("sigmoid", "tanh")]):
+        return unrolled(site, _Gru)
+    operator = ops.Gru(reset_last=site.integer("linear_before_reset", 0) != 0)
+    return looped(site, LoopKind(lambda _: operator, _parameters(_Gru), _Gru.kept))
+
+
+def _rnn(site: OnnxSite) -> tuple[Value, ...]:
+    if not can_loop(site, _Rnn, [("tanh",), ("relu",)]):
+        return unrolled(site, _Rnn)
+    operator = ops.Rnn(relu=activation_names(site, _Rnn.names * len(directions(site)))[0] == "relu")
+    return looped(site, LoopKind(lambda _: operator, _parameters(_Rnn), _Rnn.kept))
+
+
 OPERATORS: Mapping[str, Converter] = {
-    "GRU": lambda site: unrolled(site, _Gru),
-    "RNN": lambda site: unrolled(site, _Rnn),
+    "GRU": _gru,
+    "RNN": _rnn,
 }
