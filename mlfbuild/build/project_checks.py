@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from mlfbuild import archive
@@ -18,12 +19,16 @@ from mlfbuild.project import KeyPath, Mistake, Project, recognised
 from mlfbuild.targets import cpu_of_toolchain
 
 
-def load(path: Path) -> Project:
-    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
+def load(path: Path, *, vectors: bool = True) -> Project:
+    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once.
+
+    Without ``vectors``, the files of vectors may be missing.
+    """
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
-    project = load_project(path, lambda entries: (*_missing_files(entries), *_missing_toolchains(entries)))
-    own = (_missing_files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    files = partial(_missing_files, vectors=vectors)
+    project = load_project(path, lambda entries: (*files(entries), *_missing_toolchains(entries)))
+    own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
     of_archives = (_hook_problems, _sharing_problems)
     problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))
     if problems:
@@ -31,13 +36,18 @@ def load(path: Path) -> Project:
     return project
 
 
-def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
-        vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
-        for key, path in ((("source",), model.source), *vectors):
-            mistake = _why_unusable(path, is_model=key == ("source",) and model.compiler not in EXTERNAL_COMPILERS)
+        mistake = _why_unusable(model.source, is_model=model.compiler not in EXTERNAL_COMPILERS)
+        if mistake is not None:
+            yield ("models", model.name, "source"), mistake
+        for module, path in model.vectors.items() if vectors else ():
+            mistake = _why_unusable(path, is_model=False)
             if mistake is not None:
-                yield ("models", model.name, *key), mistake
+                if mistake.code == "no-such-file" and model.compiler == "native":
+                    hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
+                    mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
+                yield ("models", model.name, "vectors", *([module] if module else [])), mistake
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():

@@ -21,7 +21,7 @@ from mlfbuild.compilers import (
     compiler_called,
 )
 from mlfbuild.core import UsageError, listed, real_place
-from mlfbuild.frontends import DIM, SIGNATURE, STATE
+from mlfbuild.frontends import CONSTANT, DIM, SIGNATURE, STATE
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
@@ -170,10 +170,11 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
 
 
 def _choices(model: ModelSpec) -> dict[str, OptionValue]:
-    """Return ``dims``, ``state`` and ``signature`` of ``model`` as options of the native compiler."""
+    """Return ``dims``, ``constants``, ``state`` and ``signature`` of ``model`` as options of the native compiler."""
     dims = {f"{DIM}{name}": size for name, size in model.dims.items()}
+    constants = {f"{CONSTANT}{name}": value for name, value in model.constants.items()}
     state = {f"{STATE}{before}": after for before, after in model.state.items()}
-    return {**dims, **state, **({} if model.signature is None else {SIGNATURE: model.signature})}
+    return {**dims, **constants, **state, **({} if model.signature is None else {SIGNATURE: model.signature})}
 
 
 def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:

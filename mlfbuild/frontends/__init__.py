@@ -14,6 +14,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.frontends.choices import (
+        CONSTANT as CONSTANT,
         DIM as DIM,
         SIGNATURE as SIGNATURE,
         STATE as STATE,

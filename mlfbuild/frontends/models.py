@@ -49,7 +49,15 @@ def parse_files(
         require_extra("onnx", path, "reading an .onnx file")
         from mlfbuild.frontends.onnx import parse_onnx
 
-        return with_state(parse_onnx(files.data, name, str(path), budget, files.weights, chosen.dims), chosen.state)
+        graph = parse_onnx(files.data, name, str(path), budget, files.weights, chosen.dims, chosen.constants)
+        return with_state(graph, chosen.state)
+    if chosen.constants:
+        raise UsageError(
+            "constants-of-tflite",
+            place=f"{name}: constants.{next(iter(chosen.constants))}",
+            reason="inputs of a TensorFlow Lite model cannot be constant",
+            hint="remove constants, or fix the input when you convert the model",
+        )
     if chosen.dims:
         raise UsageError(
             "dims-of-tflite",

@@ -12,8 +12,9 @@ from mlfbuild.frontends.errors import naming_file
 def declared_ports(path: Path, choices: Choices) -> tuple[list[str], list[str]]:
     """Return the names of the inputs and outputs that the graph of the model file ``path`` will have, in call order.
 
-    Those that ``choices`` makes the network's own state are left out. Raises ``InputFileError`` for a file that is
-    missing or damaged, ``UsageError`` if it has no such signature, and ``ToolNotFoundError`` without the package onnx.
+    Those that ``choices`` makes constant or the network's own state are left out. Raises ``InputFileError`` for a file
+    that is missing or damaged, ``UsageError`` if it has no such signature, and ``ToolNotFoundError`` without the
+    package onnx.
     """
     data = read_bytes(path, "model")
     if path.suffix.lower() == ".onnx":
@@ -28,4 +29,5 @@ def declared_ports(path: Path, choices: Choices) -> tuple[list[str], list[str]]:
         with naming_file(str(path), "tflite-malformed"):
             inputs, outputs = port_names_in(data, choices.signature, path.name)
     kept = {*choices.state.values()}
-    return [name for name in inputs if name not in choices.state], [name for name in outputs if name not in kept]
+    gone = choices.state.keys() | choices.constants.keys()
+    return [name for name in inputs if name not in gone], [name for name in outputs if name not in kept]

@@ -39,6 +39,18 @@ TensorName = Annotated[str, Rule(not_blank("the name of a tensor"), {"pattern": 
 SignatureName = Annotated[str, Rule(not_blank("the name of a signature"), {"pattern": r"\S"})]
 Dimension = Annotated[int, EXACT, Rule(_positive, {"minimum": 1})]
 """The size of a dimension."""
+
+
+def _number(value: object) -> Mistake | None:
+    if isinstance(value, int | float):
+        return None
+    return Mistake(
+        "constant-invalid", reason=f"{quoted(str(value))} is not a number", hint="write a number, true or false"
+    )
+
+
+ConstantInput = Annotated[str | int | float | bool, Rule(_number, {"type": ["number", "boolean"]})]
+"""The value of all elements of an input."""
 _ByName = Annotated[Mapping[TensorName, _Port], NOT_EMPTY]
 PortNames = tuple[str, ...] | Mapping[str, str]
 """A name for each input or output in call order, or names by those in the model file."""

@@ -14,6 +14,7 @@ from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
+from mlfbuild.project.rules import CHOICES
 from mlfbuild.project.runner import check_runners
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
@@ -133,8 +134,8 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
 
 
 def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
-    """Check that mlfbuild itself reads the model whose dimensions, state or signature are chosen."""
-    for key in ("dims", "state", "signature"):
+    """Check that mlfbuild itself reads the model whose dimensions, constants, state or signature are chosen."""
+    for key in CHOICES:
         if key in model and compiler != "native":
             reason = f"compiler {quoted(compiler)} reads the model as it is"
             mistake = Mistake("misplaced-key", reason=reason, hint=f"remove {key}, or change the model when you export")

@@ -202,10 +202,12 @@ def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[st
     return {"if": chosen, "else": {"not": {"required": [key]}, **otherwise}}
 
 
+CHOICES = ("dims", "constants", "state", "signature")
+"""Keys of a model that only mlfbuild's own compiler accepts, because it reads the file."""
 COMPILER_SCHEMAS = (
     {
         "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
-        "then": {"not": {"anyOf": [{"required": [key]} for key in ("interface", "dims", "state", "signature")]}},
+        "then": {"not": {"anyOf": [{"required": [key]} for key in ("interface", *CHOICES)]}},
     },
     {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
     _only_for(["tvm"], "python"),

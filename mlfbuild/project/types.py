@@ -16,7 +16,7 @@ from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
 from mlfbuild.project.device import DeviceKeys
-from mlfbuild.project.interface import Dimension, InterfaceNames, SignatureName, TensorName
+from mlfbuild.project.interface import ConstantInput, Dimension, InterfaceNames, SignatureName, TensorName
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.levels import DEFAULT_LEVEL
 from mlfbuild.project.placement import Placement, PlacementKeys
@@ -142,6 +142,8 @@ class ModelSpec(Keys):
     """Facts for later stages that the archive records, by name: {board: nucleo_l4r5zi}"""
     dims: Mapping[TensorName, Dimension] = field(default_factory=dict)
     """Sizes of free dimensions of an ONNX model by name, or by input and index: {batch: 1, x.1: 16}"""
+    constants: Mapping[TensorName, ConstantInput] = field(default_factory=dict)
+    """Inputs of an ONNX model that have the same value in every run, each with the number: {sr: 16000}"""
     state: Mapping[TensorName, TensorName] = field(default_factory=dict)
     """Inputs that become the network's own state, each with the output that it gets after a run: {h_in: h_out}"""
     signature: SignatureName | None = None

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.frontends import Choices, NetworkFiles, choices_of, parse_files
 from mlfbuild.graph import Graph
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_cases_on_host
 from support.native import compile_network
 from support.onnx_models import QuantizedNetwork, Scale, model
@@ -73,8 +74,62 @@ def test_unknown_dimensions_are_refused(dims: dict[str, int], near: str) -> None
 
 
 def test_choices_are_options_of_the_compiler() -> None:
-    found = choices_of({"dim.time": 16, "state.h_in": "h_out", "state.5": 6, "memory": "smallest"})
-    assert found == Choices({"time": 16}, {"h_in": "h_out", "5": "6"})
+    found = choices_of({"dim.time": 16, "state.h_in": "h_out", "state.5": 6, "memory": "smallest", "constant.sr": 8})
+    assert found == Choices({"time": 16}, {"h_in": "h_out", "5": "6"}, constants={"sr": 8})
+
+
+# Constant inputs -----------------------------------------------------------------------------------------------------
+
+
+def branches() -> bytes:
+    """Return a network that multiplies ``x`` by 2 if ``rate`` is 16000, else by 3 and, with ``loud``, adds 1."""
+
+    def branch(name: str, factor: float) -> onnx.GraphProto:
+        weights = numpy_helper.from_array(np.full((1, 4), factor, np.float32), f"{name} factor")
+        node = helper.make_node("Mul", ["x", f"{name} factor"], [f"{name} y"])
+        return helper.make_graph([node], name, [], [helper.make_tensor_value_info(f"{name} y", 1, [1, 4])], [weights])
+
+    nodes = [
+        helper.make_node("Equal", ["rate", "wide"], ["is wide"]),
+        helper.make_node("If", ["is wide"], ["scaled"], then_branch=branch("then", 2), else_branch=branch("else", 3)),
+        helper.make_node("Where", ["loud", "one", "zero"], ["more"]),
+        helper.make_node("Add", ["scaled", "more"], ["y"]),
+    ]
+    inputs = [("x", (1, 4)), ("rate", ()), ("loud", (1,))]
+    constants = {"wide": np.array(16000), "one": np.array([1], np.float32), "zero": np.array([0], np.float32)}
+    types = {"rate": TensorProto.INT64, "loud": TensorProto.BOOL}
+    return model(nodes, inputs, [("y", (1, 4))], constants, types=types)
+
+
+@pytest.mark.parametrize(("rate", "loud", "factor", "more"), [(16000, True, 2, 1), (8000, False, 3, 0)])
+def test_a_constant_input_selects_its_branch(rate: int, loud: bool, factor: int, more: int) -> None:
+    graph = parsed(branches(), constants={"rate": rate, "loud": loud})
+    assert (graph.inputs, [node.operator.name for node in graph.nodes]) == (("x",), ["MUL", "ADD"])
+    x = np.array([[1, 2, 3, 4]], np.float32)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], x * factor + more)
+
+
+@pytest.mark.parametrize(
+    ("constants", "code"),
+    [
+        ({"rat": 1}, "constant-without-input"),
+        ({"rate": 0.5}, "constant-of-another-type"),
+        ({"rate": True}, "constant-of-another-type"),
+        ({"rate": 10**30}, "constant-of-another-type"),
+        ({"loud": 1}, "constant-of-another-type"),
+        ({"x": 1e300}, "constant-of-another-type"),
+    ],
+)
+def test_constants_that_do_not_fit_are_refused(constants: dict[str, int], code: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parsed(branches(), constants=constants)
+    assert (raised.value.code, raised.value.place) == (code, f"net: constants.{next(iter(constants))}")
+
+
+def test_inputs_of_tflite_cannot_be_constant() -> None:
+    with pytest.raises(UsageError) as raised:
+        parsed(b"", "net.tflite", constants={"x": 1})
+    assert raised.value.code == "constants-of-tflite"
 
 
 # State ---------------------------------------------------------------------------------------------------------------

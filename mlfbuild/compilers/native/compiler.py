@@ -89,7 +89,7 @@ class NativeCompiler:
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.compilers.native.form import INTERFACES, LAYOUTS
     from mlfbuild.compilers.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
-    from mlfbuild.frontends import DIM, SIGNATURE, STATE
+    from mlfbuild.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
     if key in _SWITCHES:
@@ -97,6 +97,8 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     if key.startswith(DIM):
         positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
         return None if positive else invalid_option("must be a whole number above 0")
+    if key.startswith(CONSTANT):
+        return None if isinstance(value, int | float) else invalid_option("must be a number, true or false")
     if key.startswith(STATE):
         named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
         return None if named else invalid_option("must be the name of an output")

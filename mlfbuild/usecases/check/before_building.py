@@ -125,7 +125,8 @@ def _interfaces(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         given = model.interface.given() if model.compiler == "native" else {}
         if not given:
             continue
-        choices = frontends.Choices(model.dims, model.state, model.signature)
+        numbers = {name: value for name, value in model.constants.items() if not isinstance(value, str)}
+        choices = frontends.Choices(model.dims, model.state, model.signature, numbers)
         try:
             ports = dict(zip(("inputs", "outputs"), frontends.declared_ports(model.source, choices), strict=True))
         except MlfError:  # compiling the model reports it, `missing_tools` a package that is missing
