@@ -11,8 +11,8 @@ phase of the sound does not matter; SOFTMAX computes probabilities. The script w
 
 from __future__ import annotations
 
-import io
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,11 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from training.judge import tflite_micro
 from training.tflite_file import Model, Operator, Tensor, write_tflite
+
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import read_network
+from mlfbuild.targets import CPUS
+from mlfbuild.verify import VectorsOrigin, vectors_file
 
 FOLDER = ROOT / "mlfbuild" / "templates" / "example"
 SAMPLES = 32
@@ -84,16 +89,16 @@ def windows() -> npt.NDArray[np.int8]:
     return np.round(sound / INPUT_SCALE).astype(np.int8)[:, np.newaxis]
 
 
-def vectors(network: bytes) -> bytes:
-    """Return the bytes of the vectors file."""
-    file = io.BytesIO()
+def vectors(path: Path) -> bytes:
+    """Return the vectors file for the network at ``path``, with its origin, so that `mlfbuild vectors` renews it."""
     inputs = windows()
-    np.savez(file, in0=inputs, out0=tflite_micro(network, inputs))
-    return file.getvalue()
+    outputs = tflite_micro(path.read_bytes(), inputs)
+    _, identity = read_network(CompileRequest("tones", path, CPUS["host"]))
+    judge = f"TensorFlow Lite Micro {metadata.version('tflite-micro')}"
+    return vectors_file([inputs], [outputs], VectorsOrigin(judge, checked=True, seed=None, model=identity))
 
 
 if __name__ == "__main__":
-    network = model()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "tones.tflite").write_bytes(network)
-    (FOLDER / "tones.npz").write_bytes(vectors(network))
+    (FOLDER / "tones.tflite").write_bytes(model())
+    (FOLDER / "tones.npz").write_bytes(vectors(FOLDER / "tones.tflite"))

@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "build": "Compile and unpack every model, then build every firmware.",
         "watch": "Build again whenever the project file or a model changes.",
         "verify": "Run every model that has vectors and compare all outputs.",
+        "vectors": "Compute the vectors of MODEL with another implementation.",
         "flash": "Write a firmware to the device of its target.",
         "run-firmware": "Run a firmware on the device of its target, or on its board.",
         "report": "Build, then report the flash and RAM that each model uses.",

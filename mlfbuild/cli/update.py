@@ -33,7 +33,8 @@ def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, c
     boards, and outputs for the inputs of the model's vectors. Then FILE replaces the model's source, and the lock file
     is written. If the interface differs, the exit status is 1 and nothing is replaced.
 
-    With --vectors, the new version must have their outputs, and they replace the model's vectors. If FILE is the
+    With --vectors, the new version must have their outputs, and they replace the model's vectors. Without it, vectors
+    that mlfbuild computed are computed again, and others stay as they are, which a note says. If FILE is the
     model's own file, which was replaced already, it is compared with the archive of the last build.
     """
     from mlfbuild.build import load
@@ -97,7 +98,8 @@ def _lines(found: ModelUpdate) -> Iterator[str]:
     yield text_table(rows, header=("", "before", "now", "change"), align="lrrr")
     if found.outputs or found.notes:
         yield ""
-    yield from map(_output, found.outputs)
+    renewed = any(path.suffix == ".npz" for path in found.written)
+    yield from (_output(each, renewed=renewed) for each in found.outputs)
     yield from (f"note: {line}" for line in found.notes)
 
 
@@ -108,7 +110,7 @@ def _row(figure: UpdatedFigure) -> tuple[str, ...]:
     return f"{figure.name}, {figure.target}", f"{before:,}", f"{now:,}", change
 
 
-def _output(output: OutputDifference) -> str:
+def _output(output: OutputDifference, *, renewed: bool) -> str:
     name, cases = printable(output.name), counted(output.cases, "case")
     if not output.different:
         text = f"output {name}: equal in {cases}"
@@ -119,5 +121,6 @@ def _output(output: OutputDifference) -> str:
         )
     if output.expected is not None and output.expected < output.cases:
         wrong = output.cases - output.expected
-        text += f"\n  {wrong:,} of {cases} differ from the vectors: pass new ones with --vectors, or `verify` will fail"
+        then = "which were computed again" if renewed else "so that `verify` will fail: pass new ones with --vectors"
+        text += f"\n  {wrong:,} of {cases} differ from the vectors, {then}"
     return text

@@ -2,7 +2,7 @@
 
 A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
 projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, ``lock`` the builds
-that must match ``mlfbuild.lock``, and ``update`` compares two versions of a model.
+that must match ``mlfbuild.lock``, ``update`` compares two versions of a model, and ``vectors`` computes its test data.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
@@ -116,6 +116,10 @@ if TYPE_CHECKING:
         UpdatedFigure as UpdatedFigure,
     )
     from mlfbuild.usecases.validate import validate_archive as validate_archive
+    from mlfbuild.usecases.vectors import (
+        RecomputedVectors as RecomputedVectors,
+        recompute_vectors as recompute_vectors,
+    )
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,

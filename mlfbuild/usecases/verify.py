@@ -359,13 +359,14 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
 
 def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> verify.VerifyReport:
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
+    remarks = verify.vectors_remarks(job.vectors, module.model_id)
     if job.image is not None:
         assert connection is not None
         subject = verify.shipped_subject(module, connection.device.name)
         shipped = verify.verify_shipped(
             connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
         )
-        return shipped.for_model(job.model.model)
+        return replace(shipped.for_model(job.model.model), remarks=remarks)
     report = verify.verify_module(
         job.model.tree,
         module,
@@ -377,7 +378,8 @@ def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> veri
         placement=run_placement(job.target, job.model, job.folder, on_device=job.target.runner is not None),
         connection=connection,
         tell=tell,
-    ).for_model(job.model.model)
+    )
+    report = replace(report.for_model(job.model.model), remarks=remarks)
     _record(job, report)
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)

@@ -73,6 +73,12 @@ if TYPE_CHECKING:
         verify_image as verify_image,
         verify_module as verify_module,
     )
+    from mlfbuild.verify.origin import (
+        VectorsOrigin as VectorsOrigin,
+        vectors_file as vectors_file,
+        vectors_origin as vectors_origin,
+        vectors_remarks as vectors_remarks,
+    )
     from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
     from mlfbuild.verify.vectors import (
         Vectors as Vectors,

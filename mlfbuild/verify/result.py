@@ -29,6 +29,8 @@ class VerifyReport:
     """Bytes of stack of the deepest run; ``None`` on this machine, where it is not measured."""
     hint: str = ""
     """The operator to look at; empty if unknown."""
+    remarks: tuple[str, ...] = ()
+    """About the vectors: of another version of the model, or not from a second implementation."""
     model: str = ""
     """Name of the model in the project; empty if an archive or an image was checked without a project."""
 
@@ -71,12 +73,16 @@ class VerifyReport:
         """Return one line if the module passed, otherwise the first problems and their number."""
         if self.passed:
             plural = "case" if self.cases == 1 else "cases"
-            return ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])
+            line = ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])
+            return "\n".join([line, *self._remarks()])
         lines = list(self.problems[:_SHOWN])
         hidden = len(self.problems) - len(lines)
         if hidden:
             lines.append(f"{self.title}: and {hidden} more problem{'s' if hidden > 1 else ''}")
-        return "\n".join([*lines, self.hint] if self.hint else lines)
+        return "\n".join([*lines, *([self.hint] if self.hint else []), *self._remarks()])
+
+    def _remarks(self) -> list[str]:
+        return [f"{self.title}: {remark}" for remark in self.remarks]
 
     def _memory(self) -> list[str]:
         words = []

@@ -73,7 +73,7 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     """
     if isinstance(module, Module):
         check_described(module)
-    arrays = _read(path)
+    arrays = read_arrays(path)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     outputs = _arrays_of(path, arrays, "out", module.outputs)
     tolerance = _tolerance(path, arrays.pop("tolerance", None))
@@ -90,7 +90,7 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
 
 def count_cases(path: Path) -> int:
     """Return the number of cases in ``path``, whatever module they are for; raises as ``load_vectors``."""
-    arrays = _read(path)
+    arrays = read_arrays(path)
     arrays.pop("tolerance", None)
     return _cases(path, [array if array.ndim else array.reshape(1) for array in arrays.values()])
 
@@ -116,7 +116,7 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
     """
     if isinstance(module, Module):
         check_described(module)
-    arrays = _read(path)
+    arrays = read_arrays(path)
     for index, tensor in enumerate(module.inputs):
         for name in tensor.names:
             if name in arrays and f"in{index}" not in arrays:
@@ -148,7 +148,8 @@ def _names(prefix: str, tensors: Sequence[TensorInfo]) -> str:
     return ", ".join(f"{prefix}{index}" for index in range(len(tensors))) or f"no {prefix}puts"
 
 
-def _read(path: Path) -> dict[str, Array]:
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Return the arrays in ``path`` by name; raises ``InputFileError``."""
     data = read_bytes(path, "vectors file")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -81,7 +81,7 @@ def test_the_same_request_gives_the_same_bytes(empty: Folder, template: str) -> 
 def test_a_model_gets_a_name_for_c(empty: Folder) -> None:
     ended = empty.run("init", "fw", "--model", "Kws Net-2.tflite")
     assert "note: the model 'Kws Net-2' is named kws_net_2 in the project, as names become part of C\n" in ended.out
-    assert "note: mlfbuild computed the expected outputs; replace them by those of your training framework" in ended.out
+    assert "note: mlfbuild computed the expected outputs itself: `mlfbuild vectors " in ended.out
     assert (empty.root / "fw/models/kws_net_2.tflite").read_bytes() == tiny_network(5)
     model = yaml.safe_load((empty.root / "fw/mlfbuild.yml").read_text())["models"]["kws_net_2"]
     assert (model["source"], model["vectors"]) == ("models/kws_net_2.tflite", "tests/kws_net_2.npz")

@@ -14,9 +14,9 @@ from support.command import Folder
 
 def test_documented_verbs_equal_the_code() -> None:
     assert " ".join(VERBS) == (
-        "init check plan fetch lock generate project-api build watch verify flash run-firmware report update profile "
-        "calibrate sbom compile inspect show validate convert merge split compare unpack run bundle params clashes "
-        "doctor schema cmake-dir completion"
+        "init check plan fetch lock generate project-api build watch verify vectors flash run-firmware report update "
+        "profile calibrate sbom compile inspect show validate convert merge split compare unpack run bundle params "
+        "clashes doctor schema cmake-dir completion"
     )
 
 

@@ -1,8 +1,9 @@
 """Create a firmware project around one model or archive, which builds and runs on QEMU as it is.
 
-``network`` reads the model, ``sample`` provides a case for it, ``main_c`` fills in the C that calls it. ``templates``
-lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all files of a project, and ``staging``
-writes all of them to the folder, or none. ``renewal`` finds files in a project that another version wrote.
+``network`` reads the model, ``sample`` provides cases for it, which ``cases`` computes, and ``main_c`` fills in the C
+that calls it. ``templates`` lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all files
+of a project, and ``staging`` writes all of them to the folder, or none. ``renewal`` finds files in a project that
+another version wrote.
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.usecases.init.cases import (
+        CASES as CASES,
+        own_origin as own_origin,
+        own_outputs as own_outputs,
+        random_inputs as random_inputs,
+    )
+    from mlfbuild.usecases.init.main_c import sample_h as sample_h
     from mlfbuild.usecases.init.project import (
         DEFAULT_BOARD as DEFAULT_BOARD,
         InitReport as InitReport,
@@ -21,6 +29,7 @@ if TYPE_CHECKING:
         init_update as init_update,
     )
     from mlfbuild.usecases.init.renewal import outdated_files as outdated_files, outdated_lines as outdated_lines
+    from mlfbuild.usecases.init.sample import Sample as Sample
     from mlfbuild.usecases.init.staging import staged as staged
     from mlfbuild.usecases.init.templates import (
         PROJECT_API as PROJECT_API,

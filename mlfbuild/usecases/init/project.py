@@ -195,7 +195,8 @@ def _about_vectors(repo: Repo) -> list[str]:
     if repo.sample is None:
         return [f"outputs are not checked without vectors of {repo.network.name} (--vectors); see README.md"]
     if repo.sample.computed:
-        return ["mlfbuild computed the expected outputs; replace them by those of your training framework"]
+        command = f"mlfbuild vectors {repo.network.name}"
+        return [f"mlfbuild computed the expected outputs itself: `{command}` has another implementation compute them"]
     return []
 
 

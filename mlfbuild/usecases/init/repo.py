@@ -131,7 +131,7 @@ class Repo:
     def _sample_h(self) -> str:
         assert self.sample is not None
         origin = f"case 0 of {self.vectors or 'the vectors that were passed to `mlfbuild init`'}"
-        if self.sample.computed:
+        if self.sample.computed and not self.vectors:
             origin = "computed by mlfbuild from the model file, for pseudo-random inputs"
         return sample_h(self.network.library, self.sample, origin)
 
@@ -215,9 +215,8 @@ class Repo:
             )
         if self.sample.computed:
             return (
-                "mlfbuild computed the expected outputs, with another implementation of each operator than that of the "
-                "firmware.\nReplace them by vectors of your training framework if you can"
-                + (", and the case in `src/sample.h` by one of them." if self._has_sample_h else ".")
+                f"mlfbuild computed the expected outputs itself. `mlfbuild vectors {self.network.name}` has another "
+                "implementation compute\nthem, such as TensorFlow Lite Micro; run it again when the model has changed."
             )
         return ""
 

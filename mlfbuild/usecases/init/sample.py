@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from mlfbuild.build.tree import subject_of
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import read_network
 from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
-from mlfbuild.frontends import read_model
-from mlfbuild.graph import Array, Tensor, evaluate
-from mlfbuild.targets import Board
+from mlfbuild.graph import Array
+from mlfbuild.targets import CPUS, Board
+from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
-from mlfbuild.verify import load_vectors
+from mlfbuild.verify import load_vectors, vectors_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +51,8 @@ def sample_of(network: ProjectNetwork, vectors: Path | None, board: Board) -> Sa
     (module,) = network.library.modules
     file = "" if why_no_verify(network, board) else f"tests/{network.name}.npz"
     if vectors is None:
-        inputs, outputs = _computed(network)
-        return Sample(_flat(inputs), _flat(outputs), _npz(inputs, outputs), file, computed=True)
+        inputs, outputs, content = _computed(network)
+        return Sample(_first(inputs), _first(outputs), content, file, computed=True)
     cases = load_vectors(vectors, module)
     content = read_bytes(vectors, "vectors file")
     return Sample(_first(cases.inputs), _first(cases.outputs), content, file, computed=False)
@@ -71,36 +70,13 @@ def why_no_verify(network: ProjectNetwork, board: Board) -> str:
     return ""
 
 
-def _first(arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(array[0] for array in arrays)
+def _first(arrays: Sequence[Array]) -> tuple[Array, ...]:
+    return tuple(array[0].reshape(-1) for array in arrays)
 
 
-def _flat(arrays: list[Array]) -> tuple[Array, ...]:
-    return tuple(array.reshape(-1) for array in arrays)
-
-
-def _computed(network: ProjectNetwork) -> tuple[list[Array], list[Array]]:
-    graph = read_model(network.path, network.name)
-    inputs = {name: _pattern(graph.tensor(name)) for name in graph.inputs}
-    values = evaluate(graph, inputs)
-    return [inputs[name] for name in graph.inputs], [values[name] for name in graph.outputs]
-
-
-def _pattern(tensor: Tensor) -> Array:
-    """Return pseudo-random values, the same on every machine: bytes from -128 to 127, floats from -1 to 1."""
-    count = int(np.prod(tensor.shape))
-    values = (np.arange(count, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(24)).astype(np.uint8)
-    dtype = np.dtype(tensor.dtype.numpy)
-    pattern: Array = values.view(np.int8) if dtype.kind == "i" else values
-    if dtype.kind == "f":
-        pattern = (values.astype(np.int16) - 128) / 128
-    return np.asarray(pattern.astype(dtype).reshape(tensor.shape))
-
-
-def _npz(inputs: list[Array], outputs: list[Array]) -> bytes:
-    arrays: dict[str, Any] = {}
-    for kind, values in (("in", inputs), ("out", outputs)):
-        arrays |= {f"{kind}{index}": array[np.newaxis] for index, array in enumerate(values)}
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
+def _computed(network: ProjectNetwork) -> tuple[list[Array], list[Array], bytes]:
+    """Return inputs and outputs of all cases, and the vectors file."""
+    graph, identity = read_network(CompileRequest(network.name, network.path, CPUS["host"]))
+    inputs = random_inputs([graph.tensor(name) for name in graph.inputs], CASES, 0)
+    outputs = own_outputs(graph, inputs)
+    return inputs, outputs, vectors_file(inputs, outputs, own_origin(0, identity))

@@ -18,6 +18,7 @@ from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.lock import lock_project
 from mlfbuild.usecases.update.comparison import Side, compared
 from mlfbuild.usecases.update.types import ModelUpdate
+from mlfbuild.usecases.vectors import renewed_vectors
 
 
 def update_model(
@@ -35,7 +36,8 @@ def update_model(
 ) -> ModelUpdate:
     """Compare the model ``name`` with the file ``new`` on ``targets``; replace its file, and write the lock.
 
-    ``vectors`` are those of the new version and replace the model's. Nothing is written with ``check``, or if the
+    ``vectors`` are those of the new version and replace the model's; without them, those that mlfbuild computed are
+    computed again, and others stay, which a note says. Nothing is written with ``check``, or if the
     interface differs, which ``problem`` of the result reports, unless it is to be accepted. If ``new`` is the model's
     own file, it is compared with the archive of the last build.
 
@@ -72,9 +74,17 @@ def update_model(
         written += _copy_weights(new, spec.source.parent)
     if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
         written.append(spec.vectors[""])
+    notes = found.notes
+    if vectors is None:
+        renewed = renewed_vectors(project, name)
+        if isinstance(renewed, str):
+            notes += (renewed,) if renewed else ()
+        else:
+            written += renewed.written
+            notes += renewed.notes
     only = [name] if lock_path(project.path).is_file() else []
     locked = lock_project(project, models=only, offline=offline, jobs=jobs, progress=progress)
-    return replace(found, written=tuple(written), locked=locked)
+    return replace(found, written=tuple(written), notes=notes, locked=locked)
 
 
 def _check_file(project: Project, spec: ModelSpec, new: Path, vectors: Path | None) -> None:

@@ -58,7 +58,7 @@ class ModelUpdate:
     figures: tuple[UpdatedFigure, ...]
     outputs: tuple[OutputDifference, ...]
     notes: tuple[str, ...]
-    """Comparisons that were not made, with the reasons."""
+    """Comparisons that were not made, and vectors that stay, with the reasons."""
     hint: str = ""
     """The next step if the interface differs."""
     written: tuple[Path, ...] = ()

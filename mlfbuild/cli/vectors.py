@@ -1,0 +1,59 @@
+"""``mlfbuild vectors``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.progress import working
+from mlfbuild.core import UsageError, counted
+
+
+@verb("file", "format")
+@click.argument("name", metavar="MODEL")
+@click.option("--cases", type=click.IntRange(1, 100_000), metavar="N", help="Number of random cases.  [default: 8]")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Seed of the random inputs.  [default: 0]")
+@click.option(
+    "--from", "inputs", type=click.Path(path_type=Path), metavar="FILE.npz", help="Inputs of the cases: your own data."
+)
+@click.option("--self", "own", is_flag=True, help="Compute with mlfbuild's own reference.")
+def vectors(
+    options: SharedOptions, name: str, cases: int | None, seed: int | None, inputs: Path | None, own: bool
+) -> None:
+    """Compute the vectors of MODEL with another implementation.
+
+    TensorFlow Lite Micro computes the outputs, or LiteRT's reference kernels if it cannot run the model; for .onnx
+    files, the ReferenceEvaluator of the package onnx. None installed is exit status 3. Without --cases, --seed and
+    --from, the inputs of the present file are used again.
+
+    The file of the model's vectors is written, tests/MODEL.npz if it has none, and src/sample.h if init wrote it.
+    Vectors that are not from mlfbuild are never replaced.
+    """
+    from mlfbuild.build import load
+    from mlfbuild.usecases import recompute_vectors
+
+    if inputs is not None and (cases is not None or seed is not None):
+        raise UsageError(
+            "options-exclude-each-other",
+            place="--from",
+            reason="the file has the inputs of all cases, and --cases and --seed make random ones",
+            hint="omit --cases and --seed, or --from",
+        )
+    project = load(options.file, vectors=False)
+    with working(options, f"computing vectors of {name}"):
+        found = recompute_vectors(project, name, cases=cases, seed=seed, inputs=inputs, own=own)
+    if options.json:
+        fields = {"model": found.model, "file": found.path, "cases": found.cases, "origin": asdict(found.origin)}
+        show_json({**fields, "written": found.written, "notes": found.notes})
+    elif not options.quiet:
+        by = f"outputs by {found.origin.judge}" + ("" if found.origin.checked else ", not by a second implementation")
+        show(f"{found.path}: {counted(found.cases, 'case')}, {by}")
+        for path in found.written:
+            note(f"{path}: written; commit it")
+    if not options.quiet:
+        for line in found.notes:
+            note(line)

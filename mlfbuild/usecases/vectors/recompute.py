@@ -1,0 +1,179 @@
+"""Write the vectors of a model again, and the ``sample.h`` that ``mlfbuild init`` wrote from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from mlfbuild.build import CompileJob, target_jobs
+from mlfbuild.compilers import compiler_called
+from mlfbuild.compilers.native import read_network
+from mlfbuild.core import ConflictError, MlfError, UsageError, printable, quoted, write_atomic, write_if_changed
+from mlfbuild.frontends import choices_of
+from mlfbuild.graph import Array, Graph
+from mlfbuild.library import Library
+from mlfbuild.project import Project
+from mlfbuild.usecases.init import CASES, Sample, own_origin, own_outputs, random_inputs, sample_h
+from mlfbuild.usecases.vectors.judges import judged
+from mlfbuild.verify import VectorsOrigin, load_inputs, load_vectors, vectors_file, vectors_origin
+
+_SAMPLE = Path("src/sample.h")
+"""Where ``init`` writes it."""
+
+
+@dataclass(frozen=True)
+class RecomputedVectors:
+    """The vectors of a model, and the files that were written."""
+
+    model: str
+    path: Path
+    cases: int
+    origin: VectorsOrigin
+    written: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def recompute_vectors(
+    project: Project,
+    name: str,
+    *,
+    cases: int | None = None,
+    seed: int | None = None,
+    inputs: Path | None = None,
+    own: bool = False,
+) -> RecomputedVectors:
+    """Compute the vectors of the model ``name`` with a judge, or with mlfbuild's ``own`` reference; write them.
+
+    ``inputs`` is a file with the inputs of the cases. Without it, they are ``cases`` random ones of ``seed``. The
+    defaults are those of the present file if mlfbuild wrote it.
+
+    Raises ``UsageError`` for an unknown model, or one whose source is an archive, ``ConflictError`` if the present
+    vectors are the user's own, ``InputFileError`` for ``inputs`` that do not fit, ``ToolNotFoundError`` and
+    ``UnsupportedModelError`` if there is no judge.
+    """
+    job = _job(project, name)
+    path = project.models[name].vectors.get("", project.root / "tests" / f"{name}.npz")
+    known = vectors_origin(path) if path.is_file() else None
+    if path.is_file() and known is None:
+        raise ConflictError(
+            "vectors-of-user",
+            place=path,
+            reason="mlfbuild did not compute these vectors, or they were changed since",
+            hint="keep them, or remove the file to let mlfbuild compute others",
+        )
+    return _recomputed(project, job, path, known, cases=cases, seed=seed, inputs=inputs, own=own)
+
+
+def renewed_vectors(project: Project, name: str) -> RecomputedVectors | str:
+    """Compute the vectors of ``name`` again as they were computed before, for a new version of the model.
+
+    Returns the reason if they stay as they are: they are the user's own, or their judge is not installed.
+    """
+    path = project.models[name].vectors.get("")
+    try:
+        known = None if path is None else vectors_origin(path)
+        if path is None or known is None:
+            return "" if path is None else f"{path} is not from mlfbuild and stays as it is: replace it with --vectors"
+        return _recomputed(project, _job(project, name), path, known, own=not known.checked)
+    except MlfError as error:
+        return f"{path} was not computed again: {error}"
+
+
+def _job(project: Project, name: str) -> CompileJob:
+    jobs = [job for target in target_jobs(project, models=[name]) for job in target.models]
+    if jobs[0].compiler != "native":
+        raise UsageError(
+            "vectors-of-another-compiler",
+            place=f"model {name}",
+            reason=f"its compiler is {jobs[0].compiler}, and only networks that mlfbuild reads can be computed",
+            hint="use outputs of your training framework, saved with numpy.savez",
+        )
+    return jobs[0]
+
+
+def _recomputed(
+    project: Project,
+    job: CompileJob,
+    path: Path,
+    known: VectorsOrigin | None,
+    *,
+    cases: int | None = None,
+    seed: int | None = None,
+    inputs: Path | None = None,
+    own: bool,
+) -> RecomputedVectors:
+    library = compiler_called("native").compile(job.request)
+    graph, identity = read_network(job.request)
+    tensors = [graph.tensor(name) for name in graph.inputs]
+    given = inputs or (path if known is not None and known.seed is None and cases is None and seed is None else None)
+    if given is not None:
+        count, flat = load_inputs(given, library.modules[0])
+        arrays = [array.reshape(count, *tensor.shape) for array, tensor in zip(flat, tensors, strict=True)]
+        origin = own_origin(None, identity)
+    else:
+        number = seed if seed is not None else known.seed if known is not None and known.seed is not None else 0
+        count = cases if cases is not None else _count(path) if known is not None else CASES
+        arrays, origin = random_inputs(tensors, count, number), own_origin(number, identity)
+    if own:
+        outputs = own_outputs(graph, arrays)
+    else:
+        judge, outputs = judged(job.request.source, arrays, len(graph.outputs), choices_of(job.request.options))
+        outputs = [_fitted(job, judge, array, name, graph) for array, name in zip(outputs, graph.outputs, strict=True)]
+        origin = replace(origin, judge=judge, checked=True)
+    written, notes = [], []
+    content = vectors_file(arrays, outputs, origin)
+    sample = project.root / _SAMPLE
+    if sample.is_file():
+        shown = path.relative_to(project.root).as_posix() if path.is_relative_to(project.root) else path.name
+        text = _sample_text(library, arrays, outputs, shown)
+        if known is not None and _is_own_sample(sample, library, path, shown):
+            if write_if_changed(sample, text.encode()):  # first: it is recognised by the old vectors
+                written.append(sample)
+        elif sample.read_bytes() != text.encode():
+            notes.append(f"{sample} stays as it is: it is not case 0 of {shown} as mlfbuild writes it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_bytes() != content:
+        write_atomic(path, content)
+        written.insert(0, path)
+    if job.model in project.models and not project.models[job.model].vectors:
+        where = path.relative_to(project.root).as_posix()
+        notes.append(f"add `vectors: {where}` to the model {job.model} in {project.path.name}")
+    return RecomputedVectors(job.model, path, count, origin, tuple(written), tuple(notes))
+
+
+def _count(path: Path) -> int:
+    with np.load(path, allow_pickle=False) as arrays:
+        return int(next(iter(arrays.values())).shape[0])
+
+
+def _fitted(job: CompileJob, judge: str, array: Array, name: str, graph: Graph) -> Array:
+    """Return the output ``array`` of a judge in the type and shape of the tensor ``name``."""
+    tensor = graph.tensor(name)
+    shape, dtype = (len(array), *tensor.shape), np.dtype(tensor.dtype.numpy)
+    converted = array.astype(dtype)
+    if array.size != int(np.prod(shape)) or not np.array_equal(converted, array, equal_nan=dtype.kind == "f"):
+        raise UsageError(
+            "judge-disagrees",
+            place=job.request.source,
+            reason=f"the output {quoted(name)} of {printable(judge)} is {array.dtype}{list(array.shape[1:])}, "
+            f"that of mlfbuild {dtype}{list(tensor.shape)}",
+            hint="report it with the model",
+        )
+    return converted.reshape(shape)
+
+
+def _sample_text(library: Library, inputs: Sequence[Array], outputs: Sequence[Array], vectors: str) -> str:
+    first, expected = (tuple(array[0].reshape(-1) for array in arrays) for arrays in (inputs, outputs))
+    return sample_h(library, Sample(first, expected, b"", vectors, computed=False), f"case 0 of {vectors}")
+
+
+def _is_own_sample(sample: Path, library: Library, vectors: Path, shown: str) -> bool:
+    """Return whether ``sample`` is what mlfbuild wrote from the present ``vectors``."""
+    try:
+        old = load_vectors(vectors, library.modules[0])
+    except MlfError:  # of another interface
+        return False
+    return sample.read_bytes() == _sample_text(library, old.inputs, old.outputs, shown).encode()
