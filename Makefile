@@ -5,10 +5,9 @@ BIN := .venv/bin
 JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
-DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native \
-    tests/project tests/report/test_read.py
+DRAWN := tests/archive tests/executor tests/native tests/project tests/report/test_read.py
 # Tests whose commands are forked on each push: the sweep starts a process for each (tests/support/warm.py).
-COLD := tests/scons tests/cmake tests/cli tests/build tests/usecases tests/requirements tests/examples tests/docs
+COLD := tests/scons tests/cmake tests/cli tests/jobs tests/usecases tests/requirements tests/examples tests/docs
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest
@@ -21,7 +20,7 @@ COVERED := tflite onnx tar metadata graph-json params project
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint generate docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
+.PHONY: help setup demo test test-compiler lint generate docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +34,10 @@ demo: setup ## build the digits example as Arm firmware, run it on QEMU and prin
 test: demo ## run the demo and the test suite; tests skip if data outside the repository is missing
 	@scripts/setup.sh test
 	$(PYTEST) -m "not sweep and not fuzz"
+
+test-compiler: ## run the tests of the native compiler alone
+	@scripts/setup.sh test
+	$(PYTEST) -m "not sweep and not fuzz" tests/native
 
 lint: ## check style and types
 	@scripts/setup.sh test

@@ -21,9 +21,8 @@ from counting.firmware import BOARDS, SHARED, MeasurementError
 from counting.report import put_into_pages, table
 
 from mlfbuild import open_archive
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.native import NATIVE
 from mlfbuild.targets import CPUS
 
 _HEAD = [

@@ -37,8 +37,8 @@ from counting.firmware import (  # noqa: E402
 )
 from counting.report import put_into_pages, table  # noqa: E402
 
-from mlfbuild.compilers import CompileRequest  # noqa: E402
-from mlfbuild.compilers.native import NATIVE  # noqa: E402
+from mlfbuild.library import CompileRequest  # noqa: E402
+from mlfbuild.native import NATIVE  # noqa: E402
 from mlfbuild.targets import CPUS  # noqa: E402
 
 RESULTS = REPOSITORY / "benchmarks/results/forests.json"

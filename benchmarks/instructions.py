@@ -26,7 +26,7 @@ from counting.measure import NETWORKS, Case, Result, measure
 from counting.report import update_pages
 from counting.results import CASES, COMMITTED, Committed, grown, load, save
 
-from mlfbuild.compilers.native.settings import MEMORY
+from mlfbuild.native.settings import MEMORY
 
 _ROW = "{:10} {:4} {:9} {:>12} {:>8} {:>7} {:>10} {:>8} {:>6}"
 

@@ -46,7 +46,7 @@ class ProjectFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield a test for each case of each model and target."""
-        from mlfbuild.build import BUILD_FOLDER, load, target_jobs
+        from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
         from mlfbuild.usecases import verify_jobs
         from mlfbuild.verify import count_cases
 
@@ -62,7 +62,7 @@ class ProjectFile(pytest.File):
     def result_of(self, job: VerifyJob) -> VerifyReport:
         """Return the report of ``job``, which is built and run the first time; raises ``MlfError`` each time."""
         if job.title not in self.results:
-            from mlfbuild.build import BUILD_FOLDER, folder_locked
+            from mlfbuild.jobs import BUILD_FOLDER, folder_locked
             from mlfbuild.usecases import verify_project
 
             try:

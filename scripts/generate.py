@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-_OPS = ROOT / "mlfbuild/graph/ops"
+_OPS = ROOT / "mlfbuild/native/graph/ops"
 _SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
-_ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
+_ONNX = ROOT / "mlfbuild/native/frontends/onnx/operators"
 _MADE_BY_PASSES = {"fused", "shift"}
 """Files of operators that stand in no model file."""
 
@@ -54,7 +54,7 @@ def write_operators() -> None:
             "from typing import TYPE_CHECKING",
             "",
             "if TYPE_CHECKING:",
-            "    from mlfbuild.graph.operator import Operator",
+            "    from mlfbuild.native.graph.operator import Operator",
             "",
             "OPERATORS: Mapping[str, tuple[str, str]] = {",
             *rows,
@@ -67,7 +67,7 @@ def write_operators() -> None:
             "    if name not in OPERATORS:",
             "        return None",
             "    family, kind = OPERATORS[name]",
-            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.graph.ops.{family}"), kind)',
+            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.native.graph.ops.{family}"), kind)',
             "    return found",
             "",
         ]
@@ -107,7 +107,7 @@ def _face_import(path: Path) -> str:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {target.id for target in targets if isinstance(target, ast.Name)}
     listed = "".join(f"        {name} as {name},\n" for name in sorted(names, key=_by_type) if not name.startswith("_"))
-    return f"    from mlfbuild.graph.ops.{path.stem} import (\n{listed}    )"
+    return f"    from mlfbuild.native.graph.ops.{path.stem} import (\n{listed}    )"
 
 
 def _by_type(name: str) -> tuple[int, str]:
@@ -145,7 +145,7 @@ def write_onnx_operators() -> None:
             "from typing import TYPE_CHECKING",
             "",
             "if TYPE_CHECKING:",
-            "    from mlfbuild.frontends.onnx.operators.arithmetic import Converter",
+            "    from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter",
             "",
             '__all__ = ["OPERATORS", "converter"]',
             "",

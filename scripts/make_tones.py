@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT / "examples"))
 from training.judge import tflite_micro
 from training.tflite_file import Model, Operator, Tensor, write_tflite
 
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import read_network
+from mlfbuild.library import CompileRequest
+from mlfbuild.native import read_network
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import VectorsOrigin, vectors_file
 

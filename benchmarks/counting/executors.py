@@ -22,10 +22,10 @@ from counting.firmware import (
     run,
     write_case_data,
 )
-from mlfbuild.build.tree.parts import Part, parts_of
-from mlfbuild.build.tree.record import Record
-from mlfbuild.build.tree.tree import write_tree
-from mlfbuild.build.tree.unpacking import tree_files
+from mlfbuild.jobs.tree.parts import Part, parts_of
+from mlfbuild.jobs.tree.record import Record
+from mlfbuild.jobs.tree.tree import write_tree
+from mlfbuild.jobs.tree.unpacking import tree_files
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 

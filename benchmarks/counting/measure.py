@@ -20,12 +20,11 @@ from counting.firmware import (
     write_case_data,
 )
 from counting.roofline import CONVOLUTION, DEPTHWISE, OTHER
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
-from mlfbuild.frontends import parse_model
-from mlfbuild.graph import Graph
-from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.library import Module
+from mlfbuild.library import CompileRequest, Module
+from mlfbuild.native import NATIVE
+from mlfbuild.native.frontends import parse_model
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.targets import CPUS
 
 NETWORKS = ("kws", "ic", "ad", "vww", "ic_f32", "ad_f32", "vww_f32")

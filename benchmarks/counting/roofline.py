@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.graph import Graph
-from mlfbuild.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected
 
 CONVOLUTION = "convolution"
 """With the fully connected layers, which are products of matrices as well."""

@@ -11,9 +11,8 @@ from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.core import InputFileError, file_sha256, open_binary, write_atomic
+from mlfbuild.core import InputFileError, better_error, file_sha256, open_binary, write_atomic
 from mlfbuild.library import Content, Library
-from mlfbuild.project import better_error
 
 
 def open_archive(path: Path) -> Library:

@@ -32,7 +32,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
     cmsis-toolbox, nuttx or rust.
     """
-    from mlfbuild.build import committed, firmware_jobs, load, target_jobs
+    from mlfbuild.jobs import committed, firmware_jobs, load, target_jobs
     from mlfbuild.usecases import build_project, unchecked_budgets
 
     if with_verify and tree is None:

@@ -65,7 +65,7 @@ def bundle(
         with working(options, "bundling"):
             written = bundle_archives(archives, vectors, output, cpu=cpu, board=board, mcu=mcu, image=elf)
     else:
-        from mlfbuild.build import load
+        from mlfbuild.jobs import load
 
         project = load(options.file)
         with building(options, project) as progress:

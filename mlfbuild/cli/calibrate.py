@@ -15,7 +15,7 @@ def calibrate(options: SharedOptions) -> None:
     is the part of the project file with the wait states of flash and RAM with which the cycle model is closest to the
     measured cycles. It lists what the measurement does not determine, and the largest difference.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import calibrate_target
 
     project = load(options.file)

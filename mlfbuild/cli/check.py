@@ -27,7 +27,7 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
     of mlfbuild wrote into the repository. The exit status is 2 if there are mistakes, otherwise 3 if a compiler or a
     Python package is missing on this machine.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import missing_tools
 
     missing: list[str] = []

@@ -11,7 +11,7 @@ from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
 from mlfbuild.cli.output import show, show_json, show_notes
 from mlfbuild.cli.progress import working
 from mlfbuild.core import UsageError, shown
-from mlfbuild.project import fact_name_problem, fact_problem
+from mlfbuild.library.keys import fact_name_problem, fact_problem
 
 _FILE = click.Path(path_type=Path)
 

@@ -19,7 +19,7 @@ def fetch(options: SharedOptions) -> None:
     They are kept in the cache: $MLFBUILD_CACHE, by default mlfbuild in the user's cache folder. Builds use the cache
     and hash its files before each use. Only fetch and lock access the network.
     """
-    from mlfbuild.build import locked
+    from mlfbuild.jobs import locked
     from mlfbuild.usecases import fetch_dependencies, read_project, what
 
     project = read_project(options.file)

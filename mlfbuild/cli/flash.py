@@ -53,7 +53,7 @@ def flash(
                 reason="without a bundle, the project file selects the device",
                 hint="add --bundle",
             )
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import chosen_image, flash_firmware
 
     project = load(options.file)

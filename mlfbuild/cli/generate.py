@@ -38,7 +38,7 @@ def generate(
     unpacked tree. With --tree-stamp, also write FILE.d, the rule of a later step that checks the tree, and FILE.fresh,
     which says that the tree is correct.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import chosen_model, generate_model
 
     project = load(options.file)

@@ -9,9 +9,9 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, ProgressColumn, Task as RichTask, TaskID
 from rich.text import Text
 
-from mlfbuild.build import Task
 from mlfbuild.cli.plain import PlainProgress, duration
 from mlfbuild.core import terminal_text
+from mlfbuild.jobs import Task
 
 _ROWS_LEFT_FREE = 3
 

@@ -29,7 +29,7 @@ def lock(options: SharedOptions, check: bool) -> None:
 
 
 def _check(options: SharedOptions) -> None:
-    from mlfbuild.build import load, target_jobs
+    from mlfbuild.jobs import load, target_jobs
     from mlfbuild.requirements import lock_path
     from mlfbuild.usecases import check_lock
 
@@ -52,7 +52,7 @@ def _check(options: SharedOptions) -> None:
 
 
 def _write(options: SharedOptions) -> None:
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import lock_project
 
     project = load(options.file)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import UP_TO_DATE, Silent, Task
 from mlfbuild.cli.output import FAILED, PASSED, error_text, wrapped
 from mlfbuild.core import counted
+from mlfbuild.jobs import UP_TO_DATE, Silent, Task
 
 if TYPE_CHECKING:
     from mlfbuild.core import MlfError

@@ -21,7 +21,7 @@ def plan(options: SharedOptions, build_dir: Path | None, lines: bool, complete: 
     Nothing is written, except with --complete: the files of an archive that an external program makes are known only
     from that archive, so it is built first, and the required libraries are copied.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import complete_archives, plan_build, plan_lines, plan_text
 
     project = load(options.file)

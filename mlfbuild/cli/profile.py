@@ -25,7 +25,7 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
     device (runner), a counter of its core also measures cycles there. The exit status is 1 if a model, or all models of
     a firmware, exceed a budget.
     """
-    from mlfbuild.build import load, target_jobs
+    from mlfbuild.jobs import load, target_jobs
     from mlfbuild.report import MEASURED_RUNS, run_text
     from mlfbuild.report.budgets import check_profiles
     from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs

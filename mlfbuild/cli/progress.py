@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
 from mlfbuild.cli.output import emit, note_unless_quiet, on_terminal, report_error, write
 from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
+from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
@@ -69,7 +69,7 @@ class EventProgress(Silent):
 @contextlib.contextmanager
 def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
     """Have the project's build folder for the ``with`` block, and show the progress of the build."""
-    from mlfbuild.build import BUILD_FOLDER, folder_locked
+    from mlfbuild.jobs import BUILD_FOLDER, folder_locked
 
     folder, tell = project.root / BUILD_FOLDER, note_unless_quiet(options)
     with folder_locked(folder, tell, wait=not options.no_wait), showing_progress(options) as shown:

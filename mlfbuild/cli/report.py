@@ -65,7 +65,7 @@ def report(
     With --from, show a report that was written with `-o FILE.json`. With --compare, show what changed since such a
     report, the largest change first.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.report import check_report_output, compared_with, read_report, saved_report
     from mlfbuild.usecases import ProjectReport, accept_sizes, report_image
 
@@ -191,7 +191,7 @@ def _has_budgets(project_file: Path) -> bool:
 
 def _linked(options: SharedOptions, elf: Path, linker_map: Path | None, file: Path | None, firmware: str) -> LinkReport:
     """Return the report of an image that another build linked, and print the budgets that it does not check."""
-    from mlfbuild.build import load, read_budgets
+    from mlfbuild.jobs import load, read_budgets
     from mlfbuild.usecases import report_link, target_budgets
 
     found = target_budgets(load(options.file), options.target) if file is None else read_budgets(file)

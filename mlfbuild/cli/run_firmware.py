@@ -33,7 +33,7 @@ def run_firmware(
     has one, otherwise on the board that QEMU emulates, and its output is printed as it comes. The exit status is 0 if
     that of the firmware is 0, and 7 if it is another one, if the firmware faults, or if it has not ended in time.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import chosen_image, run_on_target
 
     project = load(options.file)

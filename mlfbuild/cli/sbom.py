@@ -42,7 +42,7 @@ def sbom(
     The suffix of FILE decides its form: CycloneDX (.cdx.json, bom.json) or SPDX (.spdx.json, .spdx). --as chooses the
     form for any name; without -o the document is printed. -o and --elf may be repeated; --elf needs one --target.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.report.sbom import as_json, as_text, check_outputs, document, output_forms, write_document
 
     wanted = output_forms(outputs, form)

@@ -37,7 +37,7 @@ def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, c
     that mlfbuild computed are computed again, and others stay as they are, which a note says. If FILE is the
     model's own file, which was replaced already, it is compared with the archive of the last build.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import update_model
 
     project = load(options.file)

@@ -33,7 +33,7 @@ def vectors(
     The file of the model's vectors is written, tests/MODEL.npz if it has none, and src/sample.h if init wrote it.
     Vectors that are not from mlfbuild are never replaced.
     """
-    from mlfbuild.build import load
+    from mlfbuild.jobs import load
     from mlfbuild.usecases import recompute_vectors
 
     if inputs is not None and (cases is not None or seed is not None):

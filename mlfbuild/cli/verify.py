@@ -202,7 +202,7 @@ def _verify_project(
     image: Path | None,
     flash: bool,
 ) -> None:
-    from mlfbuild.build import BUILD_FOLDER, load, target_jobs
+    from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import (
         budget_error,
         jobs_in_image,

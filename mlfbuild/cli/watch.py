@@ -40,7 +40,7 @@ def watch(options: SharedOptions) -> None:
 
 def _build(options: SharedOptions, before: Stamps, sizes: Sizes) -> Stamps:
     """Build and report; return the state, before the build, of the files to watch."""
-    from mlfbuild.build import firmware_jobs, load, target_jobs
+    from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.project import load_project
     from mlfbuild.usecases import build_project, image_size, project_inputs, stamps
 

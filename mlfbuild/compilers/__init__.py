@@ -17,24 +17,15 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.command import COMMAND
-from mlfbuild.compilers.native.compiler import NATIVE
-from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.tvm.compiler import TVM
-from mlfbuild.compilers.types import Compiler as Compiler, ExternalCompiler
-from mlfbuild.core import lazy_attributes
-from mlfbuild.project import unknown
+from mlfbuild.core import lazy_attributes, unknown
+from mlfbuild.library import Compiler as Compiler, ExternalCompiler, refused
+from mlfbuild.native import NATIVE
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.archive import check_placement as check_placement
     from mlfbuild.compilers.fit import check_fit as check_fit, exported_cpu as exported_cpu
-    from mlfbuild.compilers.native.printing import chosen_problem as chosen_problem
     from mlfbuild.compilers.seams import HOOK as HOOK, why_no_hook as why_no_hook
-    from mlfbuild.compilers.types import (
-        CompileRequest as CompileRequest,
-        CompilerProgram as CompilerProgram,
-        OptionValue as OptionValue,
-        Placement as Placement,
-    )
 else:
     __getattr__ = lazy_attributes(__name__)
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.options import check_switch, invalid_option, refuse_options, refused
 from mlfbuild.compilers.seams import HOOK, hooked
-from mlfbuild.core import UsageError, listed
-from mlfbuild.project import Mistake
+from mlfbuild.core import Mistake, UsageError, listed
+from mlfbuild.library import check_switch, invalid_option, refuse_options, refused
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
-    from mlfbuild.library import Library
+    from mlfbuild.library import CompileRequest, Library, OptionValue
+    from mlfbuild.library.keys import Placement
 
 
 _NAME = "module-name"

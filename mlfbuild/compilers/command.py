@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.options import refuse_options
-from mlfbuild.core import UsageError, shown
-from mlfbuild.project import Mistake
+from mlfbuild.core import Mistake, UsageError, shown
+from mlfbuild.library import refuse_options
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.types import CompileRequest, OptionValue
-    from mlfbuild.library import Library
+    from mlfbuild.library import CompileRequest, Library, OptionValue
 
 
 class CommandCompiler:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.options import refused
-from mlfbuild.project import Mistake
+from mlfbuild.core import Mistake
+from mlfbuild.library import refused
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library, Module

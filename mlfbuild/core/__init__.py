@@ -53,8 +53,20 @@ if TYPE_CHECKING:
         write_atomic as write_atomic,
         write_if_changed as write_if_changed,
     )
+    from mlfbuild.core.foreign_files import (
+        better_error as better_error,
+        in_command as in_command,
+        named_foreign as named_foreign,
+        recognised as recognised,
+    )
     from mlfbuild.core.keeper import kept as kept
     from mlfbuild.core.locks import is_ancestor as is_ancestor, locked as locked
+    from mlfbuild.core.mistakes import (
+        Mistake as Mistake,
+        in_quotes as in_quotes,
+        suggestion as suggestion,
+        unknown as unknown,
+    )
     from mlfbuild.core.package import (
         package_files as package_files,
         package_fingerprint as package_fingerprint,

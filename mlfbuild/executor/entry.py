@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.cgen import BUSY, busy_name, notice, print_exclusive_call, wrapped
 from mlfbuild.executor.identity import has_identity, print_identity, read_identity
 from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
 from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.library import CInterface, Module, sanitize_name, struct_prefix
+from mlfbuild.library.cgen import BUSY, busy_name, notice, print_exclusive_call, wrapped
 
 
 def module_notice(module: str) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.choice import callable_modules
@@ -45,8 +44,9 @@ from mlfbuild.library import (
     struct_prefix,
     symbol_prefix,
 )
+from mlfbuild.library.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
 from mlfbuild.library.graph_json import parse_graph
-from mlfbuild.project import Placement
+from mlfbuild.library.keys import Placement
 
 __all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "executable", "unit_names",
            "with_c_interface"]  # fmt: skip

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from mlfbuild.cgen import Buffer, Span, aligned, place
 from mlfbuild.core import InputFileError, UnsupportedModelError
+from mlfbuild.library.cgen import Buffer, Span, aligned, place
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
 MOST_TENSORS = 1 << 16

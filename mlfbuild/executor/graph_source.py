@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
 from mlfbuild.executor.entry import print_begin, print_run, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, GraphPlan, PackedCall, PlannedTensor
 from mlfbuild.executor.pools import PlacedPools
@@ -24,7 +23,8 @@ from mlfbuild.library import (
     print_operators,
     struct_prefix,
 )
-from mlfbuild.project import Placement
+from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
+from mlfbuild.library.keys import Placement
 
 Array = npt.NDArray[np.generic]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlfbuild import __version__
-from mlfbuild.cgen import PARAMS_SECTION
 from mlfbuild.library import Identity, Module, identities
+from mlfbuild.library.cgen import PARAMS_SECTION
 
 
 def print_identity(module: Module) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.cgen import aligned
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.executor.kernels import Kernels
+from mlfbuild.library.cgen import aligned
 
 _ALLOC = "TVMBackendAllocWorkspace"
 _TAKEN = re.compile(rf"\b{_ALLOC}\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*([^,]*?)\s*,")

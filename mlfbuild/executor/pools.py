@@ -22,11 +22,11 @@ from operator import attrgetter
 from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import object_section_size
-from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, aligned
+from mlfbuild.core import Mistake
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import SHARED_WORKSPACE, Module, sanitize_name
-from mlfbuild.project import Mistake
+from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, aligned
 
 _POOL = re.compile(
     r'__attribute__\s*\(\(\s*section\s*\(\s*"\.bss\.noinit\.tvm"\s*\)\s*,\s*aligned\s*\(\s*([0-9]{1,4})\s*\)\s*\)\)\s*'

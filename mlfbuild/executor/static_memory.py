@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, print_shared_workspace
 from mlfbuild.executor.pools import PlacedPools
 from mlfbuild.library import SHARED_WORKSPACE
-from mlfbuild.project import Placement
+from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, print_shared_workspace
+from mlfbuild.library.keys import Placement
 
 
 @dataclass(frozen=True)

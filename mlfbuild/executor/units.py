@@ -19,12 +19,12 @@ from mlfbuild.c_analysis import (
     repeated_declarations,
     without_repeated_declarations,
 )
-from mlfbuild.cgen import LICENCE
 from mlfbuild.core import listed
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.pools import PlacedPools, pools_of
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
 from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
+from mlfbuild.library.cgen import LICENCE
 
 _FIRST = ("tvm/runtime/crt/module.h", "tvm/runtime/metadata_types.h")
 """Headers that a unit includes before its source, so that headers of TVM in the firmware have no effect."""

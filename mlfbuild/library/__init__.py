@@ -91,7 +91,6 @@ if TYPE_CHECKING:
         KnownLibrary as KnownLibrary,
         known_library as known_library,
         library_of_header as library_of_header,
-        short_name as short_name,
     )
     from mlfbuild.library.memory import (
         CPU_DEVICE as CPU_DEVICE,
@@ -157,6 +156,17 @@ if TYPE_CHECKING:
         corrected_sources as corrected_sources,
         repeated_in as repeated_in,
     )
+    from mlfbuild.library.request import (
+        Compiler as Compiler,
+        CompileRequest as CompileRequest,
+        CompilerProgram as CompilerProgram,
+        ExternalCompiler as ExternalCompiler,
+        OptionValue as OptionValue,
+        check_switch as check_switch,
+        invalid_option as invalid_option,
+        refuse_options as refuse_options,
+        refused as refused,
+    )
     from mlfbuild.library.requirement import (
         Requirement as Requirement,
         exporter_version as exporter_version,
@@ -164,6 +174,7 @@ if TYPE_CHECKING:
         runtime_requirement as runtime_requirement,
         with_requirements as with_requirements,
     )
+    from mlfbuild.library.requirement_names import NAME as NAME, short_name as short_name
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
     from mlfbuild.library.stable_names import own_name as own_name, port_names as port_names
     from mlfbuild.library.types import (

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from mlfbuild.project import short_name
+from mlfbuild.library.requirement_names import short_name
 
 __all__ = [
     "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownLibrary", "known_library", "library_of_header",

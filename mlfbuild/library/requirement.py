@@ -14,8 +14,8 @@ from mlfbuild.library.known_libraries import (
     STANDALONE_CRT,
     known_library,
     library_of_header,
-    short_name,
 )
+from mlfbuild.library.requirement_names import short_name
 from mlfbuild.library.types import ExternalDependency, Module
 
 _HEADERS = tuple(header.encode() for known in KNOWN for header in known.headers)

@@ -37,32 +37,10 @@ if TYPE_CHECKING:
         is_local_path as is_local_path,
     )
     from mlfbuild.project.device import DeviceKeys as DeviceKeys
-    from mlfbuild.project.facts import fact_name_problem as fact_name_problem, fact_problem as fact_problem
-    from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
-    from mlfbuild.project.interface import (
-        InterfaceNames as InterfaceNames,
-        PortNames as PortNames,
-        port_problem as port_problem,
-    )
     from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
-    from mlfbuild.project.names import NAME as NAME, short_name as short_name
-    from mlfbuild.project.placement import (
-        CODE as CODE,
-        CONSTANT_CLASSES as CONSTANT_CLASSES,
-        MEMORY_CLASSES as MEMORY_CLASSES,
-        PARAMS as PARAMS,
-        Placement as Placement,
-    )
-    from mlfbuild.project.problems import (
-        KeyPath as KeyPath,
-        Mistake as Mistake,
-        quoted as quoted,
-        suggestion as suggestion,
-        unknown as unknown,
-    )
+    from mlfbuild.project.problems import KeyPath as KeyPath
     from mlfbuild.project.program import (
         EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
-        CompilerProgram as CompilerProgram,
         asked_for as asked_for,
         filled as filled,
     )
@@ -78,11 +56,6 @@ if TYPE_CHECKING:
         RunnerKeys as RunnerKeys,
     )
     from mlfbuild.project.schema import json_schema as json_schema
-    from mlfbuild.project.section_names import (
-        SECTION_NAME as SECTION_NAME,
-        is_collected as is_collected,
-        symbol_stem as symbol_stem,
-    )
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
     from mlfbuild.project.template import (
         TEMPLATE_FILE as TEMPLATE_FILE,
@@ -97,16 +70,9 @@ if TYPE_CHECKING:
         BudgetFile as BudgetFile,
         FirmwareSpec as FirmwareSpec,
         ModelSpec as ModelSpec,
-        OptionValue as OptionValue,
         Project as Project,
         TargetSpec as TargetSpec,
         run_budgets as run_budgets,
-    )
-    from mlfbuild.project.units import (
-        duration_text as duration_text,
-        frequency_text as frequency_text,
-        parse_size as parse_size,
-        size_text as size_text,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

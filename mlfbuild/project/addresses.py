@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.project.checks import Rule, not_blank
-from mlfbuild.project.problems import Mistake, quoted
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import Rule, not_blank
 
 GIT_SCHEMES = ("https", "http", "ssh", "file")
 ARCHIVE_SCHEMES = ("https", "http", "file")
@@ -34,7 +34,7 @@ def is_local_path(address: str) -> bool:
 
 def shown(address: str) -> str:
     """Return ``address`` in quotes for a message, without user name, password or token."""
-    return quoted(_USER_INFO.sub("", address))
+    return in_quotes(_USER_INFO.sub("", address))
 
 
 def git_problem(address: str) -> Mistake | None:

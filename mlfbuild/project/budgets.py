@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlfbuild.core import listed
+from mlfbuild.core import Mistake, listed
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.project.problems import Mistake
 from mlfbuild.targets import BOARDS, CPUS, MCUS
 
 _INSTRUCTIONS = "instructions"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import EXACT, NOT_EMPTY, Keys, ProjectPath
+from mlfbuild.library.keys import SECTION
 from mlfbuild.project import rules
-from mlfbuild.project.checks import EXACT, NOT_EMPTY, ProjectPath
-from mlfbuild.project.keys import Keys
-from mlfbuild.project.problems import KeyPath, Mistake, quoted
-from mlfbuild.project.section_names import SECTION
+from mlfbuild.project.problems import KeyPath
 from mlfbuild.targets import CPUS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_devices(document: Document, target: str, keys: Mapping[str, object]) -
         path = ("targets", target, DEVICES, name)
         stem = re.sub("[^0-9a-z]", "_", name.lower())
         if first.setdefault(stem, name) != name:
-            reason = f"is the same as {quoted(first[stem])} in the names of C symbols"
+            reason = f"is the same as {in_quotes(first[stem])} in the names of C symbols"
             document.add(path, Mistake("names-equal-in-c", reason=reason, hint="choose another name"), at_key=True)
         if isinstance(device, dict):
             _check_device(document, path, device, keys)

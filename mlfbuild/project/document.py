@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.core import Diagnostic, Mistake, ProjectFileError, in_quotes
 from mlfbuild.project.nodes import ListNode, MappingNode, ScalarNode, SyntaxProblem, YamlNode, compose
-from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, end_of, quoted
+from mlfbuild.project.problems import KeyPath, Position, Problem, end_of
 from mlfbuild.project.scalars import read_scalar
 
 _LARGEST_FILE = 1024 * 1024
@@ -145,7 +145,7 @@ class _Reader:
             reason = f"more than {_MOST_VALUES} values after expanding aliases"
             raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))
         if node.tag is not None:
-            tag = quoted(node.tag.replace(_YAML_TAGS, "!!"))
+            tag = in_quotes(node.tag.replace(_YAML_TAGS, "!!"))
             document.refuse(
                 path, Mistake("yaml-tag", reason=f"tag {tag} is not accepted", hint="write the plain value")
             )
@@ -194,6 +194,6 @@ class _Reader:
                 if isinstance(key, str) and key:
                     return key
             hint = _KEY_HINTS.get(node.text, "put it in quotes")
-            mistake = Mistake("key-is-not-text", reason=f"key {quoted(node.text)} is not plain text", hint=hint)
+            mistake = Mistake("key-is-not-text", reason=f"key {in_quotes(node.text)} is not plain text", hint=hint)
         self.document.problems.append(Problem(node.position, path, mistake))
         return None

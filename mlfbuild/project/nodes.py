@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from mlfbuild.project.problems import Mistake, Position, Problem, end_of, quoted
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.project.problems import Position, Problem, end_of
 
 _DEEPEST = 20
 
@@ -30,7 +31,7 @@ _MEANINGS = (
     ),
     ("could not find expected ':'", "a key without a colon", "write a colon and a space after the key"),
     ("expected ',' or", "a bracket is not closed, or a comma is missing", ""),
-    ("while scanning a quoted scalar", "a quote is not closed", ""),
+    ("while scanning a in_quotes scalar", "a quote is not closed", ""),
     ("found character '@'", "text starts with @", "put it in quotes"),
     ("found character '`'", "text starts with `", "put it in quotes"),
     ("found character '%'", "text starts with %", "put it in quotes"),
@@ -85,7 +86,7 @@ def compose(text: str) -> YamlNode | None:
         return _Composer(yaml.parse(text, Loader=yaml.SafeLoader)).document()
     except yaml.reader.ReaderError as error:
         character = text[error.position]
-        mistake = Mistake("control-character", reason=f"control character {quoted(character)}", hint="remove it")
+        mistake = Mistake("control-character", reason=f"control character {in_quotes(character)}", hint="remove it")
         raise SyntaxProblem(end_of(text[: error.position]), mistake) from None
     except yaml.MarkedYAMLError as error:
         raise _syntax_problem(error) from None

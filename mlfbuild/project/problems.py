@@ -1,43 +1,18 @@
-"""Mistakes in a project file: reason, key, line, and the nearest known word."""
+"""Mistakes in a project file with their places: the way to a value, its line and column."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-from mlfbuild.core import Diagnostic
+from mlfbuild.core import Diagnostic, Mistake, in_quotes
 
 KeyPath = tuple[str | int, ...]
 """The way from the top of the file to a value: ``("models", "kws", "targets", 0)``."""
 
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LONGEST_QUOTE = 60
-
-
-class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not raised
-    """A reason to refuse a value: the fields of an error without its place, which the reader of the file adds.
-
-    A ``ValueError``, because pydantic collects those that checks of single values raise.
-    """
-
-    def __init__(self, code: str, *, reason: str, hint: str = "") -> None:
-        super().__init__(f"{reason}; {hint}" if hint else reason)
-        self.code = code
-        self.reason = reason
-        self.hint = hint
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled by their arguments, and these are keywords.
-        return partial(Mistake, self.code, reason=self.reason, hint=self.hint), ()
-
-    def at(self, place: object) -> Diagnostic:
-        """Return this mistake as a finding at ``place``."""
-        return Diagnostic(self.code, str(place), reason=self.reason, hint=self.hint)
 
 
 @dataclass(frozen=True, order=True)
@@ -80,34 +55,5 @@ def dotted(path: KeyPath) -> str:
         if isinstance(segment, int):
             text += f"[{segment}]"
         else:
-            text += ("." if text else "") + (segment if _PLAIN_SEGMENT.fullmatch(segment) else quoted(segment))
+            text += ("." if text else "") + (segment if _PLAIN_SEGMENT.fullmatch(segment) else in_quotes(segment))
     return text
-
-
-def quoted(text: str) -> str:
-    """Return ``text`` in double quotes, shortened, on one line and without terminal control characters."""
-    if len(text) > _LONGEST_QUOTE:
-        text = text[:_LONGEST_QUOTE] + "..."
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f'"{shown}"'
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean "kws"?)`` for the word of ``known`` nearest to ``word``, or ``""`` if none is near."""
-    by_lower_case = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
-    return f" (did you mean {quoted(by_lower_case[near[0]])}?)" if near else ""
-
-
-def unknown(what: str, word: str, known: Iterable[str], code: str = "") -> Mistake:
-    """Return the mistake ``unknown cpu "cortex-m44" (did you mean "cortex-m4"?)``; with known words if none is near.
-
-    Its code is ``code``, or ``unknown-`` and ``what``.
-    """
-    words = list(known)
-    near = suggestion(word, words) or f" (known: {_few(words)})"
-    return Mistake(code or f"unknown-{what.lower().replace(' ', '-')}", reason=f"unknown {what} {quoted(word)}{near}")
-
-
-def _few(words: list[str], most: int = 5) -> str:
-    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")

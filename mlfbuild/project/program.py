@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
-from mlfbuild.project.checks import NOT_EMPTY, Convert, Rule
-from mlfbuild.project.problems import Mistake, quoted, suggestion
+from mlfbuild.core import Mistake, in_quotes, suggestion
+from mlfbuild.core.keys import NOT_EMPTY, Convert, Rule
 
 EXTERNAL_COMPILERS = ("command", "tvm")
 """Compilers that are programs: they read any file and write an archive."""
@@ -44,20 +42,6 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"})
 
 
-@dataclass(frozen=True)
-class CompilerProgram:
-    """The program that compiles a model instead of mlfbuild's own compiler."""
-
-    folder: Path
-    """Its working folder: that of the project file."""
-    command: tuple[str, ...] = ()
-    """The words of ``compiler: command``, with placeholders."""
-    interpreter: str | None = None
-    """With ``compiler: tvm``: the Python that has TVM, a path relative to ``folder`` or the name of a program."""
-    inputs: tuple[str, ...] = ()
-    """Files, folders and patterns, relative to ``folder``, that affect the result in addition to the model file."""
-
-
 def split_command(value: object) -> object:
     """Return the words of ``value``: a text is split as a POSIX shell splits it, a list stays as it is.
 
@@ -75,7 +59,7 @@ def split_command(value: object) -> object:
         if word in _SHELL:
             raise Mistake(
                 "command-needs-shell",
-                reason=f"{quoted(word)} has no meaning without a shell",
+                reason=f"{in_quotes(word)} has no meaning without a shell",
                 hint='write [sh, -c, "..."] if it is needed',
             )
         mistake = word_problem(word)
@@ -92,11 +76,11 @@ def word_problem(word: str) -> Mistake | None:
             near, known = suggestion(name, PLACEHOLDERS), f" (known: {', '.join(PLACEHOLDERS)})"
             return Mistake(
                 "unknown-placeholder",
-                reason=f"unknown placeholder {quoted(found[0])}{near or known}",
+                reason=f"unknown placeholder {in_quotes(found[0])}{near or known}",
                 hint="" if near else "write {{ and }} for braces",
             )
         if found[0] in {"{", "}"}:
-            reason = f"a single {quoted(found[0])} is not a placeholder"
+            reason = f"a single {in_quotes(found[0])} is not a placeholder"
             return Mistake("single-brace", reason=reason, hint=f"write {found[0] * 2} for a brace")
     return None
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import DERIVED, EXACT, NOT_EMPTY, Convert, Keys, PathText
+from mlfbuild.library import short_name
 from mlfbuild.project import rules
 from mlfbuild.project.addresses import ARCHIVE_ADDRESS, GIT_ADDRESS
-from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText
-from mlfbuild.project.keys import DERIVED, Keys
-from mlfbuild.project.names import short_name
-from mlfbuild.project.problems import KeyPath, Mistake, quoted
+from mlfbuild.project.problems import KeyPath
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
@@ -107,8 +107,8 @@ def check_dependencies(document: Document) -> None:
         if other != name:
             mistake = Mistake(
                 "duplicate-dependency",
-                reason=f"is the same dependency as {quoted(other)}: the short name of both is "
-                f"{quoted(short_name(name))}",
+                reason=f"is the same dependency as {in_quotes(other)}: the short name of both is "
+                f"{in_quotes(short_name(name))}",
                 hint="remove one of them",
             )
             document.add(path, mistake, at_key=True)

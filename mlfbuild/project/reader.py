@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from mlfbuild.core import ProjectFileError
+from mlfbuild.core import Mistake, ProjectFileError
+from mlfbuild.library import short_name
 from mlfbuild.project.addresses import is_local_path
-from mlfbuild.project.names import short_name
-from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, dotted, in_file_order
+from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
 from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project, TargetSpec

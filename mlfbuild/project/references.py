@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlfbuild.core import Mistake, in_quotes, unknown
 from mlfbuild.project.budgets import check_targets_of_budgets
 from mlfbuild.project.device import check_devices
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
+from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
 from mlfbuild.project.rules import CHOICES
@@ -61,7 +62,7 @@ def _check_folder_names(document: Document, section: str) -> None:
     for name in document.mapping(section):
         other = first.setdefault(name.lower(), name)
         if other != name:
-            reason = f"differs from {quoted(other)} only in case"
+            reason = f"differs from {in_quotes(other)} only in case"
             mistake = Mistake("names-differ-in-case", reason=reason, hint="choose another name")
             document.add((section, name), mistake, at_key=True)
 
@@ -99,12 +100,12 @@ def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, ob
 def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
     name = str(path[-1])
     if name.endswith(_BLOBS) and name.removesuffix(_BLOBS) in document.mapping("models"):
-        reason = f"the build of {quoted(name.removesuffix(_BLOBS))} has a CMake target of this name"
+        reason = f"the build of {in_quotes(name.removesuffix(_BLOBS))} has a CMake target of this name"
         document.add(path, Mistake("reserved-name", reason=reason, hint="choose another name"), at_key=True)
     source, compiler = model.get("source"), model.get("compiler")
     fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
     if fitting and compiler in SOURCES.values() and compiler != fitting:
-        reason = f"compiler {quoted(str(compiler))} does not read {source_suffix(str(source))} files"
+        reason = f"compiler {in_quotes(str(compiler))} does not read {source_suffix(str(source))} files"
         document.add((*path, "compiler"), Mistake("wrong-compiler", reason=reason, hint=f"use {fitting}"))
     if (compiler or fitting) == "native" and model.get("executor") == "graph":
         _check_placement_of_graph(document, (*path, "placement"), mapping_in(model, "placement"))
@@ -137,7 +138,7 @@ def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object
     """Check that mlfbuild itself reads the model whose dimensions, constants, state or signature are chosen."""
     for key in CHOICES:
         if key in model and compiler != "native":
-            reason = f"compiler {quoted(compiler)} reads the model as it is"
+            reason = f"compiler {in_quotes(compiler)} reads the model as it is"
             mistake = Mistake("misplaced-key", reason=reason, hint=f"remove {key}, or change the model when you export")
             document.add((*path, key), mistake, at_key=True)
 
@@ -147,7 +148,7 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
     if "interface" not in model:
         return
     if compiler != "native":
-        reason = f"compiler {quoted(compiler)} determines the names in its code"
+        reason = f"compiler {in_quotes(compiler)} determines the names in its code"
         mistake = Mistake(
             "misplaced-key", reason=reason, hint="remove interface, and initialise the structs by position"
         )
@@ -160,7 +161,7 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
         for key, name in found:
             place = (*path, "interface", kind, key)
             if isinstance(name, str) and first.setdefault(name, place) != place:
-                reason = f"{quoted(name)} is also {dotted(first[name])}"
+                reason = f"{in_quotes(name)} is also {dotted(first[name])}"
                 document.add(place, Mistake("repeated-name", reason=reason, hint="choose another name"))
 
 
@@ -186,7 +187,7 @@ def _check_list(document: Document, path: KeyPath, names: list[tuple[int, str]] 
         if name not in known:
             document.add((*path, index), unknown(what, name, known, code=f"dangling-{what}"))
         elif name in seen:
-            mistake = Mistake("repeated-name", reason=f"{quoted(name)} is in the list twice", hint="remove one")
+            mistake = Mistake("repeated-name", reason=f"{in_quotes(name)} is in the list twice", hint="remove one")
             document.add((*path, index), mistake)
         seen.add(name)
 
@@ -204,7 +205,7 @@ def _check_shared_workspace(document: Document) -> None:
     _check_list(document, (_SHARE,), names, "model")
     for name in dict.fromkeys(name for _, name in names or () if name in models):
         if "workspace" in mapping_in(mapping_in(models, name), "placement"):
-            reason = f"the linker places the workspace that {quoted(name)} shares"
+            reason = f"the linker places the workspace that {in_quotes(name)} shares"
             mistake = Mistake("shared-workspace-placed", reason=reason, hint="remove it")
             document.add(("models", name, "placement", "workspace"), mistake)
 
@@ -254,7 +255,7 @@ def _check_built(document: Document, path: KeyPath, firmware: Mapping[str, objec
         if missing:
             mistake = Mistake(
                 "model-not-built-for-target",
-                reason=f"{quoted(name)} is not built for {', '.join(missing)}",
-                hint=f"add {'it' if len(missing) == 1 else 'them'} to the targets of {quoted(name)}",
+                reason=f"{in_quotes(name)} is not built for {', '.join(missing)}",
+                hint=f"add {'it' if len(missing) == 1 else 'them'} to the targets of {in_quotes(name)}",
             )
             document.add((*path, "models", index), mistake)

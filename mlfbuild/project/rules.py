@@ -7,11 +7,11 @@ from collections.abc import Collection
 from typing import Any
 
 from mlfbuild import targets
-from mlfbuild.project.checks import Late, Rule, named, not_blank, one_of
-from mlfbuild.project.facts import FACT_NAME, fact_name_problem, fact_problem
+from mlfbuild.core import Mistake, in_quotes, suggestion, unknown
+from mlfbuild.core.keys import Late, Rule, named, not_blank, one_of
+from mlfbuild.library import NAME
+from mlfbuild.library.keys import FACT_NAME, fact_name_problem, fact_problem
 from mlfbuild.project.levels import LEVELS
-from mlfbuild.project.names import NAME
-from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.sources import SOURCES
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
@@ -43,7 +43,7 @@ def _mcu(value: str) -> Mistake | None:
         return None
     return Mistake(
         "unknown-mcu",
-        reason=f"unknown mcu {quoted(value)} (known: {', '.join(targets.MCUS)})",
+        reason=f"unknown mcu {in_quotes(value)} (known: {', '.join(targets.MCUS)})",
         hint="omit mcu if you do not need cycles, or describe the memories under timing",
     )
 
@@ -97,7 +97,7 @@ def canonical_license(value: str) -> str:
     except InvalidLicenseExpression:
         raise Mistake(
             "invalid-license",
-            reason=f"{quoted(value)} is not an SPDX expression such as Apache-2.0 or MIT",
+            reason=f"{in_quotes(value)} is not an SPDX expression such as Apache-2.0 or MIT",
             hint="write LicenseRef-NAME for any other licence",
         ) from None
 
@@ -111,35 +111,35 @@ def _inside(value: str) -> Mistake | None:
     if blank is not None:
         return blank
     if "\\" in value:
-        return Mistake("backslash-in-path", reason=f"{quoted(value)} contains a backslash", hint="write / instead")
+        return Mistake("backslash-in-path", reason=f"{in_quotes(value)} contains a backslash", hint="write / instead")
     if value.startswith(("/", "~")) or re.match("[A-Za-z]:", value):
         hint = "write it relative to the dependency's folder"
-        return Mistake("absolute-path", reason=f"{quoted(value)} is absolute", hint=hint)
+        return Mistake("absolute-path", reason=f"{in_quotes(value)} is absolute", hint=hint)
     if ".." in value.split("/"):
         hint = "name a path inside that folder"
-        return Mistake("path-outside-folder", reason=f"{quoted(value)} leaves the dependency's folder", hint=hint)
+        return Mistake("path-outside-folder", reason=f"{in_quotes(value)} leaves the dependency's folder", hint=hint)
     return None
 
 
 def _subfolder(value: str) -> Mistake | None:
     if set(value) & set("*?["):
-        return Mistake("pattern-for-folder", reason=f"{quoted(value)} is a pattern", hint="name each folder")
+        return Mistake("pattern-for-folder", reason=f"{in_quotes(value)} is a pattern", hint="name each folder")
     return _inside(value)
 
 
 def _version(value: str) -> Mistake | None:
     if re.match("[<>=!~^]", value) or set(value) & set("*, "):
-        return Mistake("version-is-range", reason=f"{quoted(value)} is a range", hint="write one version")
+        return Mistake("version-is-range", reason=f"{in_quotes(value)} is a range", hint="write one version")
     if re.fullmatch(_VERSION, value) and not re.search(_NO_REF, value):
         return None
-    reason = f"{quoted(value)} is not a version"
+    reason = f"{in_quotes(value)} is not a version"
     return Mistake("invalid-version", reason=reason, hint="write the name of a tag, a branch or a commit")
 
 
 def _sha256(value: str) -> Mistake | None:
     if re.fullmatch("[0-9A-Fa-f]{64}", value):
         return None
-    return Mistake("invalid-hash", reason=f"{quoted(value)} is not a SHA-256 of 64 hexadecimal digits")
+    return Mistake("invalid-hash", reason=f"{in_quotes(value)} is not a SHA-256 of 64 hexadecimal digits")
 
 
 def _compile_option(value: str) -> Mistake | None:
@@ -148,7 +148,7 @@ def _compile_option(value: str) -> Mistake | None:
     odd = next((character for character in value if character in _SPECIAL or character.isspace()), None)
     if odd is None:
         return None
-    reason = f"{quoted(value)} contains {quoted(odd)}, which has a special meaning to build systems"
+    reason = f"{in_quotes(value)} contains {in_quotes(odd)}, which has a special meaning to build systems"
     return Mistake("special-character-in-option", reason=reason, hint="write the option without it")
 
 
@@ -163,7 +163,7 @@ def _compiler_word(value: str) -> Mistake | None:
 def _project_version(value: str) -> Mistake | None:
     if re.fullmatch(_SEMVER, value):
         return None
-    reason = f"{quoted(value)} is not a version of three numbers"
+    reason = f"{in_quotes(value)} is not a version of three numbers"
     return Mistake("invalid-project-version", reason=reason, hint="write it as 1.4.0 or 1.4.0-rc.1 (semver.org)")
 
 

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import NOT_EMPTY, Count, Duration, Keys, ProjectPath, Rule, Size, not_blank, one_of
 from mlfbuild.project import rules
-from mlfbuild.project.checks import NOT_EMPTY, ProjectPath, Rule, not_blank, one_of
-from mlfbuild.project.keys import Keys
-from mlfbuild.project.problems import KeyPath, Mistake, quoted
-from mlfbuild.project.units import Count, Duration, Size
+from mlfbuild.project.problems import KeyPath
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
@@ -42,7 +41,7 @@ def _remote(value: str) -> Mistake | None:
             return None
         hint = f"use a port from 1 to {_LAST_PORT}"
         return Mistake("invalid-gdb-address", reason=f"there is no port {port}", hint=hint)
-    reason = f"{quoted(value)} is not the address of a GDB server"
+    reason = f"{in_quotes(value)} is not the address of a GDB server"
     return Mistake("invalid-gdb-address", reason=reason, hint="write host:port, such as localhost:3333")
 
 

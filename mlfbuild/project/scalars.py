@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from mlfbuild.project.problems import Mistake
+from mlfbuild.core import Mistake
 
 Scalar = str | int | float | bool | None
 

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from mlfbuild.core import Mistake, unknown
+from mlfbuild.library.keys import (
+    CODE,
+    CONSTANT_CLASSES,
+    MEMORY_CLASSES,
+    PARAMS,
+    SECTION_NAME,
+    SectionContent,
+    content_of,
+    is_collected,
+    section_problem,
+    symbol_stem,
+)
 from mlfbuild.project.device import DEVICES
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.project.placement import CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, content_of
-from mlfbuild.project.problems import KeyPath, Mistake, dotted, unknown
-from mlfbuild.project.section_names import SECTION_NAME, SectionContent, is_collected, section_problem, symbol_stem
+from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.targets import BOARDS
 
 _PARAMS_BINARY = "params-binary"

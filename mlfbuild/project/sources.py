@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from mlfbuild.project.foreign import in_command, named_foreign
-from mlfbuild.project.problems import Mistake, quoted
+from mlfbuild.core import Mistake, in_command, in_quotes, named_foreign
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 
 SOURCES: Mapping[str, str] = {
@@ -43,12 +42,12 @@ def source_problem(value: str) -> Mistake | None:
         words = f"--saved_model_dir={shlex.quote(name)} --output_file={shlex.quote(f'{name}.tflite')}"
         return Mistake(
             "unsupported-model-file",
-            reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",
+            reason=f"{in_quotes(value)} is not a .tflite, .onnx or archive file",
             hint=f"if it is a SavedModel, convert it: `tflite_convert {words}`",
         )
     others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
     return Mistake(
         "unsupported-model-file",
-        reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",
+        reason=f"{in_quotes(value)} is not a .tflite, .onnx or archive file",
         hint=f"set {others} for other files",
     )

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from mlfbuild.core import ProjectFileError
+from mlfbuild.core import Mistake, ProjectFileError, in_quotes
+from mlfbuild.core.keys import DERIVED, EXACT, Keys, Rule, named, not_blank, one_of
 from mlfbuild.project import rules
-from mlfbuild.project.checks import EXACT, Rule, named, not_blank, one_of
-from mlfbuild.project.keys import DERIVED, Keys
-from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order, quoted
+from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
@@ -36,14 +35,14 @@ def _version(value: int) -> Mistake | None:
 def _release(value: str) -> Mistake | None:
     if _RELEASE.fullmatch(value):
         return None
-    return Mistake("invalid-release", reason=f"{quoted(value)} is not a release", hint="write it like 0.1 or 1.2.3")
+    return Mistake("invalid-release", reason=f"{in_quotes(value)} is not a release", hint="write it like 0.1 or 1.2.3")
 
 
 def _pattern(value: str) -> Mistake | None:
     try:
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
-        return Mistake("invalid-pattern", reason=f"{quoted(value)} is not a regular expression: {error}")
+        return Mistake("invalid-pattern", reason=f"{in_quotes(value)} is not a regular expression: {error}")
     return None
 
 
@@ -51,7 +50,7 @@ def _inside(value: str) -> Mistake | None:
     parts = value.split("/")
     if value and not value.startswith("/") and "\\" not in value and not {"", ".", ".."} & set(parts):
         return None
-    reason = f"{quoted(value)} is not a path inside the project"
+    reason = f"{in_quotes(value)} is not a path inside the project"
     return Mistake("path-leads-out", reason=reason, hint="write it like src/main.c")
 
 
@@ -74,9 +73,9 @@ class VariableKeys(Keys):
         """Return why the variable cannot be ``value``."""
         if self.choices and value not in self.choices:
             hint = f"choose {', '.join(self.choices)}"
-            return Mistake("value-not-a-choice", reason=f"{quoted(value)} is not one of the choices", hint=hint)
+            return Mistake("value-not-a-choice", reason=f"{in_quotes(value)} is not one of the choices", hint=hint)
         if self.pattern is not None and not re.fullmatch(self.pattern, value):
-            return Mistake("value-not-matching", reason=f"{quoted(value)} does not match the pattern {self.pattern}")
+            return Mistake("value-not-matching", reason=f"{in_quotes(value)} does not match the pattern {self.pattern}")
         return None
 
 
@@ -124,7 +123,7 @@ def load_template(path: Path, builtin: frozenset[str]) -> TemplateKeys:
 def _check(document: Document, keys: TemplateKeys | None, builtin: frozenset[str]) -> None:
     for name, _ in document.entries("variables"):
         if name in builtin:
-            reason = f"{quoted(name)} is a value that every template has"
+            reason = f"{in_quotes(name)} is a value that every template has"
             mistake = Mistake("variable-name-taken", reason=reason, hint="choose another name")
             document.add(("variables", name), mistake, at_key=True)
     for name, variable in ({} if keys is None else keys.variables).items():

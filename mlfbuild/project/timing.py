@@ -7,10 +7,19 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from mlfbuild import targets
-from mlfbuild.project.checks import NOT_EMPTY, Rule, named, one_of
-from mlfbuild.project.keys import Keys
-from mlfbuild.project.problems import Mistake, quoted
-from mlfbuild.project.units import FREQUENCY_TEXT, Count, Frequency, Size, parse_frequency
+from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core.keys import (
+    FREQUENCY_TEXT,
+    NOT_EMPTY,
+    Count,
+    Frequency,
+    Keys,
+    Rule,
+    Size,
+    named,
+    one_of,
+    parse_frequency,
+)
 
 if TYPE_CHECKING:
     from mlfbuild.project.types import TargetSpec
@@ -49,7 +58,7 @@ def _power_of_two(value: int) -> Mistake | None:
 def _clock(value: str) -> Mistake | None:
     if parse_frequency(value) is not None:
         return None
-    reason = f"{quoted(value)} is not a frequency"
+    reason = f"{in_quotes(value)} is not a frequency"
     return Mistake("invalid-quantity", reason=reason, hint="write it like 120 MHz")
 
 

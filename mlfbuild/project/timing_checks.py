@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.core import listed
+from mlfbuild.core import Mistake, in_quotes, listed, unknown
+from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
 from mlfbuild.project.document import Document
-from mlfbuild.project.keys import Keys, spelled
-from mlfbuild.project.problems import KeyPath, Mistake, quoted, unknown
+from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys, memory_of_region, needed_keys, whole_mcu
-from mlfbuild.project.units import frequency_text, parse_frequency
 from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory
 
 if TYPE_CHECKING:
@@ -136,7 +135,9 @@ def _of_memory(mcu: Mcu, name: str, keys: MemoryKeys) -> Iterator[tuple[KeyPath,
     for key in ("fetch_cache", "read_cache"):
         cache = getattr(keys, key)
         if cache and cache not in mcu.caches:
-            none = Mistake("unknown-cache", reason=f"there is no cache {quoted(cache)}", hint="describe it in caches")
+            none = Mistake(
+                "unknown-cache", reason=f"there is no cache {in_quotes(cache)}", hint="describe it in caches"
+            )
             yield (*path, spelled(key)), unknown("cache", cache, mcu.caches) if mcu.caches else none
     clocks = [parse_frequency(text) or 0 for text in keys.wait_states]
     if keys.waits is not None and clocks:

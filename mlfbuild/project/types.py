@@ -12,21 +12,42 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from mlfbuild.core import Diagnostic
+from mlfbuild.core import Diagnostic, Mistake
+from mlfbuild.core.keys import (
+    DERIVED,
+    EXACT,
+    NOT_EMPTY,
+    Convert,
+    Count,
+    Duration,
+    Frequency,
+    Keys,
+    PathText,
+    Percent,
+    ProjectPath,
+    Rule,
+    Size,
+    TextOr,
+)
+from mlfbuild.library import CompilerProgram, OptionValue
+from mlfbuild.library.keys import (
+    SECTION,
+    ConstantInput,
+    Dimension,
+    InterfaceNames,
+    Placement,
+    PlacementKeys,
+    SignatureName,
+    TensorName,
+)
 from mlfbuild.project import rules
-from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
 from mlfbuild.project.device import DeviceKeys
-from mlfbuild.project.interface import ConstantInput, Dimension, InterfaceNames, SignatureName, TensorName
-from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.levels import DEFAULT_LEVEL
-from mlfbuild.project.placement import Placement, PlacementKeys
-from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
-from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
+from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
+from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
-from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.timing import TimingKeys
-from mlfbuild.project.units import Count, Duration, Frequency, Percent, Size
 
 FORMAT_VERSION = 1
 ALL = ("*",)
@@ -35,7 +56,6 @@ ALL = ("*",)
 _RUN_BUDGETS = ("instructions", "cycles", "latency")
 """The budgets that need a run of the model."""
 
-OptionValue = str | int | float | bool
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
 
 

@@ -12,11 +12,10 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mlfbuild import __version__
-from mlfbuild.core import listed
-from mlfbuild.project.checks import MAPPING, TEXT, TextOr
+from mlfbuild.core import Mistake, in_quotes, listed, suggestion
+from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
-from mlfbuild.project.keys import Keys
-from mlfbuild.project.problems import KeyPath, Mistake, quoted, suggestion
+from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.types import FORMAT_VERSION
 
 _EXPECTED = {
@@ -77,7 +76,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
     elif kind == "missing":
         key = str(path[-1])
         value = f": {FORMAT_VERSION}" if path == ("mlfbuild",) else ""
-        mistake = Mistake("missing-key", reason=f"missing key {quoted(key)}", hint=f"add {key}{value}")
+        mistake = Mistake("missing-key", reason=f"missing key {in_quotes(key)}", hint=f"add {key}{value}")
         document.add(path[:-1], mistake, at_key=True)
     elif kind == "unexpected_keyword_argument":
         mistake = _unknown_key(str(path[-1]), _keys_at(path[:-1], kind_of_file), kind_of_file)
@@ -136,7 +135,7 @@ def _described(value: object) -> str:
     if isinstance(value, list):
         return "a list"
     if isinstance(value, str):
-        return f"text {quoted(value)}"
+        return f"text {in_quotes(value)}"
     return "nothing" if value is None else str(value).lower()
 
 

@@ -13,7 +13,7 @@ this machine. For example::
     libraries[0].sources                                                       # ("Source/...c", ...)
 
 Only ``fetch_version``, ``fetch_commit`` and ``fetch_archive`` access the network. They write to the cache (``Cache``),
-whose files are hashed before each use. Nothing here compiles a library: ``mlfbuild.build`` writes its build files, and
+whose files are hashed before each use. Nothing here compiles a library: ``mlfbuild.jobs`` writes its build files, and
 the linker drops the sections that no code uses.
 """
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 
 from mlfbuild.core import quoted, shown
-from mlfbuild.library import ARCHIVE_FOLDER, URL_TYPES, Requirement
-from mlfbuild.project import NAME
+from mlfbuild.library import ARCHIVE_FOLDER, NAME, URL_TYPES, Requirement
 from mlfbuild.requirements.versions import range_problem
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby
 
 from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, quoted
-from mlfbuild.library import ARCHIVE_FOLDER, DifferentBundlesError, Requirement, ResolvedLibrary, united
-from mlfbuild.project import Provider, short_name
+from mlfbuild.library import ARCHIVE_FOLDER, DifferentBundlesError, Requirement, ResolvedLibrary, short_name, united
+from mlfbuild.project import Provider
 from mlfbuild.requirements.claims import two_upstreams, unsound, without_secret
 from mlfbuild.requirements.versions import is_commit, is_range, same_version, satisfies
 from mlfbuild.requirements.words import lines_to_add, needs, origin, requires, unknown_version

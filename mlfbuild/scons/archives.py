@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from SCons.Builder import Builder
 from SCons.Script import GetOption
 
-from mlfbuild.build import (
+from mlfbuild.core import InputFileError, StorageError, package_fingerprint
+from mlfbuild.jobs import (
     FRAGMENT,
     RECORD,
     CompileJob,
@@ -34,8 +35,7 @@ from mlfbuild.build import (
     trees_locked,
     unpack_job,
 )
-from mlfbuild.core import InputFileError, StorageError, package_fingerprint
-from mlfbuild.frontends import weight_files
+from mlfbuild.native import weight_files
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")

@@ -6,8 +6,7 @@ from typing import Any
 
 from SCons.Script import ARGUMENTS
 
-from mlfbuild.core import UsageError
-from mlfbuild.project import unknown
+from mlfbuild.core import UsageError, unknown
 from mlfbuild.scons.actions import as_user_error
 
 VARIABLES = frozenset({"MLFFROZEN", "MLFNOWAIT", "MLFTIMEOUT"})

@@ -10,8 +10,8 @@ from typing import Any
 from SCons.Script import GetOption
 from SCons.Tool import SourceFileScanner
 
-from mlfbuild.build import DevicePart
 from mlfbuild.core import UsageError
+from mlfbuild.jobs import DevicePart
 from mlfbuild.scons.trees import TreeNodes
 
 

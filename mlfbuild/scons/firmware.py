@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import firmware_called
 from mlfbuild.core import TimedOutError, UsageError
+from mlfbuild.jobs import firmware_called
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.models import ModelNodes
 from mlfbuild.scons.variables import time_limit

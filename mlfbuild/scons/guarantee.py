@@ -11,8 +11,8 @@ from typing import Any
 
 from SCons.Action import Action
 
-from mlfbuild.build import TargetBudgets, TargetJob, with_modules
 from mlfbuild.core import MlfError, terminal_text
+from mlfbuild.jobs import TargetBudgets, TargetJob, with_modules
 from mlfbuild.scons.actions import action, show
 
 _checking: list[Any] = []
@@ -57,7 +57,7 @@ def check_programs(env: Any, target: TargetJob) -> None:
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.build import (  # reads objects: not needed if nothing is linked
+    from mlfbuild.jobs import (  # reads objects: not needed if nothing is linked
         COMPARED,
         check_models,
     )

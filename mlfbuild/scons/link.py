@@ -11,8 +11,8 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import BlobSources, Part, TargetJob, check_compiler
 from mlfbuild.core import UsageError, listed as listed_names
+from mlfbuild.jobs import BlobSources, Part, TargetJob, check_compiler
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import action
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library

@@ -13,7 +13,8 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Script import GetOption
 
-from mlfbuild.build import (
+from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
+from mlfbuild.jobs import (
     LOCKED_VARIABLE,
     Silent,
     TargetJob,
@@ -30,7 +31,6 @@ from mlfbuild.build import (
     tree_is_whole,
     trees_locked,
 )
-from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import Begin, as_user_error, checked_action, show
 from mlfbuild.scons.archives import clean_generated

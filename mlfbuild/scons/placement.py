@@ -8,8 +8,8 @@ from typing import Any
 from SCons.Builder import Builder
 from SCons.Util import CLVar
 
-from mlfbuild.build import TargetJob
 from mlfbuild.core import UsageError
+from mlfbuild.jobs import TargetJob
 from mlfbuild.scons.actions import action, show
 
 

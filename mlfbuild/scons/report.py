@@ -7,8 +7,8 @@ from typing import Any
 
 from SCons.Builder import Builder
 
-from mlfbuild.build import FirmwareJob
 from mlfbuild.core import UsageError, package_fingerprint
+from mlfbuild.jobs import FirmwareJob
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.firmware import FIRMWARE_JOB, REPORT_FORMS
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from SCons.Script import GetOption
 
-from mlfbuild.build import CompileJob, Outline, TargetJob, key_file, tree_outline
 from mlfbuild.core import UsageError
+from mlfbuild.jobs import CompileJob, Outline, TargetJob, key_file, tree_outline
 from mlfbuild.scons.archives import job_archive, job_copy, job_tree
 
 

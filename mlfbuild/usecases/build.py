@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build import (
+from mlfbuild.core import MlfError, Tell, counted, tell_nobody
+from mlfbuild.jobs import (
     UP_TO_DATE,
     CompileJob,
     FirmwareJob,
@@ -31,7 +32,6 @@ from mlfbuild.build import (
     unpack_job,
     watched,
 )
-from mlfbuild.core import MlfError, Tell, counted, tell_nobody
 from mlfbuild.project import Project
 
 _SHOWN = 3

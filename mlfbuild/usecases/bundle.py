@@ -10,7 +10,6 @@ from pathlib import Path
 
 from mlfbuild import executor, verify
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build import Progress, Silent, TargetJob, Task, check_output, target_jobs, watched
 from mlfbuild.compilers import exported_cpu
 from mlfbuild.core import (
     CheckFailedError,
@@ -23,6 +22,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
+from mlfbuild.jobs import Progress, Silent, TargetJob, Task, check_output, target_jobs, watched
 from mlfbuild.library import Library
 from mlfbuild.project import Project, RunnerKeys, load_project
 from mlfbuild.targets import board_called, cpu_called, mcu_called

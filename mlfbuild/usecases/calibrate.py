@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlfbuild import verify
-from mlfbuild.build import BUILD_FOLDER, Progress, Silent, Task, target_jobs, watched
 from mlfbuild.core import UsageError
+from mlfbuild.jobs import BUILD_FOLDER, Progress, Silent, Task, target_jobs, watched
 from mlfbuild.project import CYCLE_COUNTERS, Project
 from mlfbuild.targets import emulated_board
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import check_models
 from mlfbuild.core import UsageError, read_bytes, write_atomic
+from mlfbuild.jobs import check_models
 
 
 def compare_linked(

@@ -15,8 +15,8 @@ from typing import Any
 import numpy.typing as npt
 
 from mlfbuild.archive.compare import LibraryComparison, compare
-from mlfbuild.build import is_model, open_beside, open_model
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.jobs import is_model, open_beside, open_model
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
     ComparedNetwork,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mlfbuild.archive import moved_fields, open_archive, open_dated_archive, rename_modules, write_archive
 from mlfbuild.archive.repair import RepairedLibrary, repaired
-from mlfbuild.build import check_output
 from mlfbuild.core import UsageError, listed
+from mlfbuild.jobs import check_output
 from mlfbuild.library import Library
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
 from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, Tell, UsageError
+from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
 from mlfbuild.project import Project, Provider, load_project
 from mlfbuild.requirements import Cache, GitPin, default_cache, fetch_archive, fetch_commit, fetch_version, root_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mlfbuild import verify
-from mlfbuild.build import Progress, Silent, Task, watched
+from mlfbuild.jobs import Progress, Silent, Task, watched
 from mlfbuild.usecases.run_firmware import ChosenImage
 
 

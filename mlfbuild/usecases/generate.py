@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import CompileJob, compile_if_needed, read_files, target_jobs, trees_locked, unpack_job
-from mlfbuild.build.tree import recorded_files
 from mlfbuild.core import UsageError, write_atomic
+from mlfbuild.jobs import CompileJob, compile_if_needed, read_files, target_jobs, trees_locked, unpack_job
+from mlfbuild.jobs.tree import recorded_files
 from mlfbuild.project import Project
 from mlfbuild.usecases.build import ModelResult
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.describe import describe, describe_text
-from mlfbuild.build import chosen_modules, is_model, open_model
 from mlfbuild.core import InputFileError, printable, read_bytes
+from mlfbuild.jobs import chosen_modules, is_model, open_model
 from mlfbuild.library import Identity, identities
 
 

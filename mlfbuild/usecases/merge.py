@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.build import check_output
+from mlfbuild.jobs import check_output
 
 
 def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.build import ParamsBinary, write_params_binary
+from mlfbuild.jobs import ParamsBinary, write_params_binary
 
 
 def write_params(image: Path, section: str, output: Path) -> ParamsBinary:

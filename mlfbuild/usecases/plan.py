@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import (
+from mlfbuild.core import holds, package_files, package_fingerprint
+from mlfbuild.jobs import (
     CompileJob,
     DevicePart,
     FirmwareJob,
@@ -36,8 +37,7 @@ from mlfbuild.build import (
     with_modules,
     write_target_dependencies,
 )
-from mlfbuild.build.tree import PLACEMENT_FOLDER, RECORD, dependency_files, target_files
-from mlfbuild.core import holds, package_files, package_fingerprint
+from mlfbuild.jobs.tree import PLACEMENT_FOLDER, RECORD, dependency_files, target_files
 from mlfbuild.library import Content, Library, ResolvedLibrary, chunks
 from mlfbuild.project import Project
 from mlfbuild.requirements import lock_path

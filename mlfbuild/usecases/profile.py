@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.build import Progress, TargetJob, target_jobs
+from mlfbuild.jobs import Progress, TargetJob, target_jobs
 from mlfbuild.project import Project
 from mlfbuild.report import MEASURED_RUNS, ModelRun, profiles
 from mlfbuild.usecases.build import build_project

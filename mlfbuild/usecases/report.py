@@ -9,18 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import report
-from mlfbuild.build import (
-    BUILD_FOLDER,
-    FirmwareJob,
-    Progress,
-    TargetBudgets,
-    TargetJob,
-    chosen_names,
-    firmware_jobs,
-    target_jobs,
-    toolchain_of,
-    with_modules,
-)
 from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
@@ -31,6 +19,18 @@ from mlfbuild.core import (
     ProjectFileError,
     UsageError,
     listed,
+)
+from mlfbuild.jobs import (
+    BUILD_FOLDER,
+    FirmwareJob,
+    Progress,
+    TargetBudgets,
+    TargetJob,
+    chosen_names,
+    firmware_jobs,
+    target_jobs,
+    toolchain_of,
+    with_modules,
 )
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
 from mlfbuild.core import ProcessFailedError, Tell, UsageError, tell_nobody, write_atomic
 from mlfbuild.executor import chosen_module
+from mlfbuild.jobs import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
 from mlfbuild.library import TensorInfo, corrected_sources
 from mlfbuild.project import RunnerKeys
 from mlfbuild.requirements import bundled_libraries

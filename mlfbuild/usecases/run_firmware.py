@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import verify
-from mlfbuild.build import Progress, TargetJob, firmware_jobs, target_jobs
 from mlfbuild.core import UsageError, listed
+from mlfbuild.jobs import Progress, TargetJob, firmware_jobs, target_jobs
 from mlfbuild.project import Project
 from mlfbuild.usecases.build import build_project
 

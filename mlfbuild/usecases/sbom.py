@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.archive import open_archive_with_id, source_date
-from mlfbuild.build import CompileJob, is_current, pinned, target_jobs
-from mlfbuild.core import CheckFailedError, UsageError, counted, quoted, read_bytes, sha256
-from mlfbuild.frontends import weight_files
+from mlfbuild.core import CheckFailedError, Mistake, UsageError, counted, quoted, read_bytes, sha256
+from mlfbuild.jobs import CompileJob, is_current, pinned, target_jobs
 from mlfbuild.library import Library, exporter_version
-from mlfbuild.project import Mistake, Project
+from mlfbuild.native import weight_files
+from mlfbuild.project import Project
 from mlfbuild.report.sbom import (
     BUILD,
     REPAIR,

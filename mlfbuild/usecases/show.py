@@ -17,10 +17,9 @@ from mlfbuild.archive.program import (
     function_text,
     program_operators,
 )
-from mlfbuild.build import chosen_modules, open_model
-from mlfbuild.core import UsageError, counted, listed, quoted
+from mlfbuild.core import UsageError, counted, listed, quoted, suggestion
+from mlfbuild.jobs import chosen_modules, open_model
 from mlfbuild.library import Content, Module
-from mlfbuild.project import suggestion
 
 PROGRAM_PARTS = (RELAY, TIR, GRAPH)
 

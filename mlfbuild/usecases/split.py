@@ -11,8 +11,8 @@ from pathlib import Path
 from mlfbuild.archive import open_archive, tar, write_archive
 from mlfbuild.archive.describe import is_written_archive
 from mlfbuild.archive.split import split
-from mlfbuild.build import check_output, check_replaced, chosen_modules
 from mlfbuild.core import ConflictError, InputFileError, make_folder, open_binary, storage_error
+from mlfbuild.jobs import check_output, check_replaced, chosen_modules
 from mlfbuild.library import Library
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import placement_of, tree_locked, unpack_archive
-from mlfbuild.build.tree import UnpackResult
+from mlfbuild.jobs import placement_of, tree_locked, unpack_archive
+from mlfbuild.jobs.tree import UnpackResult
 from mlfbuild.project import DEFAULT_LEVEL
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from mlfbuild.archive import archive_files, tar
 from mlfbuild.archive.validate import Report, validate
-from mlfbuild.build import is_model, open_model
-from mlfbuild.core import InputFileError, open_binary
-from mlfbuild.project import better_error
+from mlfbuild.core import InputFileError, better_error, open_binary
+from mlfbuild.jobs import is_model, open_model
 
 
 def validate_archive(path: Path) -> Report:

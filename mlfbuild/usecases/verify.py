@@ -12,7 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive, executor, verify
-from mlfbuild.build import (
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    Mistake,
+    MlfError,
+    ProcessFailedError,
+    ProjectFileError,
+    Tell,
+    UsageError,
+    listed,
+    read_bytes,
+    sha256,
+    tell_nobody,
+    write_atomic,
+)
+from mlfbuild.jobs import (
     CompileJob,
     Progress,
     Silent,
@@ -25,23 +40,9 @@ from mlfbuild.build import (
     target_jobs,
     vectors_of,
 )
-from mlfbuild.build.tree import HOST, RECORD
-from mlfbuild.core import (
-    CheckFailedError,
-    Diagnostic,
-    MlfError,
-    ProcessFailedError,
-    ProjectFileError,
-    Tell,
-    UsageError,
-    listed,
-    read_bytes,
-    sha256,
-    tell_nobody,
-    write_atomic,
-)
+from mlfbuild.jobs.tree import HOST, RECORD
 from mlfbuild.library import Library
-from mlfbuild.project import KeyPath, Mistake, Project, RunnerKeys
+from mlfbuild.project import KeyPath, Project, RunnerKeys
 from mlfbuild.targets import Board, board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.verify import Connection

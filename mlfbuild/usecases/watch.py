@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mlfbuild.build import FirmwareJob, read_files, target_jobs
+from mlfbuild.jobs import FirmwareJob, read_files, target_jobs
 from mlfbuild.project import Project
 
 _LOOK_SECONDS = 0.25

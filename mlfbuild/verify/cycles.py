@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import Subject
 from mlfbuild.core import ProcessFailedError, Tell, UsageError, listed, read_bytes, tell_nobody, write_atomic
+from mlfbuild.jobs.tree import Subject
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.runners import HostRun, Runner, is_emulated, opener_in
 from mlfbuild.targets import Cpu

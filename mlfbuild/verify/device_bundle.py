@@ -22,8 +22,8 @@ from typing import TypeVar
 
 from mlfbuild import __version__
 from mlfbuild.archive import source_date, tar
-from mlfbuild.build.tree import Subject
 from mlfbuild.core import InputFileError, open_binary, read_bytes, sha256
+from mlfbuild.jobs.tree import Subject
 from mlfbuild.library import Content, Fields, identities, parse_json
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, Cpu, Mcu

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import Subject
 from mlfbuild.core import StorageError, Tell, TimedOutError, read_bytes, shown, tell_nobody, write_atomic
+from mlfbuild.jobs.tree import Subject
 from mlfbuild.targets import Board
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.harness import run_harness

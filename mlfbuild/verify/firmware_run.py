@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mlfbuild.build import TargetJob
 from mlfbuild.core import LOOK, ProcessFailedError, Tell, TimedOutError, UsageError, run, tell_nobody, write_atomic
+from mlfbuild.jobs import TargetJob
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import run_elf
 

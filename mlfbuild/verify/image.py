@@ -7,9 +7,9 @@ import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build.tree import HOST, SYMBOL, Subject
 from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes
+from mlfbuild.jobs.tree import HOST, SYMBOL, Subject
 from mlfbuild.project import WAYS
 from mlfbuild.targets import BOARDS
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build import CompileJob, TargetJob, run_placement, target_dependencies
-from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
-from mlfbuild.graph import Array, DType, Graph, evaluate_in_turn
+from mlfbuild.jobs import CompileJob, TargetJob, run_placement, target_dependencies
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
+from mlfbuild.native import Array, DType, Graph, evaluate_in_turn
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.module import VerifyReport, verify_module
 from mlfbuild.verify.vectors import load_vectors
@@ -46,7 +46,7 @@ def first_wrong_operator(
 def _locate(
     job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int, connection: Connection | None
 ) -> str:
-    from mlfbuild.compilers.native import read_network
+    from mlfbuild.native import read_network
 
     network = read_network(job.request)[0]
     graph = observed(network)
@@ -110,7 +110,7 @@ def _run(
     runs: list[dict[str, Array]],
     connection: Connection | None,
 ) -> VerifyReport:
-    from mlfbuild.compilers.native import compile_graph
+    from mlfbuild.native import compile_graph
 
     library = compile_graph(graph, job.request, model_id)
     make_folder(folder)

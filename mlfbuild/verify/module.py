@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import HOST, Subject, subject_of
 from mlfbuild.core import Tell, UsageError, tell_nobody
+from mlfbuild.jobs.tree import HOST, Subject, subject_of
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, Board
 from mlfbuild.verify.compare import first_difference, float_tolerance

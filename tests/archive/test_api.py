@@ -16,9 +16,9 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive_with_id, pack_archive
-from mlfbuild.build.tree import unpack
 from mlfbuild.core.errors import InputFileError, StorageError, UsageError
 from mlfbuild.core.files import sha256
+from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import ArchiveFile, LazyBytes, Library
 from support.libraries import graph_library, native_library
 

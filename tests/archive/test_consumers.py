@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core.files import sha256
-from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.library import Library
 from mlfbuild.library.params import load_params
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.frontends.tflite import parse_tflite
 from support.host_c import run, run_on_host
 from support.native import request
 from support.tflite_builder import Network

@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.core.errors import InputFileError, UsageError
+from mlfbuild.jobs.tree.unpacking import tree_files
 from mlfbuild.library import (
     OPERATOR,
     ArchiveFile,

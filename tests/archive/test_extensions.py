@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
-from mlfbuild.build import load, target_jobs
 from mlfbuild.core import InputFileError
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.library import Fact, Library
 from support import warm
 from support.firmware_repo import tiny_network

@@ -15,9 +15,9 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.rename import rename_modules
-from mlfbuild.cgen import registry_source
 from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module, UnknownField
+from mlfbuild.library.cgen import registry_source
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
 from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module

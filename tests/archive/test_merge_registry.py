@@ -15,7 +15,7 @@ from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import RegistryTable, parse_object_registry, parse_registry
 from mlfbuild.c_analysis.objects import Symbols, object_symbols
-from mlfbuild.cgen import registry_source
+from mlfbuild.library.cgen import registry_source
 from support.libraries import native_library
 
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True)

@@ -11,11 +11,10 @@ import pytest
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.rename import rename_modules
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import UsageError
-from mlfbuild.library import CodegenFile, Library
+from mlfbuild.library import CodegenFile, CompileRequest, Library
 from mlfbuild.library.graph_json import parse_graph
+from mlfbuild.native import NATIVE
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.validate import validate_archive
 from support.firmware_repo import tiny_network

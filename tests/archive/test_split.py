@@ -16,9 +16,9 @@ from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import parse_registry
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.split import split
-from mlfbuild.cgen import registry_source
 from mlfbuild.core.errors import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile, ExternalDependency, Library, Module
+from mlfbuild.library.cgen import registry_source
 from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module
 from support.sound_archives import tiny_module, with_bundle
 from support.tvm_archives import TVM_ARCHIVES

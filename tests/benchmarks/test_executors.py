@@ -9,8 +9,8 @@ import pytest
 from counting.executors import footprint
 
 from mlfbuild import open_archive
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
+from mlfbuild.library import CompileRequest
+from mlfbuild.native import NATIVE
 from mlfbuild.targets import CPUS
 
 MOST = 4096

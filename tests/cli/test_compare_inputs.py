@@ -13,10 +13,10 @@ import pytest
 
 from mlfbuild import open_archive
 from mlfbuild.archive import pack_archive
-from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core.files import sha256
-from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import CodegenFile, Library
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from support.command import Folder
 from support.native import request
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.build import load, target_jobs
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.project import load_project
 from mlfbuild.usecases import unchecked_in_runs, verified_state, verify_jobs
 from support.command import Folder

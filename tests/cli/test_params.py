@@ -1,4 +1,4 @@
-"""`mlfbuild params`; tests/build/test_params_binary.py tests various images."""
+"""`mlfbuild params`; tests/jobs/test_params_binary.py tests various images."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ import time
 import pytest
 from rich.console import Console
 
-from mlfbuild.build.progress import UP_TO_DATE, Task
 from mlfbuild.cli.live import LiveProgress, Rows
 from mlfbuild.cli.options import SharedOptions
 from mlfbuild.cli.plain import PlainProgress, duration
 from mlfbuild.cli.progress import showing_progress, working
+from mlfbuild.jobs.progress import UP_TO_DATE, Task
 from support.command import Folder
 from support.terminal import Terminal
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.graph import DType, Graph, Node, Tensor, ops
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from support.command import Folder
 from support.foreign_archives import Files, without, written
 from support.native import compile_network

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive, tar
-from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library
+from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.targets import BOARDS
 from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive, aot_files
 from support.command import Ended, Folder

@@ -12,8 +12,8 @@ import pytest
 import mlfbuild
 from mlfbuild.archive import pack_archive
 from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError, UsageError
-from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import CodegenFile
+from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from support.command import Folder
 from support.errors import raises
 from support.examples import first_on_push

@@ -15,8 +15,8 @@ import pytest
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.core import ProcessFailedError
-from mlfbuild.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.library import Library
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.verify import sandbox
 from support.command import Folder
 from support.native import compile_network

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
-from mlfbuild.build import load, target_jobs
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.usecases import verified_state, verify_jobs
 from support.command import PROJECT, Folder
 from support.firmware_repo import tiny_network

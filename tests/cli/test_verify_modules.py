@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build import load, target_jobs
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.usecases.verify import verify_jobs
 from support.aot_archives import OWN, A, B, Y, aot_archive
 from support.command import Folder

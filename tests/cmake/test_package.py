@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build.tree import unpack, write_target_tree
+from mlfbuild.jobs.tree import unpack, write_target_tree
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases.init import init_cmake
 from support.cmake_repo import error_lines, mlfbuild_command

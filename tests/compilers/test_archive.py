@@ -10,10 +10,10 @@ import pytest
 from mlfbuild.archive import pack_archive
 from mlfbuild.archive.tar import members
 from mlfbuild.archive.validate import validate
-from mlfbuild.compilers import CompileRequest, Placement, compiler_called
+from mlfbuild.compilers import Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, Library
 from mlfbuild.targets import cpu_called
 from support.errors import raises
 from support.libraries import graph_library, native_library

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
 from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
 from mlfbuild.core.errors import UsageError
-from mlfbuild.library import CodegenFile, Module
+from mlfbuild.library import CodegenFile, CompileRequest, Module
 from mlfbuild.targets import CPUS
 from support.steps import assert_linear
 

@@ -17,9 +17,9 @@ import pytest
 from mlfbuild.archive import pack_archive, write_archive
 from mlfbuild.archive.tar import pack
 from mlfbuild.archive.validate import CODES
-from mlfbuild.compilers import CompileRequest, CompilerProgram, Placement, compiler_called
+from mlfbuild.compilers import Placement, compiler_called
 from mlfbuild.core.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, CompilerProgram, Library
 from mlfbuild.targets import CPUS
 from support.command import INTERRUPTED
 from support.exporters import runs, write_exporter

@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build.tree import tree_files
-from mlfbuild.build.tree.cmake import FRAGMENT
-from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import Library, is_kernel_header
+from mlfbuild.jobs.tree import tree_files
+from mlfbuild.jobs.tree.cmake import FRAGMENT
+from mlfbuild.library import CompileRequest, Library, is_kernel_header
+from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import CPUS
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
@@ -121,7 +121,7 @@ def test_outline_imports_no_compiler(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from mlfbuild.targets import CPUS\n"
         "from mlfbuild.compilers import CompileRequest, compiler_called\n"
         "compiler_called('native').outline(CompileRequest('net', Path('net.tflite'), CPUS['host']))\n"
-        "print(*(name for name in ('tflite', 'mlfbuild.frontends', 'mlfbuild.compilers.native.passes')\n"
+        "print(*(name for name in ('tflite', 'mlfbuild.native.frontends', 'mlfbuild.native.passes')\n"
         "        if name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -11,10 +11,11 @@ from typing import TypeVar
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.compilers import CompileRequest, CompilerProgram, OptionValue, compiler_called
+from mlfbuild.compilers import compiler_called
 from mlfbuild.compilers.tvm import TVM
 from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 from mlfbuild.core.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
 from mlfbuild.targets import CPUS
 from support.examples import first_on_push
 from support.exporters import python_with_tvm

@@ -35,7 +35,7 @@ with locked(Path("build/lock"), lambda owner: owners.append(owner) or False, pat
 """
 UNIT_TESTS = (
     "tests/core", "tests/project", "tests/library", "tests/c_analysis", "tests/archive", "tests/requirements",
-    "tests/usecases", "tests/build/test_locks.py", "tests/build/test_workers.py", "tests/build/test_tree.py",
+    "tests/usecases", "tests/jobs/test_locks.py", "tests/jobs/test_workers.py", "tests/jobs/test_tree.py",
     "tests/cli/test_check.py", "tests/cli/test_compile.py", "tests/cli/test_lock.py",
 )  # fmt: skip
 _FOR_LINUX = (

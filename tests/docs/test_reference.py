@@ -17,7 +17,7 @@ from mlfbuild_reference.lists import LISTS  # noqa: E402
 
 from mlfbuild.cli.app import VERBS, verb_called  # noqa: E402
 from mlfbuild.core.errors import MlfError  # noqa: E402
-from mlfbuild.graph.ops import OPERATORS  # noqa: E402
+from mlfbuild.native.graph.ops import OPERATORS  # noqa: E402
 from mlfbuild.project import json_schema  # noqa: E402
 
 REFERENCE = REPOSITORY / "docs/reference"

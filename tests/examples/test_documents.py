@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
+from mlfbuild.library import CompileRequest
 from mlfbuild.project import json_schema
 from mlfbuild.targets import CPUS
 from support.documents import read_page

@@ -11,10 +11,10 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.build.tree import unpack
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import Library
+from mlfbuild.jobs.tree import unpack
+from mlfbuild.library import CompileRequest, Library
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.targets import CPUS, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.module import VerifyReport, verify_module

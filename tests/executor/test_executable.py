@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild import open_archive
-from mlfbuild.build.tree import unpack
 from mlfbuild.c_analysis.objects import object_symbols
 from mlfbuild.core.errors import CheckFailedError, InputFileError, UnsupportedModelError
 from mlfbuild.executor.executables import executable
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
+from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CodegenFile, Module, TensorInfo
 from support.libraries import native_module
 

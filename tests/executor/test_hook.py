@@ -14,17 +14,16 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.build.tree import unpack
 from mlfbuild.cli.invocation import run as command_line
-from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.archive import ARCHIVE
-from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.executor.executables import Executable, executable
-from mlfbuild.graph import Graph, ops
-from mlfbuild.graph.evaluation import evaluate
-from mlfbuild.library import Library
+from mlfbuild.jobs.tree import unpack
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.graph import Graph, ops
+from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT

@@ -13,9 +13,9 @@ import pytest
 
 from mlfbuild.archive import archive_files, open_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.build.conflicts import check_models
-from mlfbuild.build.tree import unpack
 from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.jobs.conflicts import check_models
+from mlfbuild.jobs.tree import unpack
 from mlfbuild.targets import cpu_called
 from mlfbuild.usecases.run import run_archive
 from support.errors import raises

@@ -10,11 +10,12 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build import load, target_jobs
-from mlfbuild.build.tree.unpacking import unpack
-from mlfbuild.compilers import CompileRequest, Placement, compiler_called
+from mlfbuild.compilers import Placement, compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
+from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs.tree.unpacking import unpack
+from mlfbuild.library import CompileRequest
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs

@@ -9,17 +9,17 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.tree import unpack
 from mlfbuild.cli.invocation import run as command_line
-from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.executor.executables import executable
 from mlfbuild.executor.pools import why_not_shared
-from mlfbuild.graph import ops
-from mlfbuild.library import CodegenFile, Library, Module, Pool
-from mlfbuild.project import Placement
+from mlfbuild.jobs.tree import unpack
+from mlfbuild.library import CodegenFile, CompileRequest, Library, Module, Pool
+from mlfbuild.library.keys import Placement
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.graph import ops
 from mlfbuild.targets import CPUS
 from support.aot_archives import aot_archive
 from support.errors import assert_printed, raises

@@ -11,10 +11,10 @@ import pytest
 
 from mlfbuild.archive import read_archive, read_files
 from mlfbuild.archive.describe import describe
-from mlfbuild.build.tree import unpack
 from mlfbuild.c_analysis import repeated_declarations
 from mlfbuild.core.errors import ProcessFailedError
 from mlfbuild.executor import executable
+from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import corrected_sources
 from mlfbuild.usecases.run import run_archive
 from support.examples import first_on_push

@@ -45,10 +45,10 @@ with atheris.instrument_imports(include=[f"mlfbuild.{room}" for room in ROOMS[NA
 
     from mlfbuild.archive import read_archive
     from mlfbuild.core.errors import MlfError
-    from mlfbuild.frontends.onnx import parse_onnx
-    from mlfbuild.frontends.tflite import parse_tflite
     from mlfbuild.library.graph_json import parse_graph
     from mlfbuild.library.params import load_params
+    from mlfbuild.native.frontends.onnx import parse_onnx
+    from mlfbuild.native.frontends.tflite import parse_tflite
     from mlfbuild.project import load_project
 
 from fuzz.subjects import SUBJECTS  # noqa: E402 - imports modules that are to be instrumented

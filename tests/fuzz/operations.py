@@ -15,7 +15,6 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
-from mlfbuild.build.tree import unpack
 from mlfbuild.core.errors import (
     CheckFailedError,
     ConflictError,
@@ -24,6 +23,7 @@ from mlfbuild.core.errors import (
     UnsupportedModelError,
     UsageError,
 )
+from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import Library, bundles, short_name
 from mlfbuild.usecases.validate import validate_archive
 

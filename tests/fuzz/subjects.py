@@ -24,13 +24,12 @@ from fuzz.onnx_mutate import damaged_model
 from fuzz.operations import exercise
 from fuzz.seeds import sound_archives, sound_models, sound_onnx
 from mlfbuild.archive import read_archive, tar
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.frontends import parse_model
-from mlfbuild.graph import ConstantBudget
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, Library
 from mlfbuild.library.graph_json import graph_text, parse_graph
 from mlfbuild.library.params import load_params, save_params
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.frontends import parse_model
+from mlfbuild.native.graph import ConstantBudget
 from mlfbuild.project import load_project
 from mlfbuild.targets import CPUS
 from support.libraries import graph_library

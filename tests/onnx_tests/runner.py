@@ -16,10 +16,9 @@ import onnx
 from onnx import numpy_helper
 
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native.build import compile_model
 from mlfbuild.core.errors import MlfError, UnsupportedModelError
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.native.build import compile_model
 from mlfbuild.targets import CPUS
 from onnx_tests.suite import Data, Suite, Test
 from support.host_c import run_many_on_host

@@ -21,11 +21,11 @@ import yaml
 
 import mlfbuild
 from mlfbuild.archive import pack_archive
-from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.core import ProjectFileError, ToolNotFoundError
+from mlfbuild.core.keys.declaration import Keys
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.library.keys.placement import CONSTANT_CLASSES
 from mlfbuild.project import Project
-from mlfbuild.project.keys import Keys
-from mlfbuild.project.placement import CONSTANT_CLASSES
 from mlfbuild.project.types import FirmwareSpec, ModelSpec, TargetSpec
 from mlfbuild.project.validate import _places
 from mlfbuild.usecases import foreseen

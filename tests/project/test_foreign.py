@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.project import recognised
+from mlfbuild.core import recognised
 from mlfbuild.project.sources import source_problem
 from support.firmware_repo import tiny_network
 

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.compilers import COMPILERS
-from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.core import Diagnostic, Mistake, ProjectFileError
+from mlfbuild.library import CompilerProgram
+from mlfbuild.library.keys import InterfaceNames, Placement
 from mlfbuild.project import (
     SOURCES,
     Budget,
     BudgetFile,
-    CompilerProgram,
     FirmwareSpec,
-    InterfaceNames,
-    Mistake,
     ModelSpec,
-    Placement,
     Project,
     Provider,
     TargetSpec,
@@ -256,7 +254,7 @@ def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
 
 def test_importing_loads_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import sys, mlfbuild.build.project_checks, mlfbuild.build.project_jobs; "
+        "import sys, mlfbuild.jobs.project_checks, mlfbuild.jobs.project_jobs; "
         "from mlfbuild.project import Project, Provider, load_project; "
         "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
     )

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from hypothesis import example, given, settings, strategies as st
 
+from mlfbuild.core import Mistake
 from mlfbuild.core.errors import ProjectFileError
-from mlfbuild.project import Mistake, Project, load_project
+from mlfbuild.project import Project, load_project
 from mlfbuild.project.scalars import read_scalar
 
 COMPLETE = (Path(__file__).parent / "valid" / "complete.yml").read_text()

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from mlfbuild.project.units import (
+from mlfbuild.core.keys.units import (
     duration_text,
     frequency_text,
     parse_count,

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.network import module_network
-from mlfbuild.library import Module
+from mlfbuild.library import CompileRequest, Module
+from mlfbuild.native import NATIVE
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import Profile, profile_module
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, ideal_mcu

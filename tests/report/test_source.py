@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build import CompileJob, load, target_jobs
+from mlfbuild.jobs import CompileJob, load, target_jobs
 from mlfbuild.report import source_facts
 from support.firmware_repo import tiny_network
 

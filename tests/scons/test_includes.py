@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
+from mlfbuild.library import CompileRequest
+from mlfbuild.native import NATIVE
 from mlfbuild.scons.includes import SYSTEM_HEADERS
 from mlfbuild.targets import CPUS
 from support.firmware_repo import FirmwareRepo, tiny_network

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.build.tree.params_binary import linked_section
 from mlfbuild.cli.invocation import run
+from mlfbuild.jobs.tree.params_binary import linked_section
 from support.errors import assert_printed
 from support.firmware_repo import FirmwareRepo
 

@@ -208,7 +208,7 @@ def test_a_model_is_removed(repo: FirmwareRepo) -> None:
 def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
-    source = package_copy / "mlfbuild/compilers/native/__init__.py"
+    source = package_copy / "mlfbuild/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
     ran = repo.scons("-Q", "--debug=explain", env=path)
     assert ran.status == 0, ran.output
@@ -228,7 +228,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
-    header = package_copy / "mlfbuild/compilers/native/kernels/compiler.h"
+    header = package_copy / "mlfbuild/native/kernels/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = rebuild(repo, path)
     made = {f"{model}{what}" for model in ("alpha", "beta") for what in (".tar", "/RECORD.json")}

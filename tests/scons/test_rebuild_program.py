@@ -166,7 +166,7 @@ def test_a_model_is_added_and_removed(repo: FirmwareRepo) -> None:
 @pytest.mark.sweep
 def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
-    source = package_copy / "mlfbuild/compilers/native/__init__.py"
+    source = package_copy / "mlfbuild/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
     ran = repo.scons("-Q", "--debug=explain", env=path)
     assert ran.status == 0, ran.output
@@ -181,7 +181,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
 @pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
-    header = package_copy / "mlfbuild/compilers/native/kernels/compiler.h"
+    header = package_copy / "mlfbuild/native/kernels/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = rebuild(repo, path)
     assert {"gcc build/mlf.lib/pc/alpha/alpha_lib0.o", "gcc build/mlf.lib/pc/beta/beta_lib0.o"} <= set(ran.steps)

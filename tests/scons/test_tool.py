@@ -19,8 +19,8 @@ from SCons.Errors import BuildError
 
 import mlfbuild
 from mlfbuild.archive import pack_archive
-from mlfbuild.build import TargetJob
 from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.jobs import TargetJob
 from mlfbuild.scons.actions import action
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import run_image

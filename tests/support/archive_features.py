@@ -24,11 +24,11 @@ import numpy as np
 import mlfbuild
 from mlfbuild.archive import archive_files, read_files, tar
 from mlfbuild.archive.compare import compare
-from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core import UsageError
-from mlfbuild.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.library import DeviceContext, Library, Module
 from mlfbuild.library.params_json import save_params_json
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from support.device_archives import device_files
 from support.foreign_archives import with_objects
 from support.native import request

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.build.tree import unpack, write_target_tree
+from mlfbuild.jobs.tree import unpack, write_target_tree
 from mlfbuild.library import ExternalDependency, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
 from support.libraries import native_module

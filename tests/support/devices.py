@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfbuild.build import TargetJob
+from mlfbuild.jobs import TargetJob
 from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import MCUS, cpu_called, toolchain_file
 

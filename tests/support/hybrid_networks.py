@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tflite.TensorType import TensorType
 
-from mlfbuild.graph.bases.window import output_size
+from mlfbuild.native.graph.bases.window import output_size
 from support.drawing import Array, Case
 from support.tflite_builder import Network
 

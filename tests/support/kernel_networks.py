@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.native.kernels import kernel_headers
 from support import dsp_networks, int16_networks, lstm_networks, mve_float_networks, mve_networks
 from support.board_cases import Array, Job
 from support.drawing import Case

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.compilers import CompileRequest, Placement
-from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.compilers import Placement
 from mlfbuild.core.files import sha256
-from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph import Graph
-from mlfbuild.library import Library
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.native.build import compile_graph
+from mlfbuild.native.frontends.tflite import parse_tflite
+from mlfbuild.native.graph import Graph
 from mlfbuild.targets import CPUS
 
 

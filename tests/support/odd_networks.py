@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import Activation, DType, Graph, Tensor
-from mlfbuild.graph.ops import (
+from mlfbuild.native.graph import Activation, DType, Graph, Tensor
+from mlfbuild.native.graph.ops import (
     Add,
     AveragePool2D,
     BatchToSpaceNd,
@@ -34,7 +34,7 @@ from mlfbuild.graph.ops import (
     Tile,
     Transpose,
 )
-from mlfbuild.graph.ops.slice import Steps
+from mlfbuild.native.graph.ops.slice import Steps
 from support.sketch import RANDOM, Sketch
 
 

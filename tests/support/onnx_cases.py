@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph import Graph
-from mlfbuild.graph.evaluation import evaluate
+from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import OPSET, reference

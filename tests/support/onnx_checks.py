@@ -10,8 +10,8 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph.evaluation import evaluate
+from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.graph.evaluation import evaluate
 from support.host_c import run_on_host
 from support.native import compile_network
 from support.onnx_models import model, reference

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import settings, strategies as st
 
-from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph import DType, Graph
-from mlfbuild.graph.evaluation import evaluate
+from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.graph import DType, Graph
+from mlfbuild.native.graph.evaluation import evaluate
 from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, reference
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tflite.TensorType import TensorType
 
-from mlfbuild.graph.bases.window import output_size
+from mlfbuild.native.graph.bases.window import output_size
 from support.drawing import ACTIVATIONS, Case
 from support.random_layers import arg, batch_matmul, prelu, reduce, select, transpose_conv
 from support.random_movements import rearrange

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.native.frontends.tflite import parse_tflite
 from support.oracle import litert_run, tflite_micro_run
 from support.rates import Rate
 from support.tflite_builder import Array, Network

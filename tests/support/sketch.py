@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import DType, Graph, Node, Operator, Quantization, Tensor
+from mlfbuild.native.graph import DType, Graph, Node, Operator, Quantization, Tensor
 
 RANDOM = np.random.default_rng(7)
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mlfbuild.build import CompileJob, compile_model
+from mlfbuild.jobs import CompileJob, compile_model
 
 _LOADED = re.compile(r"^import time:.*\| *(\S+)$", re.MULTILINE)
 

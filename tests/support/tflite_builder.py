@@ -22,8 +22,8 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.frontends.tflite.operators.site import name_of
-from mlfbuild.graph.bases.window import output_size
+from mlfbuild.native.frontends.tflite.operators.site import name_of
+from mlfbuild.native.graph.bases.window import output_size
 from support.tflite_writer import OperatorSpec, SubgraphSpec, TensorSpec, Writer
 
 Array = npt.NDArray[Any]

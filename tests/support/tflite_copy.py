@@ -8,8 +8,8 @@ from typing import Any
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.BuiltinOptions import BuiltinOptions
 
-from mlfbuild.frontends.tflite.operators.site import name_of
-from mlfbuild.frontends.tflite.reader import RawOperator, RawTensor, Reader
+from mlfbuild.native.frontends.tflite.operators.site import name_of
+from mlfbuild.native.frontends.tflite.reader import RawOperator, RawTensor, Reader
 from support.tflite_builder import Network
 from support.tflite_writer import OperatorSpec, TensorSpec
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build import load, target_jobs
-from mlfbuild.build.models import unpack_archive
-from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs.models import unpack_archive
+from mlfbuild.library import CompileRequest
+from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import BOARDS, CPUS, GCC, Cpu, compiler_program, cpu_called, require_compiler, toolchain_file
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build import load, target_jobs
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.usecases.build import build_project as build
 from support import warm
 from support.firmware_repo import FirmwareRepo, tiny_network

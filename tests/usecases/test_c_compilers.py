@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build import firmware_jobs, load, target_jobs
-from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.core.errors import ProjectFileError, UsageError
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.jobs.model_job import FirmwareJob
 from mlfbuild.targets import cmake_folder
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.build import firmware_jobs, load, target_jobs
-from mlfbuild.build.conflicts import check_models
 from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailedError
 from mlfbuild.core.files import read_bytes
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.jobs.conflicts import check_models
 from mlfbuild.usecases.build import build_project as build
 from support import warm
 from support.errors import raises

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build.tree import tree_damage
+from mlfbuild.jobs.tree import tree_damage
 from support.command import Folder
 
 TWO_TARGETS = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build import firmware_jobs, load, target_jobs
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.verify.emulator import run_elf

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build import load, target_jobs
-from mlfbuild.compilers import CompileRequest, native
-from mlfbuild.compilers.native import build
-from mlfbuild.graph import ConstantBudget, Graph
-from mlfbuild.library import Library
+from mlfbuild.compilers import native
+from mlfbuild.jobs import load, target_jobs
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.native import build
+from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.usecases.build import build_project as build_all
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 from support.oracle import tflite_micro_cases

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.build import load, models, target_jobs
-from mlfbuild.build.compilation import Compiled, compile_model
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.models import compile_if_needed, tree_is_whole, unpack_job
-from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.jobs import load, models, target_jobs
+from mlfbuild.jobs.compilation import Compiled, compile_model
+from mlfbuild.jobs.model_job import CompileJob, TargetJob
+from mlfbuild.jobs.models import compile_if_needed, tree_is_whole, unpack_job
+from mlfbuild.native import NATIVE
 from mlfbuild.usecases.build import build_project as build
 from support.errors import raises
 from support.firmware_repo import tiny_network

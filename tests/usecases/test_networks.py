@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.build import load, target_jobs
+from mlfbuild.jobs import load, target_jobs
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 

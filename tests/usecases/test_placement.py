@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.cli.invocation import run as run_verb
 from mlfbuild.core.errors import CheckFailedError, InputFileError
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs

@@ -13,8 +13,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build import firmware_jobs, load, target_jobs
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.library import CompileRequest
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from mlfbuild.verify.emulator import run_elf

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
-
-from mlfbuild.build import firmware_jobs, load, target_jobs
-from mlfbuild.build.committed_tree import committed
-from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.types import Placement
+
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
+from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.jobs.committed_tree import committed
+from mlfbuild.library import CompileRequest
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from support import warm

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive, tar
-from mlfbuild.build import load, target_jobs
-from mlfbuild.build.models import unpack_archive
-from mlfbuild.build.tree import tree_damage
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.executor import callable_modules
+from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs.models import unpack_archive
+from mlfbuild.jobs.tree import tree_damage
 from mlfbuild.library import Library, MainMemory
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.compare import compare_archives

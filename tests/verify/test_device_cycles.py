@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build.tree import Subject
 from mlfbuild.core import ProcessFailedError, UsageError
+from mlfbuild.jobs.tree import Subject
 from mlfbuild.library import TensorInfo
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import open_runner

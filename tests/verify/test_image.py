@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.build.tree.verification import SYMBOL, Subject, module_header, subject_of
 from mlfbuild.core.errors import InputFileError
+from mlfbuild.jobs.tree.verification import SYMBOL, Subject, module_header, subject_of
 from mlfbuild.library import TensorInfo
 from mlfbuild.verify.image import read_subject
 from support.errors import raises

@@ -11,8 +11,8 @@ import pytest
 
 import mlfbuild
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError, UsageError
-from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import CodegenFile, Library
+from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.verify.host import Model
 from support.errors import raises
 from support.examples import first_on_push

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import read_archive
-from mlfbuild.build.tree import unpack
-from mlfbuild.build.tree.verification import module_header
+from mlfbuild.jobs.tree import unpack
+from mlfbuild.jobs.tree.verification import module_header
 from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.image import read_subject
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import mlfbuild
-from mlfbuild.build import TargetJob
 from mlfbuild.core import InputFileError, UsageError
+from mlfbuild.jobs import TargetJob
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.targets import BOARDS, cpu_called, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of

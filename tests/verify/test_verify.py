@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build.tree.verification import module_header
 from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.jobs.tree.verification import module_header
 from mlfbuild.library import MainMemory, Network, NetworkOperator, Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module

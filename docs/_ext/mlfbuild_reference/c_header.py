@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library import CompileRequest
 from mlfbuild.targets import CPUS
 from mlfbuild_reference.markdown import REPOSITORY, code, fence, page, paragraphs, prose, table
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
-from mlfbuild.graph import EVERY, DType
-from mlfbuild.graph.ops import operator_class
+from mlfbuild.native.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
+from mlfbuild.native.graph import EVERY, DType
+from mlfbuild.native.graph.ops import operator_class
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
 

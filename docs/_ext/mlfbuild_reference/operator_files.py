@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from mlfbuild.compilers.native.lowering.dispatch import lowering_module
-from mlfbuild.frontends.onnx.operators import OPERATORS as ONNX
-from mlfbuild.graph.ops import OPERATORS, operator_class
+from mlfbuild.native.frontends.onnx.operators import OPERATORS as ONNX
+from mlfbuild.native.graph.ops import OPERATORS, operator_class
+from mlfbuild.native.lowering.dispatch import lowering_module
 from mlfbuild_reference.markdown import REPOSITORY, code, page, table
 
-_OPS = "mlfbuild/graph/ops"
-_TFLITE = "mlfbuild/frontends/tflite/operators"
-_ONNX = "mlfbuild/frontends/onnx/operators"
-_LOWERING = "mlfbuild/compilers/native/lowering"
-_KERNELS = "mlfbuild/compilers/native/kernels"
+_OPS = "mlfbuild/native/graph/ops"
+_TFLITE = "mlfbuild/native/frontends/tflite/operators"
+_ONNX = "mlfbuild/native/frontends/onnx/operators"
+_LOWERING = "mlfbuild/native/lowering"
+_KERNELS = "mlfbuild/native/kernels"
 _HEAD = ("operators", "graph", "TFLite", "ONNX", "lowering", "kernels", "tests")
 _ABOUT = (
     "A family of operators has the same stem in each folder: `graph/ops` (attributes, rules, reference in numpy), "
-    "`frontends/tflite/operators` and `frontends/onnx/operators` (how a file says it), `compilers/native/lowering` "
-    "(the call) and `compilers/native/kernels` (the C). Forms for one extension of a processor have its name behind "
+    "`frontends/tflite/operators` and `frontends/onnx/operators` (how a file says it), `native/lowering` "
+    "(the call) and `native/kernels` (the C). Forms for one extension of a processor have its name behind "
     "the stem. If a column is empty, the operator needs no file there: TFLite operators without options are read by "
     "their class, and operators are lowered with the class that they build on, such as `Movement`. "
     "[Adding an operator](../adding-an-operator.md) explains the steps."
@@ -39,7 +39,7 @@ def operator_files_page() -> str:
             others.setdefault(family, []).append(name)
     return page(
         "Files of each operator",
-        "the classes in `mlfbuild/graph/ops` and the files with their stems",
+        "the classes in `mlfbuild/native/graph/ops` and the files with their stems",
         _ABOUT,
         _PLAIN,
         "## Operators of graphs",

@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.c_analysis import Symbols, Token, string_value, tokens
-from mlfbuild.cgen import REGISTRY_HEADER
 from mlfbuild.library import SYSTEM_LIBRARY
+from mlfbuild.library.cgen import REGISTRY_HEADER
 
 _HELPERS = "__aeabi_"  # functions of the compiler's runtime library for Arm
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"

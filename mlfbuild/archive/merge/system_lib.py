@@ -15,8 +15,8 @@ from mlfbuild.archive.merge.registry import (
     parse_registry,
 )
 from mlfbuild.c_analysis import OBJECT_SUFFIXES
-from mlfbuild.cgen import LICENCE, registry_source
 from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
+from mlfbuild.library.cgen import LICENCE, registry_source
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_bytes
 from mlfbuild.archive.merge.registry import RegistryTable, parse_registry
 from mlfbuild.archive.merge.system_lib import SystemLibrary, system_libraries
 from mlfbuild.c_analysis import repeated_declarations
-from mlfbuild.cgen import LICENCE, registry_source
 from mlfbuild.core import CheckFailedError, listed
 from mlfbuild.library import CodegenFile
+from mlfbuild.library.cgen import LICENCE, registry_source
 
 _Function = tuple[str, str]
 """(registered name, C function)."""

@@ -10,8 +10,7 @@ from mlfbuild.core import InputFileError, ProcessFailedError, counted
 
 if TYPE_CHECKING:
     from mlfbuild.archive.validate import Report
-    from mlfbuild.compilers.types import CompileRequest
-    from mlfbuild.library import Library
+    from mlfbuild.library import CompileRequest, Library
 
 
 def exported_library(output: Path, request: CompileRequest, what: str, printed: str, *, tvm: str = "") -> Library:

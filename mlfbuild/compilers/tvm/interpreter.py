@@ -12,7 +12,7 @@ from mlfbuild.compilers.external.run import run_program
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError, shown
 
 if TYPE_CHECKING:
-    from mlfbuild.project import CompilerProgram
+    from mlfbuild.library import CompilerProgram
 
 DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.options import check_switch, invalid_option
-from mlfbuild.project import Mistake, quoted, unknown
+from mlfbuild.core import Mistake, in_quotes, unknown
+from mlfbuild.library import check_switch, invalid_option
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.types import OptionValue
+    from mlfbuild.library import OptionValue
 
 _RESERVED = frozenset({
     "-f", "--output-format", "-o", "--output", "--module-name", "--target", "--executor", "--runtime",
@@ -60,7 +60,7 @@ def _pass_config(value: OptionValue) -> Mistake | None:
     if isinstance(found, Mistake):
         return found
     wrong = next((word for word in found if not word.partition("=")[0] or "=" not in word), None)
-    return None if wrong is None else invalid_option(f"{quoted(wrong)} is not name=value, such as tir.usmp.enable=1")
+    return None if wrong is None else invalid_option(f"{in_quotes(wrong)} is not name=value, such as tir.usmp.enable=1")
 
 
 def _arguments(value: OptionValue) -> Mistake | None:
@@ -70,7 +70,7 @@ def _arguments(value: OptionValue) -> Mistake | None:
     taken = next((name for word in found if (name := word.partition("=")[0]) in _RESERVED), None)
     if taken is None:
         return None
-    return Mistake("reserved-tvmc-argument", reason=f"mlfbuild sets {quoted(taken)}", hint="remove it")
+    return Mistake("reserved-tvmc-argument", reason=f"mlfbuild sets {in_quotes(taken)}", hint="remove it")
 
 
 def _several(value: OptionValue) -> list[str] | Mistake:

@@ -23,7 +23,7 @@ from mlfbuild.compilers.tvm.options import words
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.types import CompileRequest, OptionValue
+    from mlfbuild.library import CompileRequest, OptionValue
 
 Version = tuple[int, int]
 

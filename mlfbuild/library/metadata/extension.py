@@ -15,6 +15,7 @@ from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
+from mlfbuild.library.keys import fact_name_problem, fact_problem
 from mlfbuild.library.memory import MainMemory, OperatorFunction, TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import context_json, read_contexts
 from mlfbuild.library.metadata.dependencies import dependencies_json, read_dependencies
@@ -25,7 +26,6 @@ from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
 from mlfbuild.library.types import DeviceContext, ExternalDependency, Fact, UnknownField
-from mlfbuild.project import fact_name_problem, fact_problem
 
 EXTENSION = "mlfbuild"
 VERSION = 1

@@ -12,8 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from mlfbuild.core import Diagnostic, InputFileError, listed, read_bytes, shown
+from mlfbuild.core.keys import size_text
 from mlfbuild.library import Fields, parse_json
-from mlfbuild.project import size_text
 from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of
 from mlfbuild.report.budgets.record import Taken
 from mlfbuild.report.sizes.owners import Sizes

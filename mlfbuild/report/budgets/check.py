@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from mlfbuild.build import FirmwareJob
 from mlfbuild.core import OverBudgetError, Tell, tell_nobody
+from mlfbuild.jobs import FirmwareJob
 from mlfbuild.report.budgets.runs import exceeded_runs
 from mlfbuild.report.budgets.sizes import exceeded_sizes
 from mlfbuild.report.budgets.stack import exceeded_stacks

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.build import FirmwareJob, image_title
 from mlfbuild.core import Diagnostic, UsageError, write_if_changed
+from mlfbuild.jobs import FirmwareJob, image_title
 from mlfbuild.project import Project
 from mlfbuild.report.budgets.baseline import (
     UPDATE,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import TargetBudgets
-from mlfbuild.core import Diagnostic, UsageError, listed
-from mlfbuild.project import Budget, unknown
+from mlfbuild.core import Diagnostic, UsageError, listed, unknown
+from mlfbuild.jobs import TargetBudgets
+from mlfbuild.project import Budget
 from mlfbuild.report.budgets import sizes, stack
 from mlfbuild.report.budgets.record import BudgetRecord
 

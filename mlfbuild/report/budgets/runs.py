@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs, run_limits
 from mlfbuild.core import (
     Diagnostic,
     OverBudgetError,
@@ -17,7 +16,9 @@ from mlfbuild.core import (
     package_fingerprint,
     tell_nobody,
 )
-from mlfbuild.project import Project, duration_text
+from mlfbuild.core.keys import duration_text
+from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs, run_limits
+from mlfbuild.project import Project
 from mlfbuild.report.budgets.limits import largest, since_last
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 from mlfbuild.targets import cpu_of_toolchain

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
-from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic
-from mlfbuild.project import Budget, size_text
+from mlfbuild.core.keys import size_text
+from mlfbuild.jobs import FirmwareJob
+from mlfbuild.project import Budget
 from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
 from mlfbuild.report.budgets.limits import MEMORIES, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic, package_fingerprint
-from mlfbuild.project import size_text
+from mlfbuild.core.keys import size_text
+from mlfbuild.jobs import FirmwareJob
 from mlfbuild.report.budgets.limits import since_last
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import check_replaced
 from mlfbuild.core import Diagnostic, InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
+from mlfbuild.jobs import check_replaced
 from mlfbuild.report.budgets import differences
 from mlfbuild.report.document.compare import ReportComparison, compare_reports, comparison_json
 from mlfbuild.report.document.read import Report, networks_in, read_report, runs_in, sizes_in, title_of

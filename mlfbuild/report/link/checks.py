@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from mlfbuild.cgen import WORKSPACE_SECTION
 from mlfbuild.core import Diagnostic, printable
+from mlfbuild.library.cgen import WORKSPACE_SECTION
 from mlfbuild.report.link.memories import AddressRange, heap_of, stack_of, task_function
 from mlfbuild.report.link.symbols import conflict_faults
 from mlfbuild.report.sizes.image import Section

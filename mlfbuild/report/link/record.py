@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mlfbuild.build import FirmwareJob
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
+from mlfbuild.jobs import FirmwareJob
 from mlfbuild.report.budgets.record import read_record, state_of
 from mlfbuild.report.link.checks import link_faults, models_without_code
 from mlfbuild.report.sizes.images import ImageSizes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.build import COMPARED, check_models
 from mlfbuild.core import CheckFailedError, Diagnostic, listed
+from mlfbuild.jobs import COMPARED, check_models
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap
 from mlfbuild.report.sizes.owners import is_c_library, module_of
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.project import frequency_text
+from mlfbuild.core.keys import frequency_text
 
 if TYPE_CHECKING:
     from mlfbuild.timing import CycleCount

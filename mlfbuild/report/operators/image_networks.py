@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import CompileJob
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
+from mlfbuild.jobs import CompileJob
 from mlfbuild.report.operators.calls import calls_of
 from mlfbuild.report.operators.network import NetworkSizes, network_sizes
 from mlfbuild.report.sizes.images import ImageSizes

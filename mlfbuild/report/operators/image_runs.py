@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.build import FirmwareJob, Progress, Silent
+from mlfbuild.jobs import FirmwareJob, Progress, Silent
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
 from mlfbuild.report.sizes.images import ImageSizes

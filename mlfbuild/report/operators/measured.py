@@ -16,11 +16,11 @@ from typing import Any
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build import ProfileJob, run_placement, target_dependencies
-from mlfbuild.build.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
 from mlfbuild.compilers import HOOK, compiler_called
 from mlfbuild.core import MlfError, Tell, make_folder, package_fingerprint, read_bytes, sha256, write_atomic
 from mlfbuild.executor import chosen_module, module_network
+from mlfbuild.jobs import ProfileJob, run_placement, target_dependencies
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
 from mlfbuild.library import Library, Module, Network
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.verify import SECONDS_A_CASE, Connection, CycleRuns, Spread, chosen_counter, measure_cycles

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.build.tree import subject_of
+from mlfbuild.jobs.tree import subject_of
 from mlfbuild.library import Module, symbol_prefix
 from mlfbuild.report.operators.cycles import TimedPart, sum_of_cycles
 from mlfbuild.report.sizes.image import Symbol, read_image

@@ -15,18 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import (
-    BUILD_FOLDER,
-    ProfileJob,
-    Progress,
-    Silent,
-    TargetJob,
-    Task,
-    modelled_sections,
-    profile_jobs,
-    run_placement,
-    watched,
-)
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
@@ -39,9 +27,22 @@ from mlfbuild.core import (
     tell_nobody,
     write_atomic,
 )
+from mlfbuild.core.keys import size_text
 from mlfbuild.executor import callable_modules, chosen_module, module_network, ram_size
+from mlfbuild.jobs import (
+    BUILD_FOLDER,
+    ProfileJob,
+    Progress,
+    Silent,
+    TargetJob,
+    Task,
+    modelled_sections,
+    profile_jobs,
+    run_placement,
+    watched,
+)
 from mlfbuild.library import Module, dtype_called, symbol_prefix
-from mlfbuild.project import Project, size_text
+from mlfbuild.project import Project
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.measured import last_measured, measured_run
 from mlfbuild.report.operators.model_run import ModelRun

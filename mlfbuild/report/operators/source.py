@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.build import CompileJob
 from mlfbuild.core import MlfError
-from mlfbuild.frontends import choices_of, read_model
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.jobs import CompileJob
+from mlfbuild.native import Graph, Node, Tensor, choices_of, read_model
 
 _MODEL_FILES = {".tflite", ".onnx"}
 _ROLES = ("input", "weights", "bias")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.build import CompileJob
+from mlfbuild.jobs import CompileJob
 from mlfbuild.library import Library, Requirement, requirements_of
 
 BUILD = "run `mlfbuild build` first"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core import printable, sha256
 from mlfbuild.library import Requirement, ResolvedLibrary, known_library
+from mlfbuild.native import kernel_headers
 from mlfbuild.project import ModelSpec, Provider
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bill import bom_file
@@ -99,7 +99,7 @@ def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> 
         kind=Kind.LIBRARY,
         name="mlfbuild kernels",
         version=version if ours else "",
-        purl=origins.pypi("mlfbuild", version, "mlfbuild/compilers/native/kernels") if ours else "",
+        purl=origins.pypi("mlfbuild", version, "mlfbuild/native/kernels") if ours else "",
         license=OWN if ours else "",
         description="Kernels of neural networks that generated code includes",
         files=_files(files, folder),

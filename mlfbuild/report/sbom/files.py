@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import check_replaced
 from mlfbuild.core import read_bytes, write_atomic
+from mlfbuild.jobs import check_replaced
 from mlfbuild.report.sbom import forms
 from mlfbuild.report.sbom.table import table
 from mlfbuild.report.sbom.types import Bom

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.build import TargetJob, firmware_jobs, image_title
-from mlfbuild.build.tree import is_file, reachable, read_record
 from mlfbuild.core import read_bytes, sha256
+from mlfbuild.jobs import TargetJob, firmware_jobs, image_title
+from mlfbuild.jobs.tree import is_file, reachable, read_record
 from mlfbuild.library import identities
 from mlfbuild.project import Project
 from mlfbuild.report.sbom.bill import Bill

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import require_extra
-from mlfbuild.frontends.tflite import IDENTIFIER, reading
-from mlfbuild.graph import GraphError
+from mlfbuild.native import IDENTIFIER, GraphError, reading
 
 _LONGEST = 2000
 """Maximum characters of a text."""

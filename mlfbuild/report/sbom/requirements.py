@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build import TargetJob
-from mlfbuild.build.tree import DEPENDENCIES_FOLDER
 from mlfbuild.core import NotFetchedError, ProjectFileError, shown
+from mlfbuild.jobs import TargetJob
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER
 from mlfbuild.library import Requirement, bundle_names, bundles
 from mlfbuild.project import Project, Provider
 from mlfbuild.report.sbom.bill import Bill

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.tree import Record, is_file, reachable, read_record
 from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.core import read_bytes, sha256
+from mlfbuild.jobs.tree import Record, is_file, reachable, read_record
 from mlfbuild.library import FOLDER, included_names, is_kernel_header, reached_headers
 
 _ASSEMBLY_SUFFIXES = frozenset({".s", ".S"})

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import FirmwareJob, modules_of
 from mlfbuild.core import InputFileError
+from mlfbuild.jobs import FirmwareJob, modules_of
 from mlfbuild.project import Budget
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, read_map

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import shown, text_table
-from mlfbuild.project import duration_text
+from mlfbuild.core.keys import duration_text
 from mlfbuild.report.operators.cycles import TimedPart, latency_text
 from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total

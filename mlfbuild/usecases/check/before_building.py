@@ -15,10 +15,11 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild import compilers, frontends, verify
-from mlfbuild.build import TargetJob, path_problem, start_up_problem, target_jobs, toolchain_of
-from mlfbuild.core import MlfError, ToolNotFoundError, UsageError
-from mlfbuild.project import KeyPath, Mistake, Project, TargetSpec
+from mlfbuild import compilers, native, verify
+from mlfbuild.core import Mistake, MlfError, ToolNotFoundError, UsageError
+from mlfbuild.jobs import TargetJob, path_problem, start_up_problem, target_jobs, toolchain_of
+from mlfbuild.library import CompileRequest
+from mlfbuild.project import KeyPath, Project, TargetSpec
 from mlfbuild.targets import CPUS, require_compiler
 
 _ONLY_VERIFY = frozenset({"runner-cannot", "device-core-unsupported"})
@@ -111,7 +112,7 @@ def _options(jobs: list[TargetJob]) -> Iterator[tuple[KeyPath, Mistake]]:
             yield ("models", name, *keys), Mistake(refusal.code, reason=refusal.reason, hint=refusal.hint)
 
 
-def _refusal(request: compilers.CompileRequest) -> UsageError | None:
+def _refusal(request: CompileRequest) -> UsageError | None:
     try:
         compilers.compiler_called("native").outline(request)
     except UsageError as error:
@@ -126,14 +127,14 @@ def _interfaces(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         if not given:
             continue
         numbers = {name: value for name, value in model.constants.items() if not isinstance(value, str)}
-        choices = frontends.Choices(model.dims, model.state, model.signature, numbers)
+        choices = native.Choices(model.dims, model.state, model.signature, numbers)
         try:
-            ports = dict(zip(("inputs", "outputs"), frontends.declared_ports(model.source, choices), strict=True))
+            ports = dict(zip(("inputs", "outputs"), native.declared_ports(model.source, choices), strict=True))
         except MlfError:  # compiling the model reports it, `missing_tools` a package that is missing
             continue
         for key, names in given.items():
             chosen = names if isinstance(names, Mapping) else tuple(names)
-            problem = compilers.chosen_problem(key.removesuffix("s"), ports[key], chosen)
+            problem = native.chosen_problem(key.removesuffix("s"), ports[key], chosen)
             if problem is not None:
                 yield ("models", model.name, "interface", key), problem
 

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mlfbuild.build import toolchain_of
-from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
+from mlfbuild.core import Diagnostic, Mistake, MlfError, ProjectFileError, listed, suggestion
+from mlfbuild.jobs import toolchain_of
 from mlfbuild.library import Requirement, device_code
-from mlfbuild.project import (
-    CODE,
-    MEMORY_CLASSES,
-    KeyPath,
-    Mistake,
-    ModelSpec,
-    Project,
-    Provider,
-    TargetSpec,
-    mcu_of,
-    run_budgets,
-    suggestion,
-)
+from mlfbuild.library.keys import CODE, MEMORY_CLASSES
+from mlfbuild.project import KeyPath, ModelSpec, Project, Provider, TargetSpec, mcu_of, run_budgets
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 

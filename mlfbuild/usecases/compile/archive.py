@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from mlfbuild.archive import write_archive
 from mlfbuild.archive.compare import compare
-from mlfbuild.build import compiled_library, open_beside
-from mlfbuild.compilers import OptionValue, exported_cpu
+from mlfbuild.compilers import exported_cpu
 from mlfbuild.core import counted
-from mlfbuild.library import Library, Module, TensorInfo, TracedTensor
+from mlfbuild.jobs import compiled_library, open_beside
+from mlfbuild.library import Library, Module, OptionValue, TensorInfo, TracedTensor
 from mlfbuild.usecases.compile.file import file_job
 from mlfbuild.usecases.compile.table import Table, as_html, as_text
 from mlfbuild.verify import Traced, first_difference, float_tolerance, pair_ports, pair_traced

@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mlfbuild.build import (
+from mlfbuild.core import UsageError, write_atomic
+from mlfbuild.jobs import (
     Compiled,
     CompileJob,
     check_output,
@@ -22,10 +23,8 @@ from mlfbuild.build import (
     placement_of,
     sizes,
 )
-from mlfbuild.build.tree import RECORD
-from mlfbuild.compilers import OptionValue
-from mlfbuild.core import UsageError, write_atomic
-from mlfbuild.library import chunks
+from mlfbuild.jobs.tree import RECORD
+from mlfbuild.library import OptionValue, chunks
 from mlfbuild.usecases.unpack import unpack_file
 
 _SEPARATORS = ("/", os.sep)

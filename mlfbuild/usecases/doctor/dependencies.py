@@ -45,7 +45,7 @@ def _as_built(project: Project) -> Project:
     """Return ``project`` with its repositories at the locked commits; a damaged lock file is reported for each."""
     if not project.dependencies:
         return project
-    from mlfbuild.build import pinned, with_pins  # imported late, because few projects need it
+    from mlfbuild.jobs import pinned, with_pins  # imported late, because few projects need it
 
     try:
         return pinned(project)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
-from mlfbuild.build import chosen_names, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, require_extra, tool_variable
+from mlfbuild.jobs import chosen_names, toolchain_of
 from mlfbuild.project import ModelSpec, Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.runners import needed_for
 from mlfbuild.targets import (

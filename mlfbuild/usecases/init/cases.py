@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild import __version__
-from mlfbuild.graph import Array, Graph, Tensor, evaluate_in_turn
+from mlfbuild.native import Array, Graph, Tensor, evaluate_in_turn
 from mlfbuild.verify import VectorsOrigin
 
 CASES = 8

@@ -12,9 +12,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlfbuild.archive.interface import Header, header_file, read_header
-from mlfbuild.cgen import array_lines
 from mlfbuild.executor import executable
-from mlfbuild.graph import Array
 from mlfbuild.library import (
     C_TYPES,
     SYSTEM_LIBRARY,
@@ -27,6 +25,8 @@ from mlfbuild.library import (
     struct_prefix,
     symbol_prefix,
 )
+from mlfbuild.library.cgen import array_lines
+from mlfbuild.native import Array
 from mlfbuild.usecases.init.sample import Sample
 from mlfbuild.verify import float_tolerance
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.build import default_compiler, default_name
-from mlfbuild.build.tree import parts_of
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, read_bytes
 from mlfbuild.executor import with_c_interface
-from mlfbuild.library import Library
+from mlfbuild.jobs import default_compiler, default_name
+from mlfbuild.jobs.tree import parts_of
+from mlfbuild.library import CompileRequest, Library
 from mlfbuild.project import SOURCES, source_suffix
 from mlfbuild.targets import CPUS, Board
 from mlfbuild.usecases.init.archives import dependency_lines, require_c_interface

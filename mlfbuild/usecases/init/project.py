@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import committed, load, target_jobs
 from mlfbuild.core import ProjectFileError, UnsupportedModelError, UsageError, holds, quoted, write_atomic
+from mlfbuild.jobs import committed, load, target_jobs
 from mlfbuild.project import TEMPLATE_FILE
 from mlfbuild.targets import BOARDS, board_called
 from mlfbuild.usecases.build import build_project

@@ -12,8 +12,7 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
-from mlfbuild.core import Diagnostic, ProjectFileError
-from mlfbuild.project import suggestion
+from mlfbuild.core import Diagnostic, ProjectFileError, suggestion
 
 LARGEST_FILE = 4 << 20
 """Bytes of a rendered file."""

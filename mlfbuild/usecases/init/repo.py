@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.build.tree import target_files
-from mlfbuild.cgen import member_name
-from mlfbuild.project import port_problem
+from mlfbuild.jobs.tree import target_files
+from mlfbuild.library.cgen import member_name
+from mlfbuild.library.keys import port_problem
 from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork

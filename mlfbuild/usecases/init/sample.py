@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.tree import subject_of
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import read_network
 from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
-from mlfbuild.graph import Array
+from mlfbuild.jobs.tree import subject_of
+from mlfbuild.library import CompileRequest
+from mlfbuild.native import Array, read_network
 from mlfbuild.targets import CPUS, Board
 from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mlfbuild.core import UsageError
-from mlfbuild.project import suggestion
+from mlfbuild.core import UsageError, suggestion
 
 TREE = "mlf"
 """Folder of the committed tree."""

@@ -16,16 +16,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mlfbuild import __version__
-from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, UsageError, listed, printable, read_bytes
-from mlfbuild.project import (
-    TEMPLATE_FILE,
+from mlfbuild.core import (
+    Diagnostic,
+    InputFileError,
     Mistake,
-    TemplateKeys,
-    git_problem,
-    load_template,
+    ProjectFileError,
+    UsageError,
+    listed,
+    printable,
+    read_bytes,
     suggestion,
-    template_error,
 )
+from mlfbuild.project import TEMPLATE_FILE, TemplateKeys, git_problem, load_template, template_error
 from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, shown_address
 from mlfbuild.usecases.init.limits import within_limits
 from mlfbuild.usecases.init.rendering import rendered, unsound

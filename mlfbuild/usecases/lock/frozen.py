@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mlfbuild.build import Progress, TargetJob, locked_pins, locked_toolchain, make_archives, with_pins
 from mlfbuild.core import CheckFailedError, DriftError
+from mlfbuild.jobs import Progress, TargetJob, locked_pins, locked_toolchain, make_archives, with_pins
 from mlfbuild.project import Project
 from mlfbuild.requirements import Lock, LockedToolchain, drift, left_over, lock_path, read_lock
 from mlfbuild.usecases.lock.locking import archive_facts, dependency_facts, model_facts, toolchain_facts

@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.build import (
+from mlfbuild.core import (
+    Diagnostic,
+    InputFileError,
+    NotFetchedError,
+    ProjectFileError,
+    ToolNotFoundError,
+    file_sha256,
+    open_binary,
+    write_if_changed,
+)
+from mlfbuild.jobs import (
     CompileJob,
     Progress,
     TargetJob,
@@ -20,17 +30,7 @@ from mlfbuild.build import (
     target_jobs,
     with_pins,
 )
-from mlfbuild.core import (
-    Diagnostic,
-    InputFileError,
-    NotFetchedError,
-    ProjectFileError,
-    ToolNotFoundError,
-    file_sha256,
-    open_binary,
-    write_if_changed,
-)
-from mlfbuild.frontends import weight_files
+from mlfbuild.native import weight_files
 from mlfbuild.project import Project, Provider
 from mlfbuild.requirements import (
     GitPin,

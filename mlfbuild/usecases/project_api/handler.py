@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import Silent, Task, load, target_jobs
 from mlfbuild.core import UsageError
+from mlfbuild.jobs import Silent, Task, load, target_jobs
 from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
 from mlfbuild.runners import command_words
 from mlfbuild.usecases.flash import flash_firmware

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlfbuild.core import UsageError, listed, quoted
-from mlfbuild.project import TemplateKeys, suggestion
+from mlfbuild.core import UsageError, listed, quoted, suggestion
+from mlfbuild.project import TemplateKeys
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.init import DEFAULT_BOARD
 from mlfbuild.usecases.project_api.types import PROJECT_TYPES

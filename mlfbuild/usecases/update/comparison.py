@@ -9,10 +9,10 @@ from pathlib import Path
 from mlfbuild import report
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.interface import header_file
-from mlfbuild.build import BUILD_FOLDER, CompileJob, Progress, TargetJob, profile_jobs
-from mlfbuild.cgen import member_name
 from mlfbuild.core import ToolNotFoundError
+from mlfbuild.jobs import BUILD_FOLDER, CompileJob, Progress, TargetJob, profile_jobs
 from mlfbuild.library import Library, TensorInfo
+from mlfbuild.library.cgen import member_name
 from mlfbuild.project import Project
 from mlfbuild.report.budgets import check_profiles
 from mlfbuild.usecases.update.outputs import output_differences

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, target_jobs
-from mlfbuild.compilers.native import read_network
 from mlfbuild.core import UsageError, quoted, read_bytes, write_atomic, write_if_changed
-from mlfbuild.frontends import weight_files
+from mlfbuild.jobs import CompileJob, Progress, Silent, TargetJob, target_jobs
+from mlfbuild.native import read_network, weight_files
 from mlfbuild.project import ModelSpec, Project, source_suffix
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project

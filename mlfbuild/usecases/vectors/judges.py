@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.core import ToolNotFoundError, UnsupportedModelError, printable
-from mlfbuild.frontends import Choices
-from mlfbuild.graph import Array
+from mlfbuild.native import Array, Choices
 
 _ARENA = 256 << 20
 """Bytes that TensorFlow Lite Micro may use; the system provides only those that it writes."""

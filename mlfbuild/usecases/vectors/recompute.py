@@ -8,13 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfbuild.build import CompileJob, target_jobs
 from mlfbuild.compilers import compiler_called
-from mlfbuild.compilers.native import read_network
 from mlfbuild.core import ConflictError, MlfError, UsageError, printable, quoted, write_atomic, write_if_changed
-from mlfbuild.frontends import choices_of
-from mlfbuild.graph import Array, Graph
+from mlfbuild.jobs import CompileJob, target_jobs
 from mlfbuild.library import Library
+from mlfbuild.native import Array, Graph, choices_of, read_network
 from mlfbuild.project import Project
 from mlfbuild.usecases.init import CASES, Sample, own_origin, own_outputs, random_inputs, sample_h
 from mlfbuild.usecases.vectors.judges import judged

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build import TargetJob
 from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes, sha256, write_if_changed
+from mlfbuild.jobs import TargetJob
 from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
 

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import subject_of
 from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, tell_nobody
+from mlfbuild.jobs.tree import subject_of
 from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.runners import HostCalls
 from mlfbuild.verify.device.connection import Connection, connected

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.build.tree import Subject
 from mlfbuild.core import UnsupportedModelError
+from mlfbuild.jobs.tree import Subject
 from mlfbuild.runners import Firmware
 from mlfbuild.targets import MemoryRegion
 

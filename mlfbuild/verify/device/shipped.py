@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import Subject, subject_of
 from mlfbuild.core import (
     InputFileError,
     ProcessFailedError,
@@ -25,6 +24,7 @@ from mlfbuild.core import (
     UnsupportedModelError,
     tell_nobody,
 )
+from mlfbuild.jobs.tree import Subject, subject_of
 from mlfbuild.library import Module, struct_prefix
 from mlfbuild.runners import Firmware, Runner, call_function, describe_fault, read_firmware, start_at_entry
 from mlfbuild.verify.device.connection import Connection

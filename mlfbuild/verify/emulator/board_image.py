@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlfbuild
-from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, module_header, tree_files, write_tree
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, Record, dependency_files, module_header, tree_files, write_tree
 from mlfbuild.library import Content, Library, Module, ResolvedLibrary, chunks
 from mlfbuild.targets import (
     CPUS,

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.build.tree import HOST, module_header
 from mlfbuild.core import (
     ProcessFailedError,
     Tell,
@@ -24,6 +23,7 @@ from mlfbuild.core import (
     writing_to,
 )
 from mlfbuild.executor import missing_header
+from mlfbuild.jobs.tree import HOST, module_header
 from mlfbuild.library import Module
 from mlfbuild.targets import RUNTIME, Board, require_compiler
 from mlfbuild.verify.device.layout import Device

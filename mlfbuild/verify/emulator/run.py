@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree import Subject, subject_of
 from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, find_tool, quoted, tell_nobody
 from mlfbuild.executor import ram_size
+from mlfbuild.jobs.tree import Subject, subject_of
 from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.targets import Board
 from mlfbuild.verify.device import Connection

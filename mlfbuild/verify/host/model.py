@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self
 
-from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor import chosen_module
+from mlfbuild.jobs import open_model
 from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, corrected_sources, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build.tree import unpack
-from mlfbuild.build.tree.dependencies import write_dependencies
-from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.jobs.tree import unpack
+from mlfbuild.jobs.tree.dependencies import write_dependencies
 from mlfbuild.library import ResolvedLibrary
+from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
 
 KERNELS = {

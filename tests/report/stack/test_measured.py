@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.tree.record import Record
-from mlfbuild.build.tree.tree import write_tree
-from mlfbuild.build.tree.unpacking import tree_files
-from mlfbuild.compilers import CompileRequest
-from mlfbuild.compilers.native import NATIVE
-from mlfbuild.library import Library, Module
+from mlfbuild.jobs.tree.record import Record
+from mlfbuild.jobs.tree.tree import write_tree
+from mlfbuild.jobs.tree.unpacking import tree_files
+from mlfbuild.library import CompileRequest, Library, Module
+from mlfbuild.native import NATIVE
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.image import stacks_of

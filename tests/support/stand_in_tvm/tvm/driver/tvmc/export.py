@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from mlfbuild.archive.layout import archive_files
-from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.library import Module
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library import CompileRequest, Module
 from mlfbuild.targets import CPUS
 
 

@@ -1,0 +1,157 @@
+"""Quantities as they are written: ``96 KiB``, ``64k``, ``98304``; ``3.2 M``; ``2 %``; ``120 MHz``; ``40 ms``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any
+
+from mlfbuild.core import Mistake, counted, in_quotes
+from mlfbuild.core.keys.checks import Convert
+
+_NUMBER = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?) ?([A-Za-z]*)")
+_SIZES = {"": 1, "b": 1, **{f"{prefix}{rest}": 1024**power for power, prefix in enumerate("kmg", 1)
+                            for rest in ("", "b", "ib")}}  # fmt: skip
+_COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_FREQUENCIES = {"": 1, "hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
+_DURATIONS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_SLOWEST = 1000
+"""Hz, so that 80 is not taken for 80 MHz by a reader and for 80 Hz by the build."""
+_LARGEST = 1 << 62
+_PERCENT = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?%")
+
+
+def _pattern(units: str) -> str:
+    return rf"^[0-9_]+(\.[0-9]+)? ?{units}$"
+
+
+def _schema(units: str) -> dict[str, Any]:
+    return {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _pattern(units)}]}
+
+
+SIZE_SCHEMA = _schema("([KkMmGg]?([Ii]?[Bb])?)")
+COUNT_SCHEMA = _schema("[KkMmGg]?")
+"""A size and a count as JSON Schema."""
+FREQUENCY_TEXT = {"type": "string", "pattern": _pattern("([KkMmGg]?[Hh][Zz])?")}
+FREQUENCY_SCHEMA = {"anyOf": [{"type": "integer", "minimum": _SLOWEST}, FREQUENCY_TEXT]}
+DURATION_SCHEMA = {"type": "string", "pattern": _pattern("([NnUuMm]?[Ss])")}
+PERCENT_SCHEMA = {"type": "string", "pattern": rf"^{_PERCENT.pattern}$"}
+
+
+def parse_size(text: str) -> int | None:
+    """Return the bytes that ``text`` means; ``None`` if it is not a size.
+
+    K, M and G are 1024 and its powers, with or without ``iB`` or ``B``, in lower or upper case.
+    """
+    return _parsed(text, _SIZES)
+
+
+def parse_count(text: str) -> int | None:
+    """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers."""
+    return _parsed(text, _COUNTS)
+
+
+def parse_frequency(text: str) -> int | None:
+    """Return the Hz that ``text`` means; ``None`` if it is not a frequency above 0."""
+    return _parsed(text, _FREQUENCIES) or None
+
+
+def parse_duration(text: str) -> int | None:
+    """Return the nanoseconds that ``text`` means; ``None`` if it is not a time.
+
+    The unit is required, because a bare 40 can be read as milliseconds or as seconds.
+    """
+    return _parsed(text, _DURATIONS)
+
+
+def parse_percent(text: str) -> Decimal | None:
+    """Return the 2.5 of ``2.5 %``, exactly; ``None`` if ``text`` is not a percentage.
+
+    The sign is required, because a bare 0.02 can be read as 2 % or as 0.02 %.
+    """
+    found = _PERCENT.fullmatch(text.strip())
+    return None if found is None else Decimal(found[1])
+
+
+def _parsed(text: str, units: dict[str, int]) -> int | None:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None or found[2].lower() not in units:
+        return None
+    value = Fraction(found[1].replace("_", "")) * units[found[2].lower()]
+    return int(value) if value.denominator == 1 and value < _LARGEST else None
+
+
+def _number(parse: Callable[[str], int | None], wanted: str, examples: str) -> Callable[[object], int]:
+    """Return the conversion of a value of a project file; it raises ``Mistake`` for a value that is not ``wanted``."""
+
+    def convert(value: object) -> int:
+        found = parse(value) if isinstance(value, str) else value
+        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+            raise _refusal(value, wanted, examples)
+        return found
+
+    return convert
+
+
+def _frequency(value: object) -> int:
+    found = parse_frequency(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, int) or found < _SLOWEST:
+        raise _refusal(value, "the clock of a core", "120 MHz, 32.768 kHz or 120000000")
+    return found
+
+
+def _duration(value: object) -> int:
+    found = parse_duration(value) if isinstance(value, str) else None
+    if found is None:
+        raise _refusal(value, "a time with its unit", "40 ms, 1.5 s or 250 us")
+    return found
+
+
+def _percent(value: object) -> Decimal:
+    found = parse_percent(value) if isinstance(value, str) else None
+    if found is None:
+        raise _refusal(value, "a percentage", "2 % or 0.5 %")
+    return found
+
+
+def _refusal(value: object, wanted: str, examples: str) -> Mistake:
+    shown = in_quotes(value) if isinstance(value, str) else str(value).lower() if value is not None else "nothing"
+    return Mistake("invalid-quantity", reason=f"{shown} is not {wanted}", hint=f"write it like {examples}")
+
+
+Size = Annotated[int, Convert(_number(parse_size, "a size", "98304, 96 KiB or 96k"), SIZE_SCHEMA, before=True)]
+"""Bytes."""
+Count = Annotated[
+    int, Convert(_number(parse_count, "a whole number", "3200000, 3.2 M or 300k"), COUNT_SCHEMA, before=True)
+]
+Percent = Annotated[Decimal, Convert(_percent, PERCENT_SCHEMA, before=True)]
+Frequency = Annotated[int, Convert(_frequency, FREQUENCY_SCHEMA, before=True)]
+"""Hz."""
+Duration = Annotated[int, Convert(_duration, DURATION_SCHEMA, before=True)]
+"""Nanoseconds."""
+
+
+def size_text(size: int) -> str:
+    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``."""
+    if abs(size) < 1024:
+        return counted(size, "byte")
+    unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
+    rounded = f"{size / unit:.1f}".removesuffix(".0")
+    return f"{size:,} bytes ({rounded} {name})"
+
+
+def frequency_text(frequency: int) -> str:
+    """Return a frequency exactly, in a readable unit: ``120 MHz``, ``32.768 kHz``."""
+    return _scaled(frequency, ((10**6, "MHz"), (10**3, "kHz"), (1, "Hz")))
+
+
+def duration_text(nanoseconds: int) -> str:
+    """Return a time exactly, in a readable unit: ``40 ms``, ``1.5 s``."""
+    return _scaled(nanoseconds, ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")))
+
+
+def _scaled(value: int, units: Sequence[tuple[int, str]]) -> str:
+    unit, name = next(((unit, name) for unit, name in units if value >= unit), units[-1])
+    return f"{Decimal(value) / unit:,f} {name}"

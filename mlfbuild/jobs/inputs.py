@@ -1,0 +1,114 @@
+"""The input files of a model's archive, which are compared by content.
+
+An entry of ``inputs`` in the project file is a file, a folder with everything below it, or a pattern (``**`` matches
+any folders). In folders and patterns, names that begin with a dot and ``__pycache__`` are ignored.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlfbuild.core import Mistake, UsageError, file_sha256, open_binary, real_place, sha256
+from mlfbuild.jobs.model_job import CompileJob
+from mlfbuild.library import CompilerProgram
+from mlfbuild.native import weight_files
+from mlfbuild.project import KeyPath, Project
+
+_CACHE = "__pycache__"
+
+
+def read_files(job: CompileJob) -> list[Path]:
+    """Return the model file of ``job``, the files with its weights, and those that its program reads, each once.
+
+    Raises ``InputFileError`` if a file with weights is missing or outside of the model's folder.
+    """
+    source = job.request.source
+    return list(dict.fromkeys([source, *weight_files(source).values(), *_inputs(job.request.program)]))
+
+
+def watched_inputs(job: CompileJob) -> list[Path]:
+    """Return the files and folders whose change can give the archive other files; none if these are always the same.
+
+    Folders change if a file is added or removed.
+    """
+    if job.request.program is not None:
+        return [*read_files(job), *_folders(job.request.program)]
+    return [job.request.source] if job.compiler == "archive" else []
+
+
+def inputs_hash(program: CompilerProgram) -> str:
+    """Return one hash of names and contents of all inputs; raises ``InputFileError``."""
+    lines = []
+    for path in _inputs(program):
+        with open_binary(path, "input") as file:
+            lines.append(f"{Path(os.path.relpath(path, program.folder)).as_posix()}\0{file_sha256(file)}\n".encode())
+    return sha256(lines)
+
+
+def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the place and the mistake of every entry of ``inputs`` that matches no file."""
+    for model in project.models.values():
+        for index, entry in enumerate(model.program.inputs if model.program else ()):
+            if next(_entry(entry, project.root), None) is None:
+                kind = "matches no file" if glob.has_magic(entry) else "no such file, and no folder with files"
+                mistake = Mistake("no-input-file", reason=f"{project.root / entry}: {kind}", hint="correct the path")
+                yield ("models", model.name, "inputs", index), mistake
+
+
+def check_inputs(job: CompileJob) -> None:
+    """Raise ``UsageError`` if ``job`` reads files that the build writes, because it would never be up to date."""
+    program = job.request.program
+    if program is None:
+        return
+    built = real_place(job.archive.parent)
+    for entry in program.inputs:
+        place = real_place(program.folder / entry)
+        files = _entry(entry, program.folder) if glob.has_magic(entry) else ()
+        if place in {built, *built.parents} or any(built in real_place(path).parents for path in (place, *files)):
+            raise UsageError(
+                "inputs-in-build-folder",
+                place=f"model {job.model!r}: inputs",
+                reason=f"{entry!r} contains {job.archive.parent}, where the build writes",
+                hint="name only the files that the command reads",
+            )
+
+
+def _inputs(program: CompilerProgram | None) -> list[Path]:
+    if program is None:
+        return []
+    return sorted({path for entry in program.inputs for path in _entry(entry, program.folder)})
+
+
+def _entry(entry: str, folder: Path) -> Iterator[Path]:
+    path = folder / entry
+    if path.is_dir():
+        yield from (inside / name for inside, names in _walk(path) for name in names)
+    elif path.exists() or not glob.has_magic(entry):
+        yield from [path] if path.is_file() else []
+    else:
+        names = glob.iglob(entry, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob() matches hidden names
+        found = (folder / name for name in names)
+        yield from (file for file in found if file.is_file() and _CACHE not in file.parts)
+
+
+def _folders(program: CompilerProgram) -> Iterator[Path]:
+    """Yield every folder in which a new file would be an input."""
+    for entry in program.inputs:
+        path = program.folder / entry
+        if path.is_dir():
+            yield from (inside for inside, _ in _walk(path))
+        elif glob.has_magic(entry) and not path.exists():
+            *above, _ = Path(entry).parts
+            base = program.folder.joinpath(*itertools.takewhile(lambda part: not glob.has_magic(part), above))
+            deep = any(glob.has_magic(part) for part in above)
+            yield from (inside for inside, _ in _walk(base)) if deep else [base]
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    for inside, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _CACHE)
+        yield Path(inside), sorted(name for name in files if not name.startswith("."))

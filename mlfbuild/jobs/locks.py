@@ -1,0 +1,92 @@
+"""Builds of one project at the same time.
+
+Two locks: the build folder's, which the outermost ``mlfbuild`` or ``scons`` process has until it ends, and one for the
+tree of each model. Steps of Ninja and Make, ``mlfbuild generate`` and ``mlfbuild plan``, take only the locks of the
+trees that they write, so that they run in parallel. A process that has a tree's lock never waits for that of a folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from mlfbuild.core import ConflictError, is_ancestor, locked, real_place
+from mlfbuild.jobs.model_job import CompileJob, TargetJob
+
+LOCKED_VARIABLE = "MLFBUILD_LOCKED"
+"""Environment variable with the build folders that an outer process has locked for its children."""
+
+_UNPROTECTED = "this file system has no locks: run only one build at a time here"
+
+Tell = Callable[[str], None]
+
+
+@contextlib.contextmanager
+def folder_locked(folder: Path, tell: Tell, *, wait: bool = True) -> Iterator[None]:
+    """Have the build folder ``folder`` for the ``with`` block, together with the processes that are started there.
+
+    If another build has it, wait, and ``tell`` so after a second; also ``tell`` if the folder cannot be locked. Raises
+    ``ConflictError`` instead of waiting unless ``wait``.
+    """
+    place = str(real_place(folder))
+    held = [path for path in os.environ.get(LOCKED_VARIABLE, "").split(os.pathsep) if path]
+    if place in held:
+        yield
+        return
+
+    def busy(owner: int | None) -> bool:
+        if owner is not None and is_ancestor(owner):  # SCons starts programs with another environment
+            return False
+        number = "" if owner is None else f" (process {owner})"
+        if not wait:
+            reason = f"another build is using this folder{number}"
+            hint = "wait for it to end, or omit --no-wait (SCons: MLFNOWAIT)"
+            raise ConflictError("build-folder-in-use", place=folder, reason=reason, hint=hint)
+        tell(f"{folder}: waiting for another build{number}")
+        return True
+
+    patience = 1.0 if wait else 0.0
+    with locked(folder / ".mlfbuild.lock", busy, patience, lambda: tell(f"{folder}: {_UNPROTECTED}")):
+        os.environ[LOCKED_VARIABLE] = os.pathsep.join([*held, place])
+        try:
+            yield
+        finally:
+            if held:
+                os.environ[LOCKED_VARIABLE] = os.pathsep.join(held)
+            else:
+                del os.environ[LOCKED_VARIABLE]
+
+
+@contextlib.contextmanager
+def trees_locked(jobs: Sequence[CompileJob | TargetJob], tell: Tell = lambda _: None) -> Iterator[None]:
+    """Have the archives and trees of models, or the common files of targets, for the ``with`` block."""
+    with contextlib.ExitStack() as stack:
+        for path in sorted({path for job in jobs for path in _lock_files(job)}):  # in one order, or two would deadlock
+            stack.enter_context(_locked_for_a_step(path, tell))
+        yield
+
+
+def tree_locked(folder: Path, tell: Tell) -> contextlib.AbstractContextManager[None]:
+    """Have a tree that belongs to no project for the ``with`` block."""
+    return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", tell)
+
+
+def _locked_for_a_step(path: Path, tell: Tell) -> contextlib.AbstractContextManager[None]:
+    def busy(owner: int | None) -> bool:
+        tell(f"waiting for another build{'' if owner is None else f' (process {owner})'}")
+        return True
+
+    return locked(path, busy, unprotected=lambda: tell(f"{path.parent}: {_UNPROTECTED}"))
+
+
+def _lock_files(job: CompileJob | TargetJob) -> Iterator[Path]:
+    """Yield the lock, which is in the build folder.
+
+    The folder of a tree may be one that the user commits, and a lock that comes and goes changes the time of a folder.
+    """
+    if isinstance(job, CompileJob):
+        yield job.archive.parents[2] / f".mlfbuild.{job.target}.{job.model}.lock"
+    else:
+        yield from {model.archive.parents[2] / f".mlfbuild.{job.name}.lock" for model in (*job.models, *job.others)}

@@ -1,0 +1,282 @@
+"""Jobs: descriptions of results to build, with their paths and everything that they depend on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.jobs.budgets import TargetBudgets
+from mlfbuild.jobs.devices import TargetDevices
+from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER
+from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
+from mlfbuild.library import CompileRequest
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets
+from mlfbuild.targets import Board, Cpu, Mcu, emulated_board, shared_toolchain_files
+
+if TYPE_CHECKING:
+    from mlfbuild.project import RunnerKeys
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """One model for one target: compiled into ``archive``, unpacked into ``tree``."""
+
+    target: str
+    compiler: str
+    request: CompileRequest
+    archive: Path
+    tree: Path
+    ram_limit: int | None = None
+    """Bytes of RAM on the target's board; a larger arena is an error."""
+    verified_on: str | None = None
+    """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
+    bundles: tuple[Provider, ...] = ()
+    """Libraries that are copied into the archive if its code requires them."""
+    optimize: str = DEFAULT_LEVEL
+    """Optimisation level of the model's code in builds: one of ``LEVELS``."""
+    devices: TargetDevices | None = None
+    """The target's other devices; ``None`` leaves the compilers of their code to the build."""
+    locked: str | None = None
+    """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.request.name
+
+    @property
+    def made_first(self) -> bool:
+        """Whether a build must make its archive before it can be configured, because its compiler is a program.
+
+        The archive's files, and the libraries that they require, are not known before.
+        """
+        return self.request.program is not None
+
+    @property
+    def title(self) -> str:
+        """The name of this job in messages."""
+        return f"{self.model} for {self.target}"
+
+    def module_title(self, module: str, modules: Sequence[str]) -> str:
+        """Return the name in messages of ``module``, one of the ``modules`` in the job's archive."""
+        return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
+
+    def settings(self) -> str:
+        """Return everything that determines the archive except the content of the model file and the generator.
+
+        The canonical JSON contains no paths, so that it is equal in every checkout, and no target, so that targets with
+        the same CPU share archives.
+        """
+        request = self.request
+        settings: dict[str, Any] = {
+            "model": request.name,
+            "source": request.source.name,
+            "compiler": self.compiler,
+            "cpu": request.cpu.name,
+            "executor": request.executor,
+            "options": dict(request.options),
+            "placement": asdict(request.placement),
+        }
+        if request.interface.given():
+            settings["interface"] = request.interface.given()
+        if request.extensions:
+            settings["extensions"] = dict(sorted(request.extensions.items()))
+        if request.program is not None:  # its path has no effect on the archive
+            settings["command"] = request.program.command
+        return json.dumps(settings, sort_keys=True)
+
+    def tree_settings(self) -> str:
+        """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
+        own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
+        return json.dumps({**own, **self._devices(), **self._frozen()})
+
+    def unpack_settings(self) -> str:
+        """Return everything except the archive's content and the model's name that determines how it is unpacked.
+
+        The canonical JSON is equal for most models of a target.
+        """
+        own = {"ram": self.ram_limit, "verify": self.verified_on, "optimize": self.optimize}
+        return json.dumps({"placement": asdict(self.request.placement), **own, **self._devices(), **self._frozen()})
+
+    def _devices(self) -> dict[str, object]:
+        return {"devices": self.devices.settings()} if self.devices is not None and self.devices.declared else {}
+
+    def _frozen(self) -> dict[str, str]:
+        return {} if self.locked is None else {"locked": self.locked}
+
+    def sharing_key(self) -> tuple[str, str]:
+        """Return a key that is equal for jobs with equal archives: settings and path of the model file."""
+        return self.settings(), str(self.request.source.absolute())
+
+
+@dataclass(frozen=True)
+class TargetJob:
+    """One target of a project: its models' trees and the fragment that includes all of them."""
+
+    name: str
+    cpu: Cpu
+    board: Board | None
+    toolchain: Path | None
+    """CMake toolchain file; ``None`` for this machine's own compiler."""
+    tree: Path
+    """Folder of the aggregate fragment ``mlf.cmake`` and of the models' trees."""
+    models: tuple[CompileJob, ...]
+    others: tuple[CompileJob, ...] = ()
+    """Models of the target that this build does not make; if their trees exist, they stay in the fragment."""
+    systems: tuple[str, ...] = ()
+    """Build systems of which the folder is a package, by the names in ``ADAPTERS``."""
+    version: str = ""
+    """Version of these packages; empty if the project file has none."""
+    placed: tuple[PlacedSection, ...] = ()
+    """Sections of its models that are in memory regions of the firmware's linker script."""
+    providers: tuple[Provider, ...] = ()
+    """All providers of external libraries in the project file, whether required or not."""
+    budgets: TargetBudgets | None = None
+    """The budgets of its images; ``None`` if they are for this machine, to which no budgets apply."""
+    mcu: Mcu | None = None
+    """The microcontroller, at the target's clock, whose cycles are modelled. It decides no byte that is built."""
+    runner: RunnerKeys | None = None
+    """The device that firmware runs on instead of the board. It decides no byte that is built for firmware."""
+
+    @property
+    def run_board(self) -> Board | None:
+        """The emulated board that counts runs: the target's, or one with its CPU if cycles are modelled or measured."""
+        return self.board or (emulated_board(self.cpu) if self.mcu or self.runner else None)
+
+    @property
+    def toolchain_files(self) -> tuple[Path, ...]:
+        """The toolchain file and the files that mlfbuild's toolchain files include."""
+        return () if self.toolchain is None else (self.toolchain, *shared_toolchain_files())
+
+    @property
+    def dependencies_folder(self) -> Path:
+        """The folder of the libraries that its models require; it exists if they require any."""
+        return self.tree / DEPENDENCIES_FOLDER
+
+    @property
+    def placement_script(self) -> Path:
+        """The linker script that puts ``placed`` into their regions; it exists if there are any."""
+        return self.tree / PLACEMENT_FOLDER / LINKER_SCRIPT
+
+    @property
+    def placement_fragment(self) -> Path:
+        """The CMake fragment that defines ``mlf::placement``; it exists if any sections are ``placed``."""
+        return self.tree / PLACEMENT_FOLDER / "placement.cmake"
+
+    def in_fragment(self) -> list[str]:
+        """Return the names of the models in the aggregate fragment: ``models``, then ``others`` that have a tree."""
+        kept = [job.model for job in self.others if (job.tree / "mlf.cmake").is_file()]
+        return [job.model for job in self.models] + kept
+
+    def settings(self) -> str:
+        """Return everything that determines the aggregate fragment and the board's files, as canonical JSON."""
+        board = self.board.name if self.board else None
+        placed = [asdict(section) for section in self.placed]
+        settings = {"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed}
+        if self.budgets:
+            settings["budgets"] = self.budgets.to_json()
+        return json.dumps(settings)
+
+
+def run_budgets_on(target: TargetJob) -> tuple[str, ...]:
+    """Return the keys of the budgets that runs on ``target`` can check."""
+    return run_budgets(board=target.board is not None, mcu=target.mcu is not None)
+
+
+def run_limits(budgets: Mapping[str, Budget], target: TargetJob) -> dict[str, dict[str, int]]:
+    """Return those of ``budgets`` that runs on ``target`` can check, by name and key."""
+    keys = run_budgets_on(target)
+    found = {
+        name: {key: limit for key, limit in budget.of_runs.items() if key in keys} for name, budget in budgets.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
+
+
+@dataclass(frozen=True)
+class ProfileJob:
+    """One run of each module of a model on an emulated board, to count instructions and model cycles."""
+
+    target: TargetJob
+    model: CompileJob
+    vectors: Mapping[str, Path]
+    """Module -> vectors file; the only module has an empty name. The first case is run; without a file, zeros are."""
+    folder: Path
+    """The folder in which test firmware is built and counts are stored."""
+
+
+def image_title(firmware: str, target: str) -> str:
+    """Return the name of the image of a firmware for a target, as in reports and baseline files."""
+    return f"{firmware} for {target}"
+
+
+@dataclass(frozen=True)
+class FirmwareJob:
+    """One firmware image of the project file for one target."""
+
+    name: str
+    target: TargetJob
+    models: tuple[str, ...]
+    sources: tuple[Path, ...]
+    include_dirs: tuple[Path, ...]
+    cmake: Path | None
+    """Folder of the user's own ``CMakeLists.txt``; if it is ``None``, one is generated from ``sources``."""
+    build: Path
+    root: Path
+    """Folder of the project file; the compiler replaces it by /src, so that all checkouts give the same image."""
+    params_section: str | None = None
+    """Section whose constants are also written to the file ``params_binary``."""
+    budget: Budget = field(default_factory=Budget)
+    model_budgets: tuple[tuple[str, Budget], ...] = ()
+    """(model, budget) of each model that has a budget."""
+    budget_file: BudgetFile | None = None
+    """The baseline of the image's size, and how much it may grow."""
+    runs: tuple[ProfileJob, ...] = ()
+    """The profile runs of its models; none if the target has neither a board nor a microcontroller."""
+
+    @property
+    def title(self) -> str:
+        """The name of the image in reports."""
+        return image_title(self.name, self.target.name)
+
+    @property
+    def elf(self) -> Path:
+        """The linked image."""
+        suffix = ".elf" if self.target.toolchain else ""
+        return self.build / f"{self.name}{suffix}"
+
+    @property
+    def linker_map(self) -> Path:
+        """The map that the linker writes with mlfbuild's toolchain files."""
+        return self.elf.with_name(f"{self.elf.name}.map")
+
+    @property
+    def limits(self) -> Mapping[str, Mapping[str, int]]:
+        """Model -> its budgets of runs; the empty name has those of all models of the image together."""
+        return run_limits({**dict(self.model_budgets), "": self.budget}, self.target)
+
+    @property
+    def stack_limits(self) -> Mapping[str, int]:
+        """Model -> budget of stack; the empty name has the budget of ``main`` with all functions that it calls."""
+        budgets = (*self.model_budgets, ("", self.budget))
+        return {name: budget.stack for name, budget in budgets if budget.stack is not None}
+
+    @property
+    def budgeted_runs(self) -> tuple[ProfileJob, ...]:
+        """The ``runs`` that are needed to check ``limits``."""
+        limits = self.limits
+        return tuple(run for run in self.runs if "" in limits or run.model.model in limits)
+
+    def report_settings(self) -> str:
+        """Return everything that determines a report except image, map and baseline, as canonical JSON."""
+        budgets = {name: asdict(budget) for name, budget in (*self.model_budgets, ("", self.budget))}
+        target = {"name": self.target.name, "cpu": self.target.cpu.name}
+        models = [model.model for model in self.target.models]
+        return json.dumps({"target": target, "models": models, "budgets": budgets}, sort_keys=True)
+
+    @property
+    def params_binary(self) -> Path:
+        """The file with the bytes of ``params_section``."""
+        return self.build / f"{self.name}_params.bin"

@@ -1,0 +1,288 @@
+"""Make archives and trees of models if they are not up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mlfbuild import archive as archives
+from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
+from mlfbuild.core import (
+    CheckFailedError,
+    ConflictError,
+    InputFileError,
+    file_sha256,
+    package_fingerprint,
+    read_bytes,
+    sha256,
+    write_atomic,
+)
+from mlfbuild.jobs import tree as trees
+from mlfbuild.jobs.budgets import TargetBudgets
+from mlfbuild.jobs.bundling import bundle_key
+from mlfbuild.jobs.compilation import check_ram, compile_model, remarks
+from mlfbuild.jobs.devices import check_device_objects
+from mlfbuild.jobs.inputs import inputs_hash
+from mlfbuild.jobs.model_job import CompileJob, TargetJob
+from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
+from mlfbuild.library import Library, ResolvedLibrary
+from mlfbuild.library.keys import Placement
+from mlfbuild.native import model_files
+from mlfbuild.project import DEFAULT_LEVEL
+
+_SHOWN = 12
+"""Number of digits of a hash in messages."""
+
+
+def archive_key(job: CompileJob) -> str:
+    """Return the hash of everything that the job's archive is made from.
+
+    This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
+    compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
+    """
+    source = model_files(job.request.source).identity
+    parts = [job.settings(), source, package_fingerprint()]
+    if job.request.program is not None:
+        parts += [program_version(job), inputs_hash(job.request.program)]
+    if job.bundles:
+        parts += filter(None, [bundle_key(job)])
+    return sha256("\n".join(parts).encode())
+
+
+def program_version(job: CompileJob) -> str:
+    """Return the version of the external program that compiles the job's model, which may be started for that."""
+    return EXTERNAL_COMPILERS[job.compiler].version(job.request)
+
+
+def key_file(job: CompileJob) -> Path:
+    """Return the file next to the archive that records what it was made from."""
+    return _key_of(job.archive)
+
+
+def _key_of(archive: Path) -> Path:
+    return archive.with_name(f".{archive.name}.key")
+
+
+def compile_if_needed(job: CompileJob) -> bool:
+    """Compile the job's model unless its archive is up to date; return whether it was compiled."""
+    return compile_once([job]) is not None
+
+
+def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
+    """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
+
+    At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
+    ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
+    """
+    key = archive_key(twins[0])
+    stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
+    if not stale:
+        return None
+    current = (job for job in (*twins, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
+    made = next(current, None)
+    compiled = None
+    if made is None:
+        made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
+        stale.remove(made)
+        compile_model(made)
+        _remember(made, key)
+    for job in stale:
+        copy_archive(made.archive, job.archive)
+        _remember(job, key)
+    return compiled
+
+
+def notes_of(job: CompileJob) -> tuple[str, ...]:
+    """Return the remarks on the network in the job's archive and on its code; ``.tflite`` models have none."""
+    if job.request.source.suffix.lower() == ".tflite" and job.compiler == "native":
+        return ()
+    return tuple(remarks(archives.open_archive(job.archive)))
+
+
+def _ram(job: CompileJob) -> float:
+    return math.inf if job.ram_limit is None else job.ram_limit
+
+
+def copy_archive(archive: Path, copy: Path) -> None:
+    """Write the archive's bytes to ``copy``; raises ``InputFileError`` and ``StorageError``."""
+    write_atomic(copy, read_bytes(archive, "archive"))
+
+
+def record_archive(job: CompileJob) -> None:
+    """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
+    _remember(job, archive_key(job))
+
+
+def _remember(job: CompileJob, key: str) -> None:
+    write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
+
+
+def is_current(job: CompileJob) -> bool:
+    """Return whether the job's archive exists, is unchanged, and is up to date with its inputs."""
+    return bool(_recorded(job) == _stamp(job, archive_key(job)))
+
+
+def outline_of(job: CompileJob) -> Library | None:
+    """Return a library with the names of the modules and files of the job's archive, without compiling.
+
+    ``None`` if they are only known from the archive, and it is missing or out of date.
+    """
+    known = compiler_called(job.compiler).outline(job.request)
+    if known is not None:
+        return known
+    return archives.open_archive(job.archive) if is_current(job) else None
+
+
+def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
+    return {"made-from": key, "sha256": _hash_of(job.archive)}
+
+
+def _recorded(job: CompileJob) -> Any:
+    try:
+        return json.loads(key_file(job).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _hash_of(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file_sha256(file)
+    except OSError:
+        return None
+
+
+def unpack_archive(
+    archive: Path,
+    directory: Path,
+    *,
+    model: str | None = None,
+    placement: Placement | None = None,
+    optimize: str = DEFAULT_LEVEL,
+) -> UnpackResult:
+    """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
+
+    ``placement`` has the linker sections of generated data, ``optimize`` the optimisation level of its code. Raises
+    ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
+    ``placement`` has a section for data that the archive's own code defines, or as ``parts_of``.
+    """
+    library, archive_id = archives.open_archive_with_id(archive)
+    if placement is not None and placement.sections:
+        check_placement(library, placement, model or archive.name, str(archive))
+    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement, optimize=optimize)
+
+
+def unpack_job(job: CompileJob) -> UnpackResult:
+    """Unpack the job's archive into its tree.
+
+    Raises as ``unpack_archive``. Before anything is written, raises ``UnsupportedModelError`` if the arena is larger
+    than the board's RAM, because the archive may have been made for another board, and ``CheckFailedError`` if a frozen
+    build locks another archive.
+    """
+    library, archive_id = archives.open_archive_with_id(job.archive)
+    if job.locked is not None and archive_id != job.locked:
+        raise CheckFailedError(
+            "archive-not-as-locked",
+            place=f"archive of {job.title}",
+            reason=f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}",
+            hint="undo the change, or accept it with `mlfbuild lock`",
+        )
+    check_ram(job, library)
+    check_device_objects(library, job.devices, str(job.archive))
+    return trees.unpack(
+        library,
+        job.tree,
+        archive_id=archive_id,
+        model=job.model,
+        placement=job.request.placement,
+        verified_on=job.verified_on,
+        optimize=job.optimize,
+        devices=job.devices,
+    )
+
+
+def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = ()) -> UnpackResult:
+    """Write the target's aggregate fragment, its board's files and ``dependencies``, and remove trees of old models.
+
+    ``dependencies`` is the result of ``target_dependencies``.
+    """
+    return trees.write_target_tree(
+        target.tree,
+        target.in_fragment(),
+        target.board,
+        target.cpu,
+        target.systems,
+        target.placed,
+        dependencies,
+        target.version,
+        budgets=budgets_text(target),
+    )
+
+
+def budgets_text(target: TargetJob) -> str:
+    """Return the text of the target's ``budgets.json``; empty if it has no budgets."""
+    return with_modules(target.budgets, target).to_json() if target.budgets else ""
+
+
+def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
+    """Return ``budgets`` with the modules of models from other compilers than the native one, if they are known."""
+    modules: dict[str, str] = {}
+    for job in (*target.models, *target.others):
+        if job.model in budgets.models and job.compiler != "native":
+            library = outline_of(job)
+            modules |= dict.fromkeys((module.name for module in library.modules) if library else (), job.model)
+    return replace(budgets, modules=modules)
+
+
+def tree_is_whole(directory: Path) -> bool:
+    """Return whether every file of the unpacked tree exists and is unchanged, by hash."""
+    return not tree_damage(directory)
+
+
+def generated_files(directory: Path) -> list[Path]:
+    """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty if there is no record."""
+    return recorded_files(directory)
+
+
+def stray_files(target: TargetJob) -> dict[str, list[Path]]:
+    """Return name -> files that mlfbuild wrote next to the target's models, for models not in the project file.
+
+    Such models were removed from the project file, or unpacked by hand. Archives are listed only if mlfbuild made them.
+    Folders whose record cannot be read are skipped.
+    """
+    known = {job.model for job in (*target.models, *target.others)}
+    folders = sorted(target.tree.iterdir()) if target.tree.is_dir() else []
+    return {
+        folder.name: [*_made_beside(folder), *generated_files(folder)]
+        for folder in folders
+        if folder.name not in known and _is_unpacked(folder)
+    }
+
+
+def _made_beside(tree: Path) -> list[Path]:
+    """Return the archive of a tree and its key file, if both exist."""
+    archive = tree.with_name(f"{tree.name}.tar")
+    key = _key_of(archive)
+    return [archive, key] if archive.is_file() and key.is_file() else []
+
+
+def _is_unpacked(folder: Path) -> bool:
+    try:
+        record = read_record(folder)
+    except (ConflictError, InputFileError):
+        return False
+    return record is not None and bool(record.archive)
+
+
+def prune_folders(directory: Path) -> None:
+    """Remove the empty folders under ``directory``, and ``directory`` itself if it is then empty."""
+    for folder in sorted((path for path in directory.rglob("*") if path.is_dir()), reverse=True):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    with contextlib.suppress(OSError):
+        directory.rmdir()

@@ -1,0 +1,75 @@
+"""Open an archive, or a model file as the archive that is compiled from it.
+
+Verbs that read an archive also accept a model file: they work on the library that the native compiler makes of it,
+without a file in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.archive import open_archive
+from mlfbuild.archive.tar import looks_like_archive
+from mlfbuild.compilers import compiler_called, exported_cpu
+from mlfbuild.core import UsageError, listed, quoted, suggestion
+from mlfbuild.jobs.project_jobs import default_name
+from mlfbuild.library import CompileRequest, Library
+from mlfbuild.project import SOURCES, source_suffix
+from mlfbuild.targets import CPUS
+
+
+def is_model(path: Path) -> bool:
+    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file."""
+    if SOURCES.get(source_suffix(path.name)) == "native":
+        return not looks_like_archive(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(8)[4:] == b"TFL3"
+    except OSError:  # opening it as an archive reports the reason
+        return False
+
+
+def open_model(path: Path, cpu: str = "host", *, name: str = "", trace: bool = False) -> Library:
+    """Return the library in the archive ``path``; if it is a model file, compile it for ``cpu``.
+
+    ``name`` is the compiled model's name in C, by default that of the file. With ``trace``, its code exposes
+    intermediate tensors. Both have no effect on an archive. Raises as ``open_archive``, and as the native compiler.
+    """
+    if not is_model(path):
+        return open_archive(path)
+    options = {"trace": True} if trace else {}
+    request = CompileRequest(name or default_name(path), path, CPUS[cpu], options=options)
+    return compiler_called("native").compile(request)
+
+
+def chosen_modules(library: Library, names: Collection[str], path: Path) -> Library:
+    """Return ``library``, the content of ``path``, with only the modules ``names``, or with all if there are no names.
+
+    Raises ``UsageError`` for a module that it does not have.
+    """
+    known = [module.name for module in library.modules]
+    for name in names:
+        if name not in known:
+            nearest = suggestion(name, known) or f" (it has {listed(known)})"
+            raise UsageError(
+                "unknown-module",
+                place=path,
+                reason=f"the archive has no module {quoted(name)}{nearest}",
+                hint="correct --model",
+            )
+    if not names:
+        return library
+    return replace(library, modules=tuple(module for module in library.modules if module.name in names))
+
+
+def open_beside(path: Path, other: Library, *, trace: bool = False) -> Library:
+    """Open ``path`` as ``open_model`` does, for a comparison with ``other``.
+
+    A model file is compiled for the CPU of ``other`` and gets the name of its only module, so that differences are
+    those of the networks.
+    """
+    names = [module.name for module in other.modules]
+    name = names[0] if len(names) == 1 and default_name(Path(names[0])) == names[0] else ""
+    return open_model(path, exported_cpu(other) or "host", name=name, trace=trace)

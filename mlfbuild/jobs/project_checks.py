@@ -1,0 +1,152 @@
+"""Load a project file, and check it against the rest of the world: files, toolchains, compilers and archives.
+
+``mlfbuild.project`` checks what the file itself says. These checks need other rooms. All of them run, so that an error
+lists every mistake at once; each yields the keys of a mistake and its reason.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from mlfbuild import archive
+from mlfbuild.compilers import EXTERNAL_COMPILERS, HOOK, compiler_called, why_no_hook
+from mlfbuild.core import LFS_HINT, Mistake, MlfError, ProjectFileError, is_lfs_pointer, recognised
+from mlfbuild.jobs.inputs import input_problems
+from mlfbuild.project import KeyPath, Project
+from mlfbuild.targets import cpu_of_toolchain
+
+
+def load(path: Path, *, vectors: bool = True) -> Project:
+    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once.
+
+    Without ``vectors``, the files of vectors may be missing.
+    """
+    from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
+
+    files = partial(_missing_files, vectors=vectors)
+    project = load_project(path, lambda entries: (*files(entries), *_missing_toolchains(entries)))
+    own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    of_archives = (_hook_problems, _sharing_problems)
+    problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))
+    if problems:
+        raise ProjectFileError(problems)
+    return project
+
+
+def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath, Mistake]]:
+    for model in project.models.values():
+        mistake = _why_unusable(model.source, is_model=model.compiler not in EXTERNAL_COMPILERS)
+        if mistake is not None:
+            yield ("models", model.name, "source"), mistake
+        for module, path in model.vectors.items() if vectors else ():
+            mistake = _why_unusable(path, is_model=False)
+            if mistake is not None:
+                if mistake.code == "no-such-file" and model.compiler == "native":
+                    hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
+                    mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
+                yield ("models", model.name, "vectors", *([module] if module else [])), mistake
+    for firmware in project.firmware.values():
+        for index, path in enumerate(firmware.sources):
+            if not path.is_file():
+                yield ("firmware", firmware.name, "sources", index), _why_no_file(path)
+        for index, path in enumerate(firmware.include_dirs):
+            if not path.is_dir():
+                yield (
+                    ("firmware", firmware.name, "include-dirs", index),
+                    Mistake("no-such-folder", reason=f"{path}: no such folder", hint="create it, or correct the path"),
+                )
+        if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
+            yield (
+                ("firmware", firmware.name, "cmake"),
+                Mistake(
+                    "no-cmakelists",
+                    reason=f"{firmware.cmake}: has no CMakeLists.txt",
+                    hint="write one there, or name another folder",
+                ),
+            )
+
+
+def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in project.targets.values():
+        devices = ((("devices", name), device.toolchain) for name, device in target.devices.items())
+        for path, toolchain in (((), target.toolchain), *devices):
+            if toolchain is not None and not toolchain.is_file():
+                yield ("targets", target.name, *path, "toolchain"), _why_no_file(toolchain)
+
+
+def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the dependencies whose folder does not exist; the fetch step checks those that are fetched."""
+    for name, provider in project.dependencies.items():
+        folder = provider.folder
+        if folder is not None and provider.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
+            if os.path.exists(folder):  # noqa: PTH110 - as above
+                reason = f"{folder}: is a file, not a folder"
+                yield ("dependencies", name, "path"), Mistake("not-a-folder", reason=reason, hint="name a folder")
+            else:
+                mistake = Mistake("no-such-folder", reason=f"{folder}: no such folder", hint="correct the path")
+                yield ("dependencies", name, "path"), mistake
+
+
+def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in project.targets.values():
+        row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
+        if row is not None and row[0].name != target.cpu:
+            reason = f"{target.toolchain}: is for {row[0].name}, but the target's cpu is {target.cpu}"
+            mistake = Mistake("toolchain-of-another-cpu", reason=reason, hint="remove toolchain")
+            yield ("targets", target.name, "toolchain"), mistake
+
+
+def _why_unusable(path: Path, *, is_model: bool) -> Mistake | None:
+    """Return why a model or a file of vectors cannot be used, as far as its first bytes show."""
+    found = recognised(path) if is_model else None
+    if found is not None or not path.is_file():
+        return found or _why_no_file(path)
+    if is_lfs_pointer(path):
+        return Mistake("git-lfs-pointer", reason=f"{path}: is a pointer of Git LFS, not the file itself", hint=LFS_HINT)
+    return None
+
+
+def _why_no_file(path: Path) -> Mistake:
+    if path.is_dir():
+        return Mistake("not-a-file", reason=f"{path}: is a folder, not a file", hint="name a file")
+    return Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
+
+
+def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for model in project.models.values():
+        for key, mistake in compiler_called(model.compiler).check_options(model.options):
+            yield ("models", model.name, "options", key), mistake
+
+
+def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the models whose archives cannot run a hook; the compiler reports archives that cannot be read."""
+    for model in project.models.values():
+        if model.compiler == "archive" and model.options.get(HOOK) is True:
+            try:
+                mistake = why_no_hook(archive.open_archive(model.source), str(model.source))
+            except MlfError:
+                continue
+            if mistake is not None:
+                yield ("models", model.name, "options", HOOK), mistake
+
+
+def _sharing_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the archives whose workspace cannot be shared; the compiler reports archives that cannot be read."""
+    for index, name in enumerate(project.share_workspace):
+        model = project.models[name]
+        if model.compiler == "archive":
+            from mlfbuild.executor import why_not_shared  # projects without such archives do not need it
+
+            try:
+                modules = archive.open_archive(model.source).modules
+                mistakes = {module.name: why_not_shared(module) for module in modules}
+            except MlfError:
+                continue
+            for module, mistake in mistakes.items():
+                if mistake is not None:
+                    of = f"module {module} of " if len(modules) > 1 else ""
+                    reason = f"{of}{model.source}: {mistake.reason}"
+                    yield ("share-workspace", index), Mistake(mistake.code, reason=reason, hint=mistake.hint)

@@ -1,0 +1,112 @@
+"""Write required libraries to the folder of a target: copies of their files, and fragments that build them.
+
+::
+
+    dependencies/<name>.cmake        mlf::dep::<name>, a static library or a package of the firmware
+    dependencies/<name>.mk           the library for GNU Make
+    dependencies/<name>.SConscript   the library for SCons and RT-Thread
+    dependencies/<name>/...          the files, with their paths in the library
+    dependencies/RECORD.json         the hashes of all of these
+
+The fragments of models include those of the libraries that they require. A library is compiled with the flags of the
+firmware, then with the options of the project file, without warnings, and with a section for each function and object:
+the linker drops those that no code uses (``--gc-sections``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild.core import InputFileError
+from mlfbuild.jobs.tree.dependency_cmake import cmake_text
+from mlfbuild.jobs.tree.dependency_make import make_text
+from mlfbuild.jobs.tree.dependency_scons import scons_text
+from mlfbuild.jobs.tree.record import Record
+from mlfbuild.jobs.tree.tree import UnpackResult, remove_tree, write_tree
+from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, requirements_of
+
+DEPENDENCIES_FOLDER = "dependencies"
+"""The folder of required libraries in a target's folder."""
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
+_PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
+_VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
+
+
+def build_requirements(module: Module) -> tuple[Requirement, ...]:
+    """Return names and versions of the libraries that ``module`` requires, for build files.
+
+    Raises ``InputFileError`` for a name that a build cannot use.
+    """
+    found = dict.fromkeys(Requirement(one.name, _shown(one.version)) for one in requirements_of(module))
+    for requirement in found:
+        check_dependency_name(requirement.name)
+    return tuple(found)
+
+
+def _shown(version: str) -> str:
+    """Return ``version``, which is untrusted, or an empty text if not every kind of build file can contain it."""
+    return version if _VERSION.fullmatch(version) else ""
+
+
+def check_dependency_name(name: str) -> None:
+    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path."""
+    if not _NAME.fullmatch(name):
+        raise InputFileError(
+            "requirement-name-not-buildable",
+            place=ascii(name),
+            reason="the name of this library, which the archive requires, cannot be the name of a build target",
+            hint="use lower-case letters, digits, - and ., and export again",
+        )
+
+
+def write_dependencies(directory: Path, dependencies: Sequence[ResolvedLibrary]) -> UnpackResult:
+    """Write the files of ``dependencies`` to ``directory``, the folder ``dependencies`` of a target.
+
+    Files that do not change keep their time, and files that are no longer needed are removed. Raises
+    ``InputFileError`` for names that a build cannot use, ``ConflictError`` (before anything is written) and
+    ``StorageError``; see ``write_tree``.
+    """
+    if not dependencies:
+        return UnpackResult((), (), remove_tree(directory))
+    files = dependency_files(dependencies)
+    return write_tree(directory, files, Record.of(files))
+
+
+def dependency_files(dependencies: Sequence[ResolvedLibrary]) -> dict[str, Content]:
+    """Return the files of the folder ``dependencies`` without its record: relative path -> content.
+
+    Raises ``InputFileError`` for names that a build cannot use.
+    """
+    files: dict[str, Content] = {}
+    for dependency in dependencies:
+        files |= {f"{dependency.name}/{path}": content for path, content in dependency.files.items()}
+        files |= dependency_fragments(dependency)
+    return files
+
+
+def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
+    """Return the fragments of ``dependency``: path in the folder ``dependencies`` -> content.
+
+    Raises ``InputFileError`` for names that a build cannot use.
+    """
+    name = dependency.name
+    check_dependency_name(name)
+    _check_paths(dependency)
+    return {
+        f"{name}.cmake": cmake_text(dependency).encode(),
+        f"{name}.mk": make_text(dependency).encode(),
+        f"{name}.SConscript": scons_text(dependency).encode(),
+    }
+
+
+def _check_paths(source: ResolvedLibrary) -> None:
+    for path in (*source.files, *source.include_dirs):
+        if not _PATH.fullmatch(path):
+            raise InputFileError(
+                "source-name-not-buildable",
+                place=f"{source.name}: {path!a}",
+                reason="has a name that cannot be written in build files",
+                hint="rename it, or remove it from the dependency's sources",
+            )

@@ -1,0 +1,236 @@
+"""Write the folder of a target: the trees of its models, fragments that include all of them, and the board's files.
+
+::
+
+    mlf.cmake        includes every model's fragment; mlf::models is all of them, mlf::board the board
+    mlf.mk           the same for GNU Make
+    SConscript       the same for SCons, and for RT-Thread
+    .gitattributes   keeps Git from changing line ends if the folder is committed
+    board/           startup code and linker script, if the target has a board
+    placement/       linker script of sections in memory regions, if the target has any
+    dependencies/    libraries that the models require, with its own RECORD.json
+    budgets.json     budgets of the models and images, if there are any, and scripts that check links
+    ...              files that make the folder a package of another build system, if requested
+    <model>/         the model's unpacked tree, with its own RECORD.json
+    RECORD.json      the other files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.core import UsageError, holds, read_bytes
+from mlfbuild.jobs.budgets import BUDGETS_FILE
+from mlfbuild.jobs.tree.adapters import (
+    NO_VERSION,
+    Package,
+    adapter_files,
+    adapter_folders,
+    adapter_paths,
+    check_model_names,
+    models_of_package,
+)
+from mlfbuild.jobs.tree.cmake import FRAGMENT, head, here
+from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
+from mlfbuild.jobs.tree.link_checks import link_check_files
+from mlfbuild.jobs.tree.make import MAKE_FRAGMENT, make_aggregate
+from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
+from mlfbuild.jobs.tree.record import RECORD, Record, is_folder, read_record
+from mlfbuild.jobs.tree.sconscript import SCONS_FRAGMENT, scons_aggregate
+from mlfbuild.jobs.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
+from mlfbuild.library import ResolvedLibrary
+from mlfbuild.targets import RUNTIME, Board, Cpu
+
+_BOARD_FILES = RUNTIME / "board"
+_ATTRIBUTES = ".gitattributes"
+_SHARED_LINKER_SCRIPT = "mlf_board.ld"
+_RESERVED = {
+    "board": "the folder of the board has this name",
+    "models": "mlf::models is the target of all models",
+    PLACEMENT_FOLDER: "the folder of the linker script has this name",
+    DEPENDENCIES_FOLDER: "the folder of required libraries has this name",
+}
+
+_MODELS = """
+add_library(mlf_models INTERFACE)
+add_library(mlf::models ALIAS mlf_models)
+"""
+
+_BUDGETS = f"""
+# This file cannot check a link: that needs mlfbuild. mlfbuild_tree() of mlfbuild's CMake package does.
+if(NOT MLFBUILD_CHECKS_LINKS)
+  message(STATUS "mlfbuild: this build does not check budgets; check each image with: mlfbuild report --elf <image> "
+                 "--fail-over-budget --budgets ${{CMAKE_CURRENT_LIST_DIR}}/{BUDGETS_FILE}")
+endif()
+"""
+
+
+def write_target_tree(
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+    dependencies: Sequence[ResolvedLibrary] = (),
+    version: str = "",
+    *,
+    budgets: str = "",
+) -> UnpackResult:
+    """Write the fragments that include the trees of ``models``, and the files of ``board``, into ``directory``.
+
+    ``unpack`` writes the trees themselves to ``<directory>/<model>``. Trees of models that are no longer in ``models``
+    are removed, except for files that mlfbuild did not write. The folder becomes a package of exactly the ``systems``
+    (names of ``ADAPTERS``). ``placed`` has the sections in memory regions, ``dependencies`` all libraries that the
+    models require, ``version`` is that of the packages, and ``budgets`` the text of ``budgets.json``.
+
+    Raises ``UsageError`` for a model name that is reserved in the folder, ``UnsupportedModelError`` and
+    ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
+    ``write_tree``.
+    """
+    _check_names(models, systems)
+    old = read_record(directory)
+    files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies), budgets=budgets)
+    files = _wanted(directory, files, old)
+    if systems:
+        trees = models_of_package(directory, models, systems)
+        package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
+        files |= adapter_files(systems, package)
+    needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
+    gone = sorted(set(old.models) - set(models)) if old else []
+    record = Record.of(files, models=tuple(models))
+    if gone:  # recorded until their trees are removed, so that the next run completes an interrupted one
+        first = write_tree(directory, files, replace(record, models=(*models, *gone)))
+    removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
+    result = write_tree(directory, files, record)
+    if gone:
+        result = replace(first, removed=(*first.removed, *result.removed, *removed))
+    return _joined(result, needed)
+
+
+def _joined(result: UnpackResult, needed: UnpackResult) -> UnpackResult:
+    """Return ``result`` of a target's folder merged with that of its folder ``dependencies``."""
+
+    def both(kind: str) -> tuple[str, ...]:
+        return (*getattr(result, kind), *(f"{DEPENDENCIES_FOLDER}/{path}" for path in getattr(needed, kind)))
+
+    recorded = result.recorded or needed.recorded
+    return UnpackResult(both("written"), both("unchanged"), both("removed"), both("edited"), recorded)
+
+
+def target_files(
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+    *,
+    with_dependencies: bool = False,
+    budgets: str = "",
+) -> dict[str, bytes]:
+    """Return the files of a target's folder: relative path -> content.
+
+    The models' trees, required libraries, the record, and the files of packages are not included.
+    """
+    budgeted = bool(budgets)
+    checks = {BUDGETS_FILE: budgets, **link_check_files(systems)} if budgeted else {}
+    return {
+        FRAGMENT: _fragment(models, board, cpu, placed, budgeted=budgeted).encode(),
+        MAKE_FRAGMENT: make_aggregate(
+            models, board.name if board else None, placed=bool(placed), budgeted=budgeted
+        ).encode(),
+        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems, budgeted=budgeted).encode(),
+        _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies, list(checks)).encode(),
+        **{path: text.encode() for path, text in checks.items()},
+        **(_board_files(board) if board else {}),
+        **placement_files(placed, on_board=board is not None),
+    }
+
+
+def _attributes(
+    models: Sequence[str],
+    board: Board | None,
+    systems: Sequence[str],
+    placed: Sequence[PlacedSection],
+    with_dependencies: bool,
+    checks: Sequence[str],
+) -> str:
+    files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT, *checks}
+    folders = [*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    folders += [DEPENDENCIES_FOLDER] if with_dependencies else []
+    folders += adapter_folders(systems)
+    known = adapter_paths(systems, budgeted=bool(checks))
+    paths = [
+        *files,
+        *(path for path in known if path.split("/")[0] not in folders),
+        *(f"{name}/**" for name in folders),
+    ]
+    head = "# Generated by mlfbuild. RECORD.json has the hash of each file: they are kept byte for byte.\n"
+    return head + "".join(f"/{path} -text\n" for path in sorted(paths))
+
+
+def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dict[str, bytes]:
+    """Return ``files`` without ``.gitattributes`` if the user has written one, which is kept."""
+    path = directory / _ATTRIBUTES
+    ours = (old is not None and _ATTRIBUTES in old.files) or not path.exists() or holds(path, files[_ATTRIBUTES])
+    return files if ours else {name: content for name, content in files.items() if name != _ATTRIBUTES}
+
+
+def check_target_tree(
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+    *,
+    budgets: str = "",
+) -> None:
+    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
+    _check_names(models, systems)
+    files = target_files(models, board, cpu, systems, placed, budgets=budgets)
+    files = _wanted(directory, files, read_record(directory))
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=bool(budgets)))})
+
+
+def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
+    for model in models:
+        if model in _RESERVED:
+            raise UsageError(
+                "reserved-model-name",
+                place=f"model {model!r}",
+                reason=f"cannot have this name: {_RESERVED[model]}",
+                hint="choose another name",
+            )
+    check_model_names(systems, models)
+
+
+def _remove_model(tree: Path) -> tuple[str, ...]:
+    return remove_tree(tree) if is_folder(tree) else ()
+
+
+def _fragment(
+    models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection], *, budgeted: bool
+) -> str:
+    targets = ["models", *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    parts = [head("<this folder>", targets)]
+    parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
+    parts += [f"include({here(f'{model}/{FRAGMENT}')})\n" for model in models]
+    parts.append(_MODELS)
+    parts += [f"target_link_libraries(mlf_models INTERFACE mlf::{model})\n" for model in models]
+    if board is not None:
+        parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
+    if placed:
+        parts.append(f"\ninclude({here(f'{PLACEMENT_FOLDER}/placement.cmake')})\n")
+    if budgeted:
+        parts.append(_BUDGETS)
+    return "".join(parts)
+
+
+def _board_files(board: Board) -> dict[str, bytes]:
+    """Return the board support for ``board``: everything except the linker scripts of other boards."""
+    scripts = {_SHARED_LINKER_SCRIPT, f"{board.name}.ld"}
+    paths = [path for path in sorted(_BOARD_FILES.iterdir()) if path.suffix != ".ld" or path.name in scripts]
+    return {f"board/{path.name}": read_bytes(path, "file of the board support") for path in paths if path.is_file()}

@@ -1,0 +1,245 @@
+"""Pack buffers with known lifetimes into little memory (dynamic storage allocation with offsets).
+
+The problem is NP-hard. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is
+free during its whole lifetime. A few good orders are tried first, then branch and bound (``skyline``), then changes of
+the best order. The search stops when it reaches the lower bound, the peak of bytes in use. It is deterministic.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from mlfbuild.library.cgen.skyline import Skyline, Uses
+
+
+@dataclass(frozen=True)
+class Span:
+    """``size`` bytes in use from time ``first`` to time ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: Span) -> bool:
+        """Return whether both are in use at the same time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Spans that begin at the same address; those of one buffer may overlap in time."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the largest span."""
+        return max(span.size for span in self.spans)
+
+    @cached_property
+    def first(self) -> int:
+        """The time at which the earliest span begins."""
+        return min(span.first for span in self.spans)
+
+    @cached_property
+    def last(self) -> int:
+        """The time at which the latest span ends."""
+        return max(span.last for span in self.spans)
+
+    @cached_property
+    def _sorted(self) -> tuple[list[Span], list[int], list[int]]:
+        """The spans by their beginning, their beginnings, and the latest end up to each of them."""
+        spans = sorted(self.spans, key=lambda span: span.first)
+        return spans, [span.first for span in spans], list(accumulate((span.last for span in spans), max))
+
+    def _during(self, other: Span) -> list[Span]:
+        """Return the spans that meet ``other``; a chain of operators in place has hundreds of others."""
+        spans, firsts, lasts = self._sorted
+        near = spans[bisect_left(lasts, other.first) : bisect_right(firsts, other.last)]
+        return [span for span in near if span.last >= other.first]
+
+    def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
+        """Return (own bytes, bytes of ``other``) of each pair of spans that meet."""
+        if len(self.spans) == len(other.spans) == 1:
+            own, its = self.spans[0], other.spans[0]
+            return ((own.size, its.size),) if own.meets(its) else ()
+        if len(self.spans) < len(other.spans):
+            return tuple((own, its) for its, own in other.sizes_beside(self))
+        return tuple({(own.size, its.size): None for its in other.spans for own in self._during(its)})
+
+    def uses(self, times: Sequence[int]) -> Uses:
+        """Return (index, bytes in use) for those of the sorted ``times`` at which the buffer is in use."""
+        used: dict[int, int] = {}
+        for span in self.spans:
+            for index in range(bisect_left(times, span.first), bisect_right(times, span.last)):
+                used[index] = max(used.get(index, 0), span.size)
+        return sorted(used.items())
+
+
+class Work:
+    """A limit of the work of several searches together, so that a large network does not take minutes.
+
+    A step is about a microsecond: one buffer considered for one place.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Count ``steps``; those of a search that has begun may exceed the limit."""
+        self.left -= steps
+
+
+_SEARCHED_BUFFERS = 200
+"""With more buffers, branch and bound could not complete even one packing within its budget."""
+_IMPROVEMENT_STEPS = 2_000
+_IMPROVEMENT_LOOKS = 400_000
+"""The most comparisons with a neighbour during improvement, which bounds the time for networks of many buffers."""
+_LOOKS_A_STEP = 10
+"""Comparisons with a neighbour take this much less time than an offset of branch and bound."""
+_MOST_PAIRS = 2_000_000
+"""The most pairs of buffers in use at the same time; with more, the search would need minutes and gigabytes."""
+
+Order = Sequence[int]
+_Pairs = tuple[tuple[int, int], ...]
+
+
+def place(buffers: Sequence[Buffer], work: Work | None = None) -> tuple[tuple[int, ...], int]:
+    """Return the offset of each of ``buffers`` and the total size in bytes.
+
+    The search has a limit of its own; ``work`` counts its steps for callers that try several plans.
+    Raises ``OverflowError`` if too many buffers are in use at the same time.
+    """
+    search = _Search(buffers)
+    search.run()
+    if work is not None:
+        work.spend(search.steps + search.looks // _LOOKS_A_STEP)
+    return search.offsets, search.size
+
+
+def lower_bound(buffers: Sequence[Buffer]) -> int:
+    """Return the peak of bytes in use, the least possible size of a packing."""
+    used: dict[int, int] = {}
+    for uses in _uses(buffers):
+        for index, size in uses:
+            used[index] = used.get(index, 0) + size
+    return max(used.values(), default=0)
+
+
+def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
+    """Return for each of ``buffers`` the others in use at the same time, with ``Buffer.sizes_beside``."""
+    _check_pairs(buffers)
+    near: list[list[tuple[int, _Pairs]]] = [[] for _ in buffers]
+    active: list[int] = []
+    for index in sorted(range(len(buffers)), key=lambda index: buffers[index].first):
+        buffer = buffers[index]
+        active = [other for other in active if buffers[other].last >= buffer.first]
+        for other in active:
+            if pairs := buffer.sizes_beside(buffers[other]):
+                near[index].append((other, pairs))
+                near[other].append((index, tuple((its, own) for own, its in pairs)))
+        active.append(index)
+    return near
+
+
+def _check_pairs(buffers: Sequence[Buffer]) -> None:
+    lasts = sorted(buffer.last for buffer in buffers)
+    firsts = sorted(buffer.first for buffer in buffers)
+    before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
+    if sum(before) > _MOST_PAIRS:
+        raise OverflowError(f"{max(before) + 1} tensors are in use at the same time")
+
+
+def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
+    """Return (time, bytes in use) of each of ``buffers``, for the times at which a span of any buffer begins."""
+    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    return [buffer.uses(times) for buffer in buffers]
+
+
+class _Search:
+    """The best packing found so far."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.sizes = [buffer.size for buffer in buffers]
+        self.lives = [(buffer.first, buffer.last) for buffer in buffers]
+        self.bound = lower_bound(buffers)
+        self.neighbours = _neighbours(buffers)
+        self.order: Order = ()
+        self.offsets: tuple[int, ...] = ()
+        self.size = -1
+        self.exact = False
+        self.steps = len(buffers)
+        """Offsets that branch and bound computed, and buffers."""
+        self.looks = 0
+        """Comparisons with a neighbour."""
+
+    def run(self) -> None:
+        for order in self._rules():
+            self._try(order)
+        if not self.done and len(self.sizes) <= _SEARCHED_BUFFERS:
+            self._search()
+        self._improve()
+
+    @property
+    def done(self) -> bool:
+        return self.exact or self.size == self.bound
+
+    def _rules(self) -> Iterator[Order]:
+        sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
+        yield sorted(indices, key=lambda i: (-sizes[i], lives[i][0]))
+        yield sorted(indices, key=lambda i: (lives[i][0], -sizes[i]))
+        yield sorted(indices, key=lambda i: (lives[i][0] - lives[i][1], -sizes[i]))
+        yield sorted(indices, key=lambda i: (-sizes[i] * (lives[i][1] - lives[i][0] + 1), i))
+
+    def _try(self, order: Order) -> bool:
+        """Pack in ``order``; return whether the packing is the best so far, and keep it if so."""
+        if self.done:
+            return False
+        offsets = [-1] * len(self.sizes)
+        size = 0
+        for index in order:
+            offsets[index] = self._lowest(index, offsets)
+            self.looks += len(self.neighbours[index])
+            size = max(size, offsets[index] + self.sizes[index])
+            if 0 <= self.size <= size:
+                return False
+        self.order, self.offsets, self.size = order, tuple(offsets), size
+        return True
+
+    def _lowest(self, index: int, offsets: Sequence[int]) -> int:
+        """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
+        near = [(offsets[other], pairs) for other, pairs in self.neighbours[index] if offsets[other] >= 0]
+        taken = sorted([(at - own, at + its) for at, pairs in near for own, its in pairs])
+        offset = 0
+        for below, above in taken:  # what starts strictly between the two overlaps
+            if offset <= below:
+                break
+            offset = max(offset, above)
+        return offset
+
+    def _search(self) -> None:
+        """Search for a smaller packing by branch and bound, which can prove that there is none."""
+        skyline = Skyline(_uses(self.buffers), self.size, self.bound)
+        self.steps += skyline.run()
+        self.exact = skyline.exact
+        if skyline.offsets:
+            self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size
+
+    def _improve(self) -> None:
+        """Move single buffers to the front as long as this makes the packing smaller."""
+        looks = sum(len(near) for near in self.neighbours)
+        steps = min(_IMPROVEMENT_STEPS, _IMPROVEMENT_LOOKS // max(looks, 1))
+        better = True
+        while better and not self.done:
+            better = False
+            for index in range(len(self.sizes)):
+                steps -= 1
+                if steps < 0:
+                    return
+                if self._try([index, *(other for other in self.order if other != index)]):
+                    better = True

@@ -1,0 +1,108 @@
+"""Print Python and numpy values as C literals; arrays are printed quickly and in short lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
+"""The least values of types, for which C has no literal of that type."""
+_ROWS = 4096
+"""Lines that are printed at a time."""
+_WORDS = 9
+"""Hexadecimal words per line."""
+
+
+def integer(value: int) -> str:
+    """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
+    if value in _NAMED:
+        return _NAMED[value]
+    return str(int(value)) if -(1 << 31) < value < 1 << 31 else f"INT64_C({value})"
+
+
+def floating(value: float) -> str:
+    """Return a float32 value as the shortest C literal that reads back as the same value."""
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return f"{np.float32(value)!s}f"
+
+
+def text(value: str) -> str:
+    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs."""
+    plain = (32 <= byte < 127 and chr(byte) not in '"\\?' for byte in value.encode())
+    pairs = zip(value.encode(), plain, strict=True)
+    return f'"{"".join(chr(byte) if printable else f"{chr(92)}{byte:03o}" for byte, printable in pairs)}"'
+
+
+def braces(values: Sequence[int]) -> str:
+    """Return integers as an initialiser on one line, such as ``{1, 2}``."""
+    return f"{{{', '.join(integer(value) for value in values)}}}"
+
+
+def array_lines(values: Array) -> Iterator[str]:
+    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
+    flat = values.reshape(-1)
+    if flat.dtype == np.bool_:
+        flat = flat.view(np.int8)
+    if flat.dtype == np.float32:
+        width, lines = 7, _float_lines
+    elif flat.dtype.itemsize == 8:
+        width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
+    else:
+        width, lines = 24 if flat.dtype.itemsize == 1 else 9, _integer_lines
+    for start in range(0, flat.size, width * _ROWS):
+        part = flat[start : start + width * _ROWS]
+        whole = part.size - part.size % width
+        pieces = (part[:whole].reshape(-1, width), part[whole:].reshape(1, -1))
+        yield "\n".join(line for piece in pieces if piece.size for line in lines(piece))
+
+
+def hexadecimal_lines(values: Array) -> Iterator[str]:
+    """Yield 32-bit elements of an array as ``array_lines``, but as unsigned hexadecimal constants.
+
+    Zeros, which are most words of some networks, are printed as ``0``.
+    """
+    words = np.ascontiguousarray(values).reshape(-1).view(np.uint32).astype(">u4")
+    for start in range(0, words.size, _WORDS * _ROWS):
+        part = words[start : start + _WORDS * _ROWS]
+        rows = (part[at : at + _WORDS].tobytes().hex(",", 4) for at in range(0, part.size, _WORDS))
+        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows).replace("0x00000000", "0")
+
+
+def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
+    """Yield initialisers of structs as indented lines, ``per_line`` on each."""
+    for start in range(0, len(records), per_line):
+        yield f"    {', '.join(records[start : start + per_line])},"
+
+
+def _integer_lines(rows: Array) -> list[str]:
+    """Return a line for each row; Python prints a whole list much faster than single numbers."""
+    text = str(rows.tolist())[2:-2].replace(str(-(1 << 31)), _NAMED[-(1 << 31)])
+    return [f"    {line}," for line in text.split("], [")]
+
+
+def _int64_lines(rows: Array) -> list[str]:
+    least = -(1 << 63)
+    return [
+        f"    {', '.join(_NAMED[least] if value == least else f'INT64_C({value})' for value in row)},"
+        for row in rows.tolist()
+    ]
+
+
+def _uint64_lines(rows: Array) -> list[str]:
+    return [f"    {', '.join(f'UINT64_C({value})' for value in row)}," for row in rows.tolist()]
+
+
+def _float_lines(rows: Array) -> list[str]:
+    """Return a line for each row; values are printed as by ``floating``, but faster with whole arrays."""
+    if not np.isfinite(rows).all():
+        return [f"    {', '.join(map(floating, row))}," for row in rows]
+    return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]

@@ -1,0 +1,47 @@
+"""The built-in compiler: compile a model file to one C file, one header and the kernels that they include.
+
+    parse_model -> passes -> lowering -> memory -> printing
+
+``passes`` rewrites the graph. ``lowering`` turns each node into the call of a kernel with its constants; ``kernels``
+has the C headers of the kernels. ``memory`` assigns each tensor an address. ``printing`` links the calls with these
+addresses and prints C. Each step is a pure function of its inputs, so that the same model gives the same bytes.
+
+For the graph executor, ``graph_executor`` replaces ``memory`` and prints packed functions, a graph and parameters.
+``network`` records the operators and tensors of the result for reports.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.native.build import compile_graph as compile_graph, read_network as read_network
+    from mlfbuild.native.compiler import NATIVE as NATIVE
+    from mlfbuild.native.frontends.choices import (
+        CONSTANT as CONSTANT,
+        DIM as DIM,
+        SIGNATURE as SIGNATURE,
+        STATE as STATE,
+        Choices as Choices,
+        choices_of as choices_of,
+    )
+    from mlfbuild.native.frontends.files import model_files as model_files, weight_files as weight_files
+    from mlfbuild.native.frontends.models import read_model as read_model
+    from mlfbuild.native.frontends.ports import declared_ports as declared_ports
+    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER as IDENTIFIER, reading as reading
+    from mlfbuild.native.graph.evaluation import evaluate_in_turn as evaluate_in_turn
+    from mlfbuild.native.graph.types import (
+        Array as Array,
+        DType as DType,
+        Graph as Graph,
+        GraphError as GraphError,
+        Node as Node,
+        Tensor as Tensor,
+    )
+    from mlfbuild.native.kernels import kernel_headers as kernel_headers
+    from mlfbuild.native.printing.interface import chosen_problem as chosen_problem
+    from mlfbuild.native.settings import most_constants as most_constants
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,218 @@
+"""Compile a request to a library: run the steps in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
+from mlfbuild.library import (
+    CPU_DEVICE,
+    TVM_RUNTIME,
+    CodegenFile,
+    CompileRequest,
+    Library,
+    MainMemory,
+    Module,
+    ModuleTarget,
+    OperatorFunction,
+    refused,
+)
+from mlfbuild.native import graph_executor
+from mlfbuild.native.form import CodeForm, form_of
+from mlfbuild.native.frontends import choices_of, model_files, parse_files
+from mlfbuild.native.graph import ConstantBudget, Graph
+from mlfbuild.native.lowering import check_constants, lower, lower_all
+from mlfbuild.native.memory import plan_memory, use_free_memory
+from mlfbuild.native.network import compiled_network, removed_from_layers
+from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
+from mlfbuild.native.printing import (
+    Interface,
+    LinkedModel,
+    codegen_files,
+    facts_path,
+    graph_text,
+    header_path,
+    interface_of,
+    link_calls,
+    print_entry,
+    print_facts,
+    print_header,
+    print_source,
+    print_tvm_metadata,
+    traced_tensors,
+)
+from mlfbuild.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
+from mlfbuild.targets import Cpu
+
+_LARGEST_TENSOR = (1 << 31) - 1
+
+
+def compile_model(request: CompileRequest) -> Library:
+    """Read and compile the model file of ``request``; raises as ``Compiler.compile``."""
+    graph, model_id, size = _read_file(request)
+    return compile_graph(graph, request, model_id, _budget(request, size))
+
+
+def read_network(request: CompileRequest) -> tuple[Graph, str]:
+    """Return the network, with the numbers of the option ``tflm``, and the identity of its files.
+
+    Raises the errors of ``read_model``.
+    """
+    graph, model_id, _ = _read_file(request)
+    return graph, model_id
+
+
+def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
+    """Return the network, identity and size of its files; only views in the graph keep their bytes in memory."""
+    try:
+        files = model_files(request.source)  # read once, so that the hash is that of the compiled bytes
+        graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
+    except (InputFileError, ToolNotFoundError) as error:
+        raise better_error(error, request.source) from None
+    if graph.litert and "tflm" in request.options:
+        raise UsageError(
+            "tflm-of-litert",
+            place=f"{request.name}: options.tflm",
+            reason="selects numbers of TensorFlow Lite Micro, which does not run this network",
+            hint="remove it",
+        )
+    if tflm_of(request, graph) == TFLM[0]:
+        graph = rounded_products(graph).with_notes(graph.notes)
+    return graph, files.identity, files.size
+
+
+def _budget(request: CompileRequest, size: int) -> ConstantBudget:
+    """Return the limit of what is made of a file of ``size`` bytes, once in reading and once in compiling it."""
+    return ConstantBudget.of_file(size, most_constants(request.options))
+
+
+def compile_graph(
+    graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget | None = None
+) -> Library:
+    """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
+
+    ``budget`` limits the constants in the code, which are unlimited if it is ``None``.
+    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement or
+    interface.
+    """
+    _check_placement(request)
+    _check_sizes(graph)
+    interface = interface_of(graph, request.interface)
+    whole = run_passes(graph)
+    options = request.options
+    keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
+    optimised = whole if keep else remove_dead_channels(whole)
+    settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
+    if request.executor == "graph":
+        target = _target(request.cpu)
+        module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
+        return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
+    form = form_of(request)
+    if form.packed and graph.states:
+        raise UnsupportedModelError(
+            "packed-interface-without-state",
+            place=f"{request.name}: {graph.states[0].before!r}",
+            reason="is a state that is kept between runs, which TVM's AOT executor cannot reset",
+            hint="use interface-api c",
+        )
+    hook = bool(options.get("hook", False))
+    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    module = Module(
+        name=request.name,
+        executor="aot",
+        targets=(ModuleTarget(_target(request.cpu)),),
+        main=(
+            MainMemory(
+                workspace_size=program.plan.arena_size,
+                constants_size=program.constants_size,
+                io_size=interface.size,
+            ),
+        ),
+        inputs=tuple(port.info for port in interface.inputs),
+        outputs=tuple(port.info for port in interface.outputs),
+        interface="packed" if form.packed else "c",
+        operator_functions=tuple(OperatorFunction(function.name, ((CPU_DEVICE, 0),)) for function in program.functions),
+        codegen=_codegen(program, request, model_id),
+        source_text=graph_text(optimised).encode(),
+        model_id=model_id,
+        state_size=program.plan.state_size,
+        workspace_bound=program.plan.lower_bound,
+        trace=traced_tensors(program),
+        network=compiled_network(program, removed_from_layers(whole, optimised)),
+        hook=hook,
+        tflm=tflm_of(request, graph),
+        notes=optimised.notes,
+        external_dependencies=(TVM_RUNTIME,) if form.packed else (),
+    )
+    return Library((module,))
+
+
+def _program(
+    name: str,
+    graph: Graph,
+    whole: Graph,
+    settings: CodegenSettings,
+    interface: Interface,
+    budget: ConstantBudget | None,
+    *,
+    hook: bool,
+    form: CodeForm,
+) -> LinkedModel:
+    """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
+
+    ``whole`` is the network with its dead channels.
+    """
+    calls = lower_all(graph, settings)
+    plan = plan_memory(graph, calls)
+    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
+    if fused is not graph:
+        smaller = plan_memory(fused, fused_calls)
+        if smaller.arena_size < plan.arena_size:
+            graph, calls, plan = fused, fused_calls, smaller
+    check_constants(graph, calls, budget)
+    if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
+        calls, plan = use_free_memory(calls, plan)
+    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+
+
+def _check_placement(request: CompileRequest) -> None:
+    for name, mistake in request.placement.problems():
+        raise refused(f"{request.name}: placement.{name}", mistake)
+    for name in request.placement.sections:
+        if request.executor == "graph" and name not in {"params", "workspace"}:
+            raise UsageError(
+                "section-not-in-graph",
+                place=f"{request.name}: placement.{name}",
+                reason="the graph executor has no such section",
+                hint="remove it, or use executor aot",
+            )
+
+
+def _check_sizes(graph: Graph) -> None:
+    for tensor in graph.tensors.values():
+        if tensor.size > _LARGEST_TENSOR:
+            raise UnsupportedModelError(
+                "tensor-too-large",
+                place=f"{graph.name}: {tensor}",
+                reason=f"takes {tensor.size} bytes, but at most {_LARGEST_TENSOR} are supported",
+                hint="use a smaller model",
+            )
+
+
+def _target(cpu: Cpu) -> str:
+    """Return TVM's target string for C code on ``cpu``."""
+    if cpu.is_arm:
+        return f"c -keys=arm_cpu,cpu -mcpu={cpu.name}"
+    return "c -keys=cpu" if cpu.name == "host" else f"c -keys=cpu -march={cpu.architecture}"
+
+
+def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
+    name, source, single = program.name, request.source.name, program.form.single_file
+    code = print_source(program, source, model_id, request.placement, request.cpu)
+    if program.form.packed:
+        facts = print_facts(name, program.interface, source, "packed")
+        around = [[print_entry(program, source, model_id)], [print_tvm_metadata(program, source, model_id)]]
+        header = CodegenFile(facts_path(name), facts.encode())
+        return codegen_files(name, [*around, code], header, program.headers, single=single)
+    header = CodegenFile(header_path(name), print_header(program, source, request.placement).encode())
+    return codegen_files(name, [code], header, program.headers, single=single)

@@ -1,0 +1,120 @@
+"""Check the options of a request for the built-in compiler, and import the compiler only when it compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import Mistake, UsageError, unknown
+from mlfbuild.library import check_switch, invalid_option, refuse_options
+
+if TYPE_CHECKING:
+    from mlfbuild.library import CompileRequest, Library, OptionValue
+
+__all__ = ["EXECUTORS", "NATIVE", "NativeCompiler"]
+
+EXECUTORS = ("aot", "graph")
+_SWITCHES = ("trace", "hook")
+"""Options that are true or false."""
+
+
+class NativeCompiler:
+    """Compiles ``.tflite`` and ``.onnx`` models to C99 (see ``compilers.Compiler``)."""
+
+    name = "native"
+
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+        """Return (key, mistake) for each option that is unknown or has a value that is not accepted."""
+        found = ((key, _check_option(key, value)) for key, value in options.items())
+        return [(key, mistake) for key, mistake in found if mistake]
+
+    def compile(self, request: CompileRequest) -> Library:
+        """Compile the model of ``request``; raises as ``Compiler.compile``."""
+        self._check(request)
+        from mlfbuild.native.build import compile_model
+
+        return compile_model(request)
+
+    def outline(self, request: CompileRequest) -> Library:
+        """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
+        self._check(request)
+        from mlfbuild.native.form import form_of
+        from mlfbuild.native.printing import outline_library
+
+        return outline_library(request.name, form_of(request))
+
+    def _check(self, request: CompileRequest) -> None:
+        refuse_options(self, request)
+        if "tflm" in request.options and request.source.suffix.lower() == ".onnx":
+            raise UsageError(
+                "tflm-of-onnx",
+                place=f"{request.name}: options.tflm",
+                reason="selects numbers of TensorFlow Lite Micro, which does not run ONNX models",
+                hint="remove it",
+            )
+        if request.executor not in {None, *EXECUTORS}:
+            known = " or ".join(EXECUTORS)
+            reason = f'the native compiler has no executor "{request.executor}"'
+            raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
+        if request.executor == "graph":
+            self._check_graph(request)
+        elif request.options.get("interface-api") == "packed":
+            self._check_packed(request)
+
+    def _check_graph(self, request: CompileRequest) -> None:
+        """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""
+        hint = "remove it, or use executor aot"
+        if "interface-api" in request.options:
+            place = f"{request.name}: options.interface-api"
+            reason = "belongs to the AOT executor; the graph executor always calls packed functions"
+            raise UsageError("interface-of-graph", place=place, reason=reason, hint=hint)
+        if request.options.get("trace"):
+            reason = "the graph executor traces all tensors without this option"
+            raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
+
+    def _check_packed(self, request: CompileRequest) -> None:
+        """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
+        refused = next((key for key in _SWITCHES if request.options.get(key)), None)
+        if refused is not None:
+            raise UsageError(
+                "packed-without-c-interface",
+                place=f"{request.name}: options.{refused}",
+                reason="adds to the C interface, which code with interface-api packed does not have",
+                hint="remove it, or use interface-api c",
+            )
+
+
+def _check_option(key: str, value: OptionValue) -> Mistake | None:
+    from mlfbuild.native.form import INTERFACES, LAYOUTS
+    from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
+    from mlfbuild.native.graph import MAX_CONSTANTS
+    from mlfbuild.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
+
+    if key in _SWITCHES:
+        return check_switch(value)
+    if key.startswith(DIM):
+        positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        return None if positive else invalid_option("must be a whole number above 0")
+    if key.startswith(CONSTANT):
+        return None if isinstance(value, int | float) else invalid_option("must be a number, true or false")
+    if key.startswith(STATE):
+        named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
+        return None if named else invalid_option("must be the name of an output")
+    if key == SIGNATURE:
+        named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
+        return None if named else invalid_option("must be the name of a signature")
+    if key == MAX_CONSTANTS:
+        return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
+    choices = {
+        "memory": MEMORY,
+        "tflm": TFLM,
+        "dead-channels": DEAD_CHANNELS,
+        "layout": LAYOUTS,
+        "interface-api": INTERFACES,
+    }
+    if key not in choices:
+        return unknown("option", key, (*choices, MAX_CONSTANTS, *_SWITCHES))
+    return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")
+
+
+NATIVE: NativeCompiler = NativeCompiler()

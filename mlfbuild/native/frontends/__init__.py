@@ -1,0 +1,36 @@
+"""Read model files as graphs.
+
+``read_model(Path("kws.tflite"), "kws")`` returns a checked ``Graph`` called ``kws``, or raises an error whose place is
+the file and, inside of it, the operator or tensor. A file that ends in ``.onnx`` is read as ONNX, every other file as
+TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``. ``files`` finds the files beside an
+ONNX model that hold its weights, ``choices`` has what a project decides about a model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.native.frontends.choices import (
+        CONSTANT as CONSTANT,
+        DIM as DIM,
+        SIGNATURE as SIGNATURE,
+        STATE as STATE,
+        Choices as Choices,
+        choices_of as choices_of,
+    )
+    from mlfbuild.native.frontends.files import (
+        NetworkFiles as NetworkFiles,
+        model_files as model_files,
+        weight_files as weight_files,
+    )
+    from mlfbuild.native.frontends.models import (
+        parse_files as parse_files,
+        parse_model as parse_model,
+        read_model as read_model,
+    )
+    from mlfbuild.native.frontends.ports import declared_ports as declared_ports
+else:
+    __getattr__ = lazy_attributes(__name__)

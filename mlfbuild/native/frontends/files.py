@@ -1,0 +1,57 @@
+"""A model file, and the files beside it that hold weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.core import read_bytes, sha256
+
+_WITH_WEIGHT_FILES = ".onnx"
+
+
+@dataclass(frozen=True)
+class NetworkFiles:
+    """The content of a model file and of the files with its weights, read once."""
+
+    path: Path
+    data: bytes
+    weights: Mapping[str, bytes] = field(default_factory=dict)
+    """By the name in the model, which is relative to its folder."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all files."""
+        return len(self.data) + sum(map(len, self.weights.values()))
+
+    @property
+    def identity(self) -> str:
+        """The SHA-256 of the model file or, if it has weights in other files, of the hashes of all files."""
+        own = sha256(self.data)
+        lines = (f"{name}\0{sha256(content)}\n".encode() for name, content in self.weights.items())
+        return sha256([own.encode(), *lines]) if self.weights else own
+
+
+def model_files(path: Path) -> NetworkFiles:
+    """Read the model file ``path`` and the files with its weights; raises ``InputFileError``."""
+    data = read_bytes(path, "model")
+    return NetworkFiles(path, data, {name: read_bytes(file, "weights") for name, file in _weights(path, data).items()})
+
+
+def weight_files(path: Path) -> dict[str, Path]:
+    """Return the files with weights of the model file ``path`` by the names in it; raises ``InputFileError``.
+
+    A model that cannot be read has none; compiling it reports why.
+    """
+    if path.suffix.lower() != _WITH_WEIGHT_FILES or not path.is_file():
+        return {}
+    return _weights(path, read_bytes(path, "model"))
+
+
+def _weights(path: Path, data: bytes) -> dict[str, Path]:
+    if path.suffix.lower() != _WITH_WEIGHT_FILES:
+        return {}
+    from mlfbuild.native.frontends.onnx.external import locations, weight_file
+
+    return {name: weight_file(path, name) for name in locations(data)}

@@ -1,0 +1,274 @@
+"""Tensors and nodes of the graph under construction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.frontends.onnx.affine import Quantized
+from mlfbuild.native.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onnx, moves_data, permutation
+from mlfbuild.native.graph import (
+    Array,
+    ConstantBudget,
+    DType,
+    Graph,
+    GraphError,
+    Node,
+    Operator,
+    OperatorError,
+    Quantization,
+    Tensor,
+    ops,
+)
+from mlfbuild.native.graph.bases import Movement
+
+MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
+"""In bytes; C's int overflows beyond it."""
+
+MAXIMUM_NODES = 1 << 16
+"""As many as a TFLite file may have."""
+
+MAXIMUM_DIMENSIONS = 32
+"""The most dimensions of an array in numpy before version 2."""
+
+
+class GraphBuilder:
+    """Collects tensors under unique names and the nodes that write them."""
+
+    def __init__(self, reserved: Collection[str], budget: ConstantBudget) -> None:
+        """``reserved``: the names of inputs and outputs, which no other tensor may have."""
+        self.budget = budget
+        """The limit of the constants that operators become."""
+        self.renamed: tuple[tuple[str, str], ...] = ()
+        """The names of tensors that are outputs, and their names in the graph."""
+        self.reported: list[tuple[str, Value]] = []
+        """Outputs that the file does not have, such as the number of rows that are filled."""
+        self._reserved = set(reserved)
+        self._tensors: dict[str, Tensor] = {}
+        self._nodes: list[Node] = []
+        self._writers: dict[str, Node] = {}
+        self._stored: dict[tuple[str, Order], Value] = {}
+        self._plain: dict[tuple[str, DType], Tensor] = {}
+        self._numbers: dict[str, int] = {}
+
+    def input(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> Value:
+        """Add an input of the model."""
+        tensor = replace(checked(name, shape, dtype), quantization=quantization)
+        self._tensors[name] = tensor
+        return Value(tensor, as_onnx(len(tensor.shape)))
+
+    def without_elements(self, name: str, data: Array) -> Value:
+        """Return ``data``, which has no elements, as an output of the model called ``name``."""
+        tensor = Tensor(self._unique(name), data.shape, element_type(data), data=data)
+        self._tensors[tensor.name] = tensor
+        return Value(tensor, as_onnx(data.ndim))
+
+    def input_without_elements(self, name: str, data: Array) -> None:
+        """Add an input of the model that no node can read, like ``data``."""
+        self._tensors[name] = Tensor(name, data.shape, element_type(data))
+
+    def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
+        """Add a uint8 input of the model and a node that converts it to int8, quantised as ``held``."""
+        source = self.input(name, shape, DType.UINT8, _unsigned(held)).tensor
+        like = replace(source, dtype=DType.INT8, quantization=held)
+        tensor = self.emit(name, ops.Quantize(), [source], like)[0]
+        return Value(tensor, as_onnx(len(shape)), DType.UINT8)
+
+    def held_constant(self, name: str, data: Quantized) -> Value | None:
+        """Add float32 constants in their quantised form; ``None`` if no tensor can hold it."""
+        held = data.held()
+        if held is None:
+            return None
+        stored, quantization = held
+        return Value(self.constant(name, stored, quantization), as_onnx(stored.ndim), DType.FLOAT32)
+
+    def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
+        """Add a constant called ``name``; if the name is taken, a number is appended."""
+        shaped = checked(self._unique(name), data.shape, element_type(data))
+        tensor = replace(shaped, data=data, quantization=quantization)
+        self._tensors[tensor.name] = tensor
+        return tensor
+
+    def report(self, name: str, value: Value) -> None:
+        """Add an output that the file does not have; if ``name`` is taken, a number is appended."""
+        free = self._unique(name)
+        self._reserved.add(free)
+        self.reported.append((free, value))
+
+    def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
+        """Add a node whose outputs have the types and shapes of ``likes``; their names begin with ``name``.
+
+        Raises ``OperatorError`` if the operator cannot compute them.
+        """
+        reason = operator.check(inputs, likes)
+        if reason is not None:
+            raise OperatorError(name, reason)
+        if len(self._nodes) == MAXIMUM_NODES:
+            raise UnsupportedModelError(
+                "model-too-large",
+                place=f"tensor {name!r}",
+                reason=f"the model becomes more than {MAXIMUM_NODES} operators",
+                hint="use a smaller model",
+            )
+        outputs = []
+        for like in likes:
+            outputs.append(replace(like, name=self._unique(name)))
+            self._tensors[outputs[-1].name] = outputs[-1]
+        names = tuple(None if tensor is None else tensor.name for tensor in inputs)
+        node = Node(outputs[0].name, operator, names, tuple(tensor.name for tensor in outputs))
+        self._nodes.append(node)
+        self._writers.update(dict.fromkeys(node.outputs, node))
+        return outputs
+
+    def is_rectified(self, tensor: Tensor) -> bool:
+        """Return whether no element of the quantised ``tensor`` represents a negative number, as far as nodes show."""
+        while (node := self._writers.get(tensor.name)) is not None:
+            if isinstance(node.operator, ops.Relu | ops.Relu6):
+                return True
+            if not isinstance(node.operator, ops.MaxPool2D | Movement):
+                return False
+            source = self._tensors[node.inputs[0] or ""]
+            if source.quantization != tensor.quantization or len(node.inputs) > 1:
+                return False
+            tensor = source
+        return False
+
+    def moved(self, operator: Operator, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+        """Add a node that moves the elements of ``tensor`` and computes none."""
+        like = replace(checked(tensor.name, shape, tensor.dtype), quantization=tensor.quantization)
+        return self.emit(tensor.name, operator, [tensor], like)[0]
+
+    def reshaped(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+        """Return ``tensor`` with another shape and the same elements in the same order."""
+        if tensor.shape == tuple(shape):
+            return tensor
+        if tensor.data is not None:
+            return self.constant(tensor.name, tensor.data.reshape(shape), tensor.quantization)
+        return self.moved(ops.Reshape(), tensor, shape)
+
+    def stored(self, value: Value, order: Order) -> Tensor:
+        """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once."""
+        if value.order == order:
+            return value.tensor
+        key = (value.tensor.name, permutation(value.order, order))
+        if key not in self._stored:
+            self._stored[key] = Value(self._transposed(value.tensor, key[1]), order)
+        return self._stored[key].tensor
+
+    def _transposed(self, tensor: Tensor, axes: Order) -> Tensor:
+        shape = [tensor.shape[axis] for axis in axes]
+        if tensor.data is not None:
+            return self.constant(tensor.name, np.transpose(tensor.data, axes), tensor.quantization)
+        if not moves_data(tensor.shape, axes):
+            return self.reshaped(tensor, shape)
+        return self.moved(ops.Transpose(axes), tensor, shape)
+
+    def plain(self, value: Value) -> Value:
+        """Return ``value`` in ONNX's own type; it is converted only once."""
+        if value.plain:
+            return value
+        key = (value.tensor.name, value.dtype)
+        if key not in self._plain:
+            self._plain[key] = self._as_declared(value)
+        return Value(self._plain[key], value.order)
+
+    def _as_declared(self, value: Value) -> Tensor:
+        source, quantization = value.tensor, value.tensor.quantization
+        assert quantization is not None
+        if value.dtype is DType.FLOAT32:
+            like = checked(source.name, source.shape, DType.FLOAT32)
+            return self.emit(source.name, ops.Dequantize(), [source], like)[0]
+        assert value.dtype is DType.UINT8
+        like = replace(checked(source.name, source.shape, DType.UINT8), quantization=_unsigned(quantization))
+        return self.emit(source.name, ops.Quantize(), [source], like)[0]
+
+    def nodes_since(self, count: int) -> tuple[list[Node], list[Tensor]]:
+        """Return the nodes after the first ``count``, and the tensors that they write."""
+        nodes = self._nodes[count:]
+        return nodes, [self._tensors[name] for node in nodes for name in node.outputs]
+
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return len(self._nodes)
+
+    def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
+        """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
+        names: dict[str, str] = {}
+        labels: dict[str, tuple[str, ...]] = {}
+        for wanted, value in outputs:
+            tensor = self.stored(self.plain(value), as_onnx(value.rank))
+            if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
+                continue
+            if tensor.name in names or tensor.name in inputs or (tensor.constant and tensor.elements):  # keeps its name
+                tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
+            names[tensor.name] = wanted
+            labels[tensor.name] = value.labels
+        self.renamed = tuple(names.items())
+        nodes = [
+            Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
+                 tuple(names.get(output, output) for output in node.outputs))
+            for node in self._nodes
+        ]  # fmt: skip
+        used = {*inputs, *names.values()}.union(*((*node.inputs, *node.outputs) for node in nodes))
+        tensors = (
+            replace(each, name=names.get(each.name, each.name), labels=labels.get(each.name, ()))
+            for each in self._tensors.values()
+        )
+        return Graph(name, [t for t in tensors if t.name in used], nodes, inputs, [wanted for wanted, _ in outputs])
+
+    def _unique(self, name: str) -> str:
+        unique = name or "tensor"
+        while unique in self._tensors or unique in self._reserved:
+            self._numbers[name] = self._numbers.get(name, 1) + 1
+            unique = f"{name}_{self._numbers[name]}"
+        return unique
+
+
+def _unsigned(held: Quantization) -> Quantization:
+    return replace(held, zero_points=tuple(zero + UNSIGNED_OFFSET for zero in held.zero_points))
+
+
+def _renamed(inputs: Sequence[str | None], names: dict[str, str]) -> tuple[str | None, ...]:
+    return tuple(None if name is None else names.get(name, name) for name in inputs)
+
+
+def element_type(data: Array) -> DType:
+    """Return the type of the elements of ``data``; raises ``UnsupportedModelError`` for types that no tensor has."""
+    try:
+        return DType(data.dtype.name)
+    except ValueError:
+        raise UnsupportedModelError(
+            "type-unsupported", reason=f"constants of {data.dtype.name} are not supported", hint="store them as float32"
+        ) from None
+
+
+def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
+    """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``."""
+    if any(size < 0 for size in shape):
+        raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
+    if len(shape) > MAXIMUM_DIMENSIONS:
+        raise UnsupportedModelError(
+            "tensor-rank-unsupported",
+            place=f"tensor {name!r}",
+            reason=f"{len(shape)} dimensions are not supported",
+            hint=f"use at most {MAXIMUM_DIMENSIONS}",
+        )
+    if 0 in shape:
+        raise UnsupportedModelError(
+            "tensor-empty",
+            place=f"tensor {name!r}",
+            reason=f"the shape {list(shape)} has no elements, which is not supported",
+        )
+    if math.prod(shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
+        raise UnsupportedModelError(
+            "model-too-large",
+            place=f"tensor {name!r}",
+            reason=f"{dtype.value}{list(shape)} takes more than 2 GiB",
+            hint="use a smaller model",
+        )
+    return Tensor(name, tuple(int(size) for size in shape), dtype)

@@ -1,0 +1,353 @@
+"""Replace If, Loop and Scan by the nodes that they run.
+
+The branch of an If whose condition is constant takes its place; otherwise both are run, and the results of one are
+selected. A Loop whose trip count or condition is constant, and a Scan, whose trip count is the size of its inputs, are
+unrolled. A Loop that ends when data say so is unrolled as often as it may run, and keeps its state after the end. The
+names of inner tensors get the name of the node and the number of the iteration as a prefix, because every tensor of a
+graph is written once. Names of other tensors have a word before the number, so that they differ from all of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.frontends.node_budget import NodeBudget
+from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.reader import Attribute, RawGraph, RawNode
+from mlfbuild.native.graph import GraphError
+
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+"""The operators whose attributes are graphs."""
+
+
+@dataclass
+class Surroundings:
+    """The part of the model around an operator of control flow that its nodes depend on."""
+
+    opset: int
+    constants: Constants
+    taken: Collection[str]
+    """The names of the model's own tensors."""
+    shape: Callable[[str], tuple[int, ...] | None]
+    """Returns the shape of a tensor that has been computed."""
+    declared: Mapping[str, tuple[int, ...]]
+    """The fixed shapes that the file declares."""
+    notes: list[str]
+    """Notes for the user."""
+    budget: NodeBudget
+    """What the nodes of loops and branches are counted in."""
+
+
+def decided(node: RawNode, constants: Constants) -> bool:
+    """Return whether ``node`` is an If with a constant condition."""
+    return node.operator == "If" and bool(node.inputs) and node.inputs[0] in constants
+
+
+def flow(node: RawNode, around: Surroundings) -> Iterator[RawNode]:
+    """Yield the nodes that ``node``, an operator of ``CONTROL_FLOW``, runs.
+
+    Each node must be computed or converted before the next one is requested, because the condition of a loop may
+    become constant only then. Raises ``UnsupportedModelError`` if the nodes depend on data.
+    """
+    return {"If": _branch, "Loop": _loop, "Scan": _scan}[node.operator](Body(node, around))
+
+
+@dataclass
+class Body:
+    """The node, and the graphs in it."""
+
+    node: RawNode
+    around: Surroundings
+
+    def graph(self, name: str, inputs: int, outputs: int) -> RawGraph:
+        """Return the graph of the attribute ``name``; raises ``GraphError`` if its ports are not as many as these."""
+        found = self.node.attributes.get(name)
+        if not isinstance(found, RawGraph):
+            raise GraphError(self.node.place, f"attribute {name} is not a graph")
+        for word, ports, wanted in (("inputs", found.inputs, inputs), ("outputs", found.outputs, outputs)):
+            if len(ports) != wanted:
+                raise GraphError(self.node.place, f"the graph {name} has {len(ports)} {word} instead of {wanted}")
+        return found
+
+    def given(self, index: int) -> str:
+        """Return the name of input ``index``, nothing if it is absent."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else ""
+
+    def constant(self, index: int, what: str) -> np.ndarray | None:
+        """Return the only element of input ``index``, ``None`` if it is absent or computed in every run."""
+        value = self.around.constants.get(self.given(index))
+        if value is None:
+            return None
+        if value.size != 1:
+            raise GraphError(self.node.place, f"the {what} has {value.size} elements")
+        return value.reshape(())
+
+    def dynamic(self, reason: str, hint: str) -> UnsupportedModelError:
+        """Return the error for nodes that depend on data."""
+        return UnsupportedModelError("control-flow-dynamic", place=self.node.place, reason=reason, hint=hint)
+
+    def name(self, *words: object) -> str:
+        """Return a name that no tensor of the model has."""
+        name = "/".join(map(str, (next(filter(None, self.node.outputs), self.node.name), *words)))
+        while name in self.around.taken:
+            name += "_"
+        return name
+
+    def make(
+        self, operator: str, inputs: Sequence[str], output: str, attributes: Mapping[str, int] | None = None
+    ) -> RawNode:
+        """Return a node of ONNX's own domain."""
+        node = onnx.helper.make_node(operator, inputs, [output])
+        node.attribute.extend(onnx.helper.make_attribute(key, value) for key, value in (attributes or {}).items())
+        found: dict[str, Attribute] = dict(attributes or {})
+        return RawNode(
+            self.node.index, self.node.name, operator, "", tuple(inputs), (output,), found, node.SerializeToString()
+        )
+
+    def number(self, word: str, value: object) -> str:
+        """Add a constant; return its name."""
+        name = self.name(word)
+        self.around.constants.add(name, np.asarray(value))
+        return name
+
+    def selected(self, condition: str, first: str, second: str, output: str) -> Iterator[RawNode]:
+        """Yield the nodes that write ``first`` to ``output`` if ``condition``, one element, holds, else ``second``."""
+        shapes = self.around.shape(first), self.around.shape(second)
+        if None not in shapes and shapes[0] != shapes[1]:  # a tensor without a shape was refused
+            texts = " and ".join(str(list(shape or ())) for shape in shapes)
+            raise self.dynamic(
+                f"{output!r} has the shapes {texts}, depending on data", "give all results the same shape"
+            )
+        flag = self.name("flag", output)
+        yield self.make("Reshape", [condition, self.number("no dimensions", np.array([], np.int64))], flag)
+        yield self.make("Where", [flag, first, second], output)
+
+    def run(self, graph: RawGraph, prefix: object, inputs: Sequence[str], results: list[str]) -> Iterator[RawNode]:
+        """Yield the nodes of ``graph`` on the tensors ``inputs``; append the names of its outputs to ``results``."""
+        names = dict(zip(graph.inputs, inputs, strict=True))
+        inner = [*graph.constants, *(name for node in graph.nodes for name in node.outputs if name)]
+        names |= {name: self.name(prefix, name) for name in inner}
+        for name, value in graph.constants.items():
+            self.around.constants.add(names[name], value)
+        for node in graph.nodes:
+            yield renamed(node, names)
+        results.extend(names.get(name, name) for name in graph.outputs)
+
+    def take(self, graph: RawGraph, times: int = 1) -> None:
+        """Count ``times`` iterations of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
+        self.around.budget.take(times * max(1, len(graph.nodes)), self.node.place)
+
+    def aliases(self, results: Sequence[str], outputs: Sequence[str]) -> Iterator[RawNode]:
+        """Yield the nodes that give ``results`` the names of the node's outputs."""
+        yield from (
+            self.make("Identity", [result], name) for result, name in zip(results, outputs, strict=False) if name
+        )
+
+    def stacked(self, pieces: Sequence[str], axis: int, output: str) -> Iterator[RawNode]:
+        """Yield the nodes that join ``pieces`` along a new ``axis``."""
+        if not output:
+            return
+        if not pieces:
+            raise UnsupportedModelError(
+                "tensor-empty",
+                place=self.node.place,
+                reason=f"{output!r} has no elements, because the loop has no iteration",
+                hint="remove the output of the loop",
+            )
+        rows = []
+        for index, piece in enumerate(pieces):
+            rows.append(self.name("stacked", output, index))
+            if self.around.opset >= 13:
+                yield self.make("Unsqueeze", [piece, self.number(f"axis {axis}", [axis])], rows[-1])
+            else:
+                proto = onnx.helper.make_node("Unsqueeze", [piece], rows[-1:], axes=[axis]).SerializeToString()
+                made = self.make("Identity", [piece], rows[-1])
+                yield replace(made, operator="Unsqueeze", attributes={"axes": (axis,)}, proto=proto)
+        yield self.make("Concat", rows, output, {"axis": axis})
+
+
+def renamed(node: RawNode, names: Mapping[str, str]) -> RawNode:
+    """Return ``node`` with other names of tensors, also in its graphs."""
+    return replace(
+        node,
+        inputs=tuple(names.get(name, name) for name in node.inputs),
+        outputs=tuple(names.get(name, name) for name in node.outputs),
+        attributes={
+            key: _renamed_graph(value, names) if isinstance(value, RawGraph) else value
+            for key, value in node.attributes.items()
+        },
+    )
+
+
+def _renamed_graph(graph: RawGraph, names: Mapping[str, str]) -> RawGraph:
+    own = {*graph.inputs, *graph.constants, *(name for node in graph.nodes for name in node.outputs)}
+    outer = {name: other for name, other in names.items() if name not in own}
+    return replace(
+        graph,
+        nodes=tuple(renamed(node, outer) for node in graph.nodes),
+        outputs=tuple(outer.get(name, name) for name in graph.outputs),
+    )
+
+
+def _branch(body: Body) -> Iterator[RawNode]:
+    condition, count = body.constant(0, "condition"), len(body.node.outputs)
+    if not body.given(0):
+        raise GraphError(body.node.place, "has no condition")
+    if condition is None:
+        yield from _both(body)
+        return
+    name = "then_branch" if condition else "else_branch"
+    graph, results = body.graph(name, 0, count), list[str]()
+    body.take(graph)
+    yield from body.run(graph, name, [], results)
+    yield from body.aliases(results, body.node.outputs)
+
+
+def _both(body: Body) -> Iterator[RawNode]:
+    """Run both branches of an If, because the condition is computed in every run."""
+    results: dict[str, list[str]] = {"then_branch": [], "else_branch": []}
+    for name, found in results.items():
+        graph = body.graph(name, 0, len(body.node.outputs))
+        body.take(graph)
+        yield from body.run(graph, name, [], found)
+    for first, second, output in zip(*results.values(), body.node.outputs, strict=True):
+        yield from body.selected(body.given(0), first, second, output)
+    reason = f"the condition {body.given(0)!r} is computed in every run"
+    body.around.notes.append(f"{body.node.place}: both branches are computed, because {reason}")
+
+
+_UNROLLED = "export the network with a fixed number of steps, or call it in a loop of the firmware"
+
+
+def _loop(body: Body) -> Iterator[RawNode]:
+    node = body.node
+    states = list(node.inputs[2:])
+    graph = body.graph("body", 2 + len(states), 1 + len(node.outputs))
+    condition = body.constant(1, "condition")
+    limit = body.constant(0, "trip count")
+    if limit is not None and limit.dtype.kind not in "iu":
+        raise GraphError(node.place, f"the trip count is {limit.dtype.name}, not an integer")
+    trips = None if limit is None else int(limit)
+    if not body.given(0) and not body.given(1):
+        raise GraphError(node.place, "has neither a trip count nor a condition, so it never ends")
+    pieces: list[list[str]] = [[] for _ in node.outputs[len(states) :]]
+    for index, what in ((0, "trip count"), (1, "condition")):
+        if body.given(index) and body.given(index) not in body.around.constants:
+            trips = _most_trips(body, trips, len(states), f"the {what} {body.given(index)!r}")
+    goes_on, count = condition is None or bool(condition), 0
+    running = "" if condition is not None else body.given(1)
+    while goes_on and (trips is None or count < trips):
+        body.take(graph)
+        number = body.number(f"iteration/{count}", np.int64(count))
+        results: list[str] = []
+        yield from body.run(graph, count, [number, body.number("condition", np.True_), *states], results)
+        flags = [running] if running else []
+        if body.given(0) and body.given(0) not in body.around.constants:
+            flags.append(body.name("is a trip", count))
+            yield body.make("Less", [number, body.given(0)], flags[-1])
+        yield from _kept(body, count, flags, states, results)
+        for found, piece in zip(pieces, results[1 + len(states) :], strict=True):
+            found.append(piece)
+        if body.given(1):
+            after = body.around.constants.get(results[0])
+            goes_on = after is None or bool(after.all())
+            if after is None:
+                trips = _most_trips(body, trips, len(states), "whether the loop goes on")
+                before, running = running or results[0], body.name("goes on", count)
+                yield body.make("And", [before, results[0]], running)
+        count += 1
+    yield from body.aliases(states, node.outputs)
+    for found, output in zip(pieces, node.outputs[len(states) :], strict=True):
+        yield from body.stacked(found, 0, output)
+
+
+def _most_trips(body: Body, trips: int | None, states: int, what: str) -> int:
+    """Return how often a loop runs whose end depends on data: as often as the tensors that it collects have rows.
+
+    If it collects none, ``trips`` is the limit.
+    """
+    collected = [name for name in body.node.outputs[states:] if name]
+    shapes = [body.around.declared.get(name) for name in collected]
+    sizes = {shape[0] for shape in shapes if shape}
+    if not all(shapes) or len(sizes) > 1 or (trips is None and not sizes):
+        raise body.dynamic(f"{what} is computed in every run", _UNROLLED)
+    return sizes.pop() if sizes else trips or 0
+
+
+def _kept(body: Body, count: int, flags: Sequence[str], states: list[str], results: Sequence[str]) -> Iterator[RawNode]:
+    """Yield the nodes that set ``states`` to the results of iteration ``count`` if all ``flags`` are true."""
+    active = body.name("runs", count)
+    if flags:
+        yield body.make("And", [flags[0], flags[-1]], active)
+    for index, (before, after) in enumerate(zip(list(states), results[1:], strict=False)):
+        states[index] = after
+        if flags and before != after:
+            states[index] = body.name("state", count, index)
+            yield from body.selected(active, after, before, states[index])
+
+
+def _scan(body: Body) -> Iterator[RawNode]:
+    node = body.node
+    if body.around.opset < 9:
+        raise UnsupportedModelError(
+            "operator-variant-unsupported", place=node.place, reason="the Scan of version 8 is not supported",
+            hint="export the model for version 9 or later",
+        )  # fmt: skip
+    scans = node.attributes.get("num_scan_inputs")
+    if not isinstance(scans, int) or not 1 <= scans <= len(node.inputs):
+        raise GraphError(node.place, f"num_scan_inputs is {scans}")
+    states, sources = list(node.inputs[:-scans]), node.inputs[-scans:]
+    graph = body.graph("body", len(node.inputs), len(node.outputs))
+    axes, count = _scan_axes(body, sources)
+    backwards = _numbers(body, "scan_input_directions", scans)
+    joined = len(node.outputs) - len(states)
+    pieces: list[list[str]] = [[] for _ in range(joined)]
+    body.take(graph, count)
+    for step in range(count):
+        elements = []
+        for index, (name, axis) in enumerate(zip(sources, axes, strict=True)):
+            at = count - 1 - step if backwards[index] else step
+            elements.append(body.name("element", step, index))
+            yield body.make("Gather", [name, body.number(f"at {at}", np.int64(at))], elements[-1], {"axis": axis})
+        results: list[str] = []
+        yield from body.run(graph, step, [*states, *elements], results)
+        states = results[: len(states)]
+        for found, piece in zip(pieces, results[len(states) :], strict=True):
+            found.append(piece)
+    yield from body.aliases(states, node.outputs)
+    targets = zip(
+        pieces,
+        node.outputs[len(states) :],
+        _numbers(body, "scan_output_axes", joined),
+        _numbers(body, "scan_output_directions", joined),
+        strict=True,
+    )
+    for found, output, axis, back in targets:
+        yield from body.stacked(found[::-1] if back else found, axis, output)
+
+
+def _scan_axes(body: Body, sources: Sequence[str]) -> tuple[list[int], int]:
+    """Return the axis along which each input is scanned, and the number of steps."""
+    axes = _numbers(body, "scan_input_axes", len(sources))
+    counts = set()
+    for index, name in enumerate(sources):
+        shape = body.around.shape(name)
+        if shape is None or not -len(shape) <= axes[index] < len(shape):
+            raise GraphError(body.node.place, f"cannot scan {name!r} along axis {axes[index]}")
+        axes[index] %= len(shape)
+        counts.add(shape[axes[index]])
+    if len(counts) != 1:
+        raise GraphError(body.node.place, f"scans inputs of {' and '.join(map(str, sorted(counts)))} steps together")
+    return axes, counts.pop()
+
+
+def _numbers(body: Body, name: str, count: int) -> list[int]:
+    found = body.node.attributes.get(name, (0,) * count)
+    if not isinstance(found, tuple) or len(found) != count or not all(isinstance(value, int) for value in found):
+        raise GraphError(body.node.place, f"attribute {name} is not a list of {count} integers")
+    return [int(value) for value in found]

@@ -1,0 +1,155 @@
+"""Compute nodes whose inputs are all constant, such as the shapes that exporters compute in the graph.
+
+Arithmetic on shapes is done in numpy (``shape_arithmetic``), everything else by ONNX's reference evaluator. The
+evaluator allocates results of any size, so the size is checked first if a result can be larger than the inputs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from mlfbuild.core import UnsupportedModelError, printable
+from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
+from mlfbuild.native.graph import Array, ConstantBudget, GraphError
+
+
+def _broadcast(inputs: Sequence[Array]) -> int:
+    return math.prod(np.broadcast_shapes(*(value.shape for value in inputs)))
+
+
+def _range(inputs: Sequence[Array]) -> int:
+    start, limit, delta = (float(value.reshape(-1)[0]) for value in inputs)
+    return max(0, math.ceil((limit - start) / delta))
+
+
+def _expand(inputs: Sequence[Array]) -> int:
+    return math.prod(np.broadcast_shapes(inputs[0].shape, tuple(int(size) for size in inputs[1])))
+
+
+def _constant_of_shape(inputs: Sequence[Array]) -> int:
+    return math.prod(int(size) for size in inputs[0])
+
+
+def _tile(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * math.prod(int(count) for count in inputs[1])
+
+
+def _gather(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * inputs[1].size
+
+
+def _window(inputs: Sequence[Array]) -> int:
+    return int(inputs[0].reshape(-1)[0])
+
+
+def _mel_filters(inputs: Sequence[Array]) -> int:
+    """Return the number of elements of [half of the spectrum, bins]."""
+    bins, length = (int(value.reshape(-1)[0]) for value in inputs[:2])
+    return (length // 2 + 1) * bins
+
+
+def _places(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * inputs[0].ndim
+
+
+def _rank(inputs: Sequence[Array]) -> int:
+    return inputs[0].ndim
+
+
+def _no_larger(inputs: Sequence[Array]) -> int:
+    return sum(value.size for value in inputs)
+
+
+_BROADCASTING = (
+    "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
+    "Or", "Pow", "Sub", "Where", "Xor",
+)  # fmt: skip
+_NO_LARGER = (
+    "Abs", "Cast", "CastLike", "Ceil", "Concat", "Constant", "Cos", "CumSum", "Erf", "Exp", "Flatten", "Floor",
+    "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "QuantizeLinear", "Reciprocal", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "ScatterND", "Sign", "Sin", "Slice",
+    "Split", "Sqrt", "Squeeze", "Transpose", "Trilu", "Unsqueeze",
+)  # fmt: skip
+
+_OWN_TYPE = frozenset({
+    "BlackmanWindow", "Cast", "CastLike", "ConstantOfShape", "HammingWindow", "HannWindow", "MelWeightMatrix",
+    "NonZero", "Shape", "Size",
+})  # fmt: skip
+"""Operators whose result may be of a wider type than their inputs."""
+
+FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
+    **dict.fromkeys(_BROADCASTING, _broadcast),
+    **dict.fromkeys(_NO_LARGER, _no_larger),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _window),
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Gather": _gather,
+    "MelWeightMatrix": _mel_filters,
+    "NonZero": _places,
+    "Range": _range,
+    "Shape": _rank,
+    "Size": lambda _: 1,
+    "Tile": _tile,
+}
+"""Operators that are computed here if their inputs are constant, with the maximum number of elements of the result."""
+
+
+def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
+    """Return the outputs of ``node``, an operator of ``FOLDABLE``, and take their bytes from ``budget``.
+
+    Raises ``GraphError`` if it cannot be computed, ``UnsupportedModelError`` if the result would be huge.
+    """
+    present = [value for value in inputs if value is not None]
+    try:
+        budget.check(node.place, FOLDABLE[node.operator](present) * _width(node, present))
+        found = computed(node, inputs)
+        outputs = _evaluated(node, inputs, opset) if found is None else (found,)
+        if node.operator != "Constant":  # which is in the file
+            budget.take(node.place, sum(value.nbytes for value in outputs))
+        return outputs
+    except UnsupportedModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the evaluator raises whatever numpy and its own operators do
+        raise GraphError(node.place, f"cannot be computed: {printable(' '.join(str(error).split()))}") from None
+
+
+def _width(node: RawNode, inputs: Sequence[Array]) -> int:
+    """Return the bytes of an element of the result at most."""
+    return 8 if node.operator in _OWN_TYPE else max((value.itemsize for value in inputs), default=8)
+
+
+def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
+    model = _model_of(node, inputs, opset)
+    feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
+    return run_evaluator(model, feeds)
+
+
+def run_evaluator(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return the outputs of ``model`` in ONNX's evaluator, without warnings, such as that of the mean of nothing."""
+    from onnx.reference import ReferenceEvaluator
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, dict(feeds)))
+
+
+def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx.ModelProto:
+    """Return a model that contains only ``node``."""
+    ports = [
+        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in zip(node.inputs, inputs, strict=True)
+        if value is not None
+    ]
+    unknown = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs]
+    proto = onnx.NodeProto.FromString(node.proto)
+    del proto.input[:], proto.output[:]  # the names in the file, which are others in an unrolled loop
+    proto.input.extend(node.inputs)
+    proto.output.extend(node.outputs)
+    graph = onnx.helper.make_graph([proto], "node", ports, unknown)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

@@ -1,0 +1,39 @@
+"""Col2Im."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.native.frontends.onnx.operators.image import lines
+from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.graph import GraphError, ops
+
+
+def _col2im(site: OnnxSite) -> tuple[Value, ...]:
+    source, size, block = site.tensor(0), site.integers("image_shape", 1) or (), site.integers("block_shape", 2) or ()
+    if len(source.shape) != 3 or not 1 <= len(size) <= 3:
+        raise site.unsupported(
+            f"images of {len(size)} dimensions from {source} are not supported", "use images of up to 3 dimensions"
+        )
+    windows = lines(site, size, block)
+    taps = math.prod(block)
+    if source.shape[1] % taps or math.prod(line.output for line in windows) != source.shape[2]:
+        raise GraphError(site.node.place, f"windows {list(block)} in images {list(size)} do not fit {source}")
+    flat = (1,) * (3 - len(size))
+    operator = ops.Col2Im(
+        (*flat, *size), (*flat, *block),
+        (*flat, *(line.stride for line in windows)), (*flat, *(line.dilation for line in windows)),
+        (*(0 for _ in flat), *(line.padding[0] for line in windows)), (*flat, *(line.output for line in windows)),
+    )  # fmt: skip
+    images = source.shape[0] * (source.shape[1] // taps)
+    rows = site.builder.reshaped(source, (images, taps, source.shape[2]))
+    made = site.emit(operator, [rows], (images, *operator.size))
+    return (site.made(site.builder.reshaped(made, (source.shape[0], images // source.shape[0], *size))),)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "Col2Im": _col2im,
+}

@@ -1,0 +1,376 @@
+"""Read an ``.onnx`` file as plain values; no other module uses its protocol buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Union
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, TensorProto, numpy_helper
+
+from mlfbuild.core import UnsupportedModelError, quoted, shown
+from mlfbuild.native.frontends.errors import DamagedFileError
+from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
+from mlfbuild.native.frontends.onnx.external import external_bytes
+from mlfbuild.native.frontends.onnx.float16 import widened
+from mlfbuild.native.frontends.onnx.normalise import (
+    DOMAINS,
+    LATER_DOMAIN,
+    all_tensors,
+    needs_rewriting,
+    one_line,
+    opset_of,
+    rewritten,
+    sort_nodes,
+    tolerate,
+)
+from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, refusal
+from mlfbuild.native.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
+from mlfbuild.native.graph import Array, DType, GraphError
+
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
+
+ELEMENT_TYPES: Mapping[int, DType] = {
+    int(TensorProto.FLOAT): DType.FLOAT32,
+    int(TensorProto.INT8): DType.INT8,
+    int(TensorProto.UINT8): DType.UINT8,
+    int(TensorProto.INT16): DType.INT16,
+    int(TensorProto.UINT16): DType.UINT16,
+    int(TensorProto.INT32): DType.INT32,
+    int(TensorProto.INT64): DType.INT64,
+    int(TensorProto.UINT32): DType.UINT32,
+    int(TensorProto.UINT64): DType.UINT64,
+    int(TensorProto.BOOL): DType.BOOL,
+}
+"""The element types of graphs, by ONNX's code."""
+
+Attribute = Union[int, float, str, "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", Array, "RawGraph"]
+
+
+Size = int | str | None
+
+
+@dataclass(frozen=True)
+class RawPort:
+    """An input or output of the model: its ONNX element type, and its shape.
+
+    A free size is the name of its dimension, or ``None`` if that has no name.
+    """
+
+    name: str
+    type: int
+    shape: tuple[Size, ...]
+    is_map: bool = False
+    """Whether it is a list of maps, which ZipMap writes; the shape is then unknown."""
+
+
+@dataclass(frozen=True)
+class RawNode:
+    """A node as in the file; the names of absent optional inputs are empty."""
+
+    index: int
+    name: str
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    proto: bytes
+    """The node as in the file, for ONNX's own evaluator; empty for a Constant that is a tensor."""
+    written: RawNode | None = None
+    """The node of the file from which this one was made, if it is not in the file itself."""
+
+    @property
+    def place(self) -> str:
+        """The name of the node in messages."""
+        if self.written is not None:
+            return self.written.place
+        target = f" writing {quoted(self.outputs[0])}" if self.outputs else ""
+        return f"node {self.index} ({shown(self.qualified)}){target}"
+
+    @property
+    def qualified(self) -> str:
+        """The operator, with its domain if that is not ONNX's own."""
+        return self.operator if self.domain in DOMAINS else f"{self.domain}.{self.operator}"
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """The names that the node reads, also in its graphs."""
+        yield from filter(None, self.inputs)
+        for value in self.attributes.values():
+            if isinstance(value, RawGraph):
+                yield from value.outputs
+                for node in value.nodes:
+                    yield from node.reads
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """A graph in a node: the names of its ports, its constants, and its nodes in the order of execution."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[RawNode, ...]
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """A model: its version of ONNX's operators, ports, constants by name, and nodes in the order of execution."""
+
+    opset: int
+    inputs: tuple[RawPort, ...]
+    outputs: tuple[RawPort, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[RawNode, ...]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The fixed shapes that the file declares for outputs and inner tensors."""
+    halves: tuple[str, ...] = ()
+    """The inputs and outputs that are float16 in the file, and float32 here."""
+    expanded: int = 0
+    """The nodes that functions became."""
+
+
+def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
+    """Return the model in ``data``; ``files`` are those with further weights, by the name that the model has.
+
+    Functions become nodes, and so do operators that are not in ``known`` and that ONNX defines with others. Raises
+    ``GraphError`` if it is not an ONNX model, ``UnsupportedModelError`` for sparse tensors, and versions that are too
+    old or too new for the ``onnx`` package.
+    """
+    model = onnx.ModelProto()
+    small, weights = without_large_weights(data)
+    try:
+        model.ParseFromString(small)
+        return _plain(model, small, data, list(weights), known, files or {})
+    except (DecodeError, RuntimeError) as error:
+        raise DamagedFileError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
+    except UnicodeDecodeError:  # names are decoded on access
+        raise DamagedFileError("the file", "holds a name that is not UTF-8") from None
+
+
+def port_names_of(data: bytes) -> tuple[list[str], list[str]]:
+    """Return the names of the inputs and outputs of the model in ``data``; raises ``GraphError`` if it is no model."""
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(without_large_weights(data)[0])
+        constants = {tensor.name for tensor in model.graph.initializer}
+        inputs = [value.name for value in model.graph.input if value.name not in constants]
+        return inputs, [value.name for value in model.graph.output]
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise DamagedFileError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
+
+
+def _plain(
+    model: onnx.ModelProto,
+    small: bytes,
+    data: bytes,
+    weights: list[CutTensor | None],
+    known: Collection[str] | None,
+    files: Mapping[str, bytes],
+) -> RawModel:
+    """Return ``model``, which ``small`` encodes; ``data`` is the file, and ``weights`` are cut out of the model."""
+    _check_opset(model)
+    if external := _cut_external(model, weights, files):
+        small = model.SerializeToString()
+    if sort_nodes(model.graph) | tolerate(model, known or ()):
+        small = model.SerializeToString()
+    _check(small)
+    expanded = 0
+    if known is not None and needs_rewriting(model, known):
+        whole = _with_weights(data, files) if external or weights else model
+        sort_nodes(whole.graph)
+        tolerate(whole, known)
+        budget = NodeBudget()
+        model = rewritten(whole, known, budget)
+        expanded = MOST_NODES - budget.left
+        _check(model.SerializeToString())
+        weights = []
+    halves = widened(model)
+    graph = model.graph
+    if graph.sparse_initializer:
+        raise UnsupportedModelError(
+            "weights-sparse", reason="sparse weights are not supported", hint="store them as dense tensors"
+        )
+    pairs = zip_longest(graph.initializer, weights)
+    constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
+    inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
+    opset = opset_of(model) or onnx.defs.onnx_opset_version()
+    outputs = tuple(_map(value) or _port(value) for value in graph.output)
+    shapes = dict(_fixed_shapes(graph))
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves, expanded)
+
+
+def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for value in (*graph.value_info, *graph.output):
+        sizes = tuple(size.dim_value for size in value.type.tensor_type.shape.dim)  # 0 if it is free
+        if value.type.tensor_type.HasField("shape") and min(sizes, default=1) > 0:
+            yield value.name, sizes
+
+
+def _check_opset(model: onnx.ModelProto) -> None:
+    if not model.HasField("graph"):
+        raise GraphError("the file", "holds no graph")
+    try:
+        version = opset_of(model)
+    except ValueError as error:
+        raise GraphError("the file", str(error)) from None
+    known = onnx.defs.onnx_opset_version()
+    if version is not None and version > known:
+        raise UnsupportedModelError(
+            "opset-too-new",
+            reason=f"the model uses version {version} of ONNX's operators, and the installed onnx {onnx.__version__} "
+            f"supports versions up to {known}",
+            hint=f"upgrade onnx, or export the model for version {known}",
+        )
+
+
+def _cut_external(model: onnx.ModelProto, weights: list[CutTensor | None], files: Mapping[str, bytes]) -> bool:
+    """Make the weights of ``model`` in other files entries of ``weights``; return whether there are any.
+
+    ONNX's checker would open the files itself, so scalars take the place of their tensors.
+    """
+    found = False
+    for index, tensor in enumerate(model.graph.initializer):
+        if tensor.data_location != TensorProto.EXTERNAL:
+            continue
+        raw = external_bytes(tensor, files)
+        header = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        weights.extend([None] * (len(model.graph.initializer) - len(weights)))
+        weights[index] = CutTensor(header.SerializeToString(), raw)
+        tensor.CopyFrom(TensorProto(name=tensor.name, data_type=tensor.data_type, raw_data=bytes(LARGEST_ELEMENT)))
+        found = True
+    return _load_external(model, files) or found
+
+
+def _with_weights(data: bytes, files: Mapping[str, bytes]) -> onnx.ModelProto:
+    """Return the model ``data`` with all weights in it."""
+    model = onnx.ModelProto.FromString(data)
+    _load_external(model, files)
+    return model
+
+
+def _load_external(model: onnx.ModelProto, files: Mapping[str, bytes]) -> bool:
+    """Put the data of other files into the tensors of ``model``; return whether there are any."""
+    tensors = [tensor for tensor in all_tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
+    for tensor in tensors:
+        tensor.raw_data = bytes(external_bytes(tensor, files))
+        tensor.data_location = TensorProto.DEFAULT
+        del tensor.external_data[:]
+    return bool(tensors)
+
+
+def _check(data: bytes) -> None:
+    """Run ONNX's own checker on the whole model, ``data``."""
+    try:
+        onnx.checker.check_model(data)
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        raise GraphError("the model", one_line(error)) from None
+
+
+def read_tensor(tensor: TensorProto, where: str) -> Array:
+    """Return the values of ``tensor``; raises ``GraphError`` if they do not fit its shape."""
+    try:
+        values: Array = np.asarray(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
+        raise DamagedFileError(where, one_line(error)) from None
+    return values
+
+
+def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
+    """Return the values of an initializer, which are in ``cut`` if they were cut out of ``tensor``."""
+    where = f"weights {tensor.name!r}"
+    if cut is None:
+        return _wide(read_tensor(tensor, where))
+    header = TensorProto.FromString(cut.header)
+    if header.data_type not in ELEMENT_TYPES:
+        header.raw_data = bytes(cut.raw)
+        return _wide(read_tensor(header, where))
+    kind = np.dtype(ELEMENT_TYPES[header.data_type].value).newbyteorder("<")
+    if min(header.dims, default=0) < 0:
+        raise GraphError(where, f"have a negative dimension: {list(header.dims)}")
+    try:
+        return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
+    except ValueError as error:
+        raise DamagedFileError(where, one_line(error)) from None
+
+
+def _wide(values: Array) -> Array:
+    """Return float16 ``values`` as float32, as the nodes of the network have them."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def _map(value: onnx.ValueInfoProto) -> RawPort | None:
+    """Return the output ``value`` if it is a list of maps."""
+    is_map = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField("map_type")
+    return RawPort(value.name, TensorProto.UNDEFINED, (), is_map=True) if is_map else None
+
+
+def _port(value: onnx.ValueInfoProto) -> RawPort:
+    if not value.type.HasField("tensor_type"):
+        raise UnsupportedModelError(
+            "type-unsupported",
+            place=repr(value.name),
+            reason="a sequence or a map is not supported",
+            hint="export the model with tensors only",
+        )
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        raise UnsupportedModelError(
+            "shape-dynamic",
+            place=repr(value.name),
+            reason="the tensor has no shape",
+            hint="export the model with fixed shapes",
+        )
+    sizes = (size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in tensor.shape.dim)
+    return RawPort(value.name, tensor.elem_type, tuple(sizes))
+
+
+def _graph(graph: onnx.GraphProto) -> RawGraph:
+    constants = {tensor.name: read_tensor(tensor, f"weights {tensor.name!r}") for tensor in graph.initializer}
+    inputs = tuple(port.name for port in graph.input if port.name not in constants)
+    return RawGraph(inputs, tuple(port.name for port in graph.output), constants, tuple(_nodes(graph)))
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
+    for index, node in enumerate(graph.node):
+        tensor = node.op_type == "Constant" and any(found.name == "value" for found in node.attribute)
+        proto = b"" if tensor else node.SerializeToString()
+        domain = "" if node.domain == LATER_DOMAIN else node.domain
+        raw = RawNode(index, node.name, node.op_type, domain, tuple(node.input), tuple(node.output), {}, proto)
+        yield replace(raw, attributes={found.name: _attribute(raw, found) for found in node.attribute})
+
+
+def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
+    """Return the value of ``attribute``; ONNX's checker ensures that the field for its type is set."""
+    kind = attribute.type
+    if kind == AttributeProto.INT:
+        return attribute.i
+    if kind == AttributeProto.FLOAT:
+        return attribute.f
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode(errors="replace")
+    if kind == AttributeProto.INTS:
+        return tuple(attribute.ints)
+    if kind == AttributeProto.FLOATS:
+        return tuple(attribute.floats)
+    if kind == AttributeProto.STRINGS:
+        return tuple(text.decode(errors="replace") for text in attribute.strings)
+    if kind == AttributeProto.GRAPH:
+        return _graph(attribute.g)
+    if kind == AttributeProto.TENSOR:
+        return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
+    name = AttributeProto.AttributeType.Name(kind).lower()
+    if node.operator in REFUSED:
+        raise refusal(node.place, node.operator)
+    raise UnsupportedModelError(
+        "operator-variant-unsupported",
+        place=node.place,
+        reason=f"attribute {attribute.name} is a {name}, which is not supported",
+        hint=SEE,
+    )

@@ -1,0 +1,289 @@
+"""One node of a file, as the converters of operators see it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
+from mlfbuild.native.frontends.onnx.builder import GraphBuilder, checked
+from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx
+from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.refused import SEE
+from mlfbuild.native.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
+
+_ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeeze", "Unsqueeze", "ZipMap"})
+"""Operators that keep texts or map them; texts are positions in a list of labels, which others would compute with."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxSite:
+    """A node, the opset, and the graph under construction."""
+
+    node: RawNode
+    opset: int
+    builder: GraphBuilder
+    known: Constants
+    """The constants of the model."""
+    find: Callable[[str], Value]
+    """Returns the value of a name; constants become tensors of the graph only on request."""
+    target: Affine | None = None
+    """The quantisation of the first output later in the network, if it has one."""
+    only_dequantized: bool = False
+    """Whether the integers of the first output are converted to real numbers wherever they are read."""
+    shapes: Sequence[tuple[int, ...] | None] = ()
+    """The fixed shapes that the file declares for the outputs."""
+    notes: list[str] = field(default_factory=list)
+    """Notes for the user."""
+    refused: list[str] = field(default_factory=list)
+    """The reasons why integer forms were not possible."""
+
+    @property
+    def name(self) -> str:
+        """The name of the first output."""
+        return self.node.outputs[0]
+
+    def held(self, index: int = 0) -> Value:
+        """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent."""
+        if not self.has(index):
+            raise GraphError(self.node.place, f"input {index} is absent")
+        value = self.find(self.node.inputs[index])
+        if value.labels and self.node.operator not in _ON_TEXTS:
+            raise self.unsupported("computing with texts is not supported", "do this in the firmware")
+        return value
+
+    def value(self, index: int = 0) -> Value:
+        """Return input ``index`` in ONNX's own type; raises ``GraphError`` if it is absent."""
+        return self.builder.plain(self.held(index))
+
+    def has(self, index: int) -> bool:
+        """Return whether input ``index`` is present."""
+        return index < len(self.node.inputs) and bool(self.node.inputs[index])
+
+    def tensor(self, index: int = 0) -> Tensor:
+        """Return input ``index`` in ONNX's type and order."""
+        value = self.value(index)
+        return self.builder.stored(value, as_onnx(value.rank))
+
+    def held_in_order(self, index: int = 0) -> Value:
+        """Return input ``index`` in its stored type and ONNX's order."""
+        value = self.held(index)
+        return value.moved(self.builder.stored(value, as_onnx(value.rank)))
+
+    def constant(self, index: int, what: str) -> Array:
+        """Return the elements of the constant input ``index``; ``what`` names its meaning in messages."""
+        if not self.has(index):
+            raise GraphError(self.node.place, f"input {index}, the {what}, is absent")
+        name = self.node.inputs[index]
+        data = self.known.get(name)
+        if data is None:
+            raise self.unsupported(f"the {what} {name!r} must be constant", code="input-not-constant")
+        return data
+
+    def declared(self, index: int, what: str, rank: int | None = None) -> tuple[int, ...]:
+        """Return the fixed shape of the first output, of ``rank`` if given, which the file must declare.
+
+        ``index`` is the input that is computed in every run, and ``what`` its meaning in messages.
+        """
+        shape = self.shapes[0] if self.shapes else None
+        if shape is None:
+            raise self.unsupported(
+                f"the {what} {self.node.inputs[index]!r} must be constant, because the file declares no fixed shape "
+                f"for {self.name!r}",
+                "make it constant, or declare the shape of the result in the file",
+                code="input-not-constant",
+            )
+        if rank is not None and len(shape) != rank:
+            raise GraphError(
+                self.node.place, f"the shape {list(shape)} of {self.name!r} does not have {rank} dimensions"
+            )
+        return shape
+
+    def not_read(self, index: int) -> None:
+        """Note that the computed input ``index`` has no effect, because the declared shape determines it."""
+        if self.has(index) and not self.is_constant(index):
+            name = self.node.inputs[index]
+            self.notes.append(
+                f"{self.node.place}: {name!r} is not read, because the file declares the shape of the result"
+            )
+
+    def constant_number(self, index: int, what: str) -> Array:
+        """Return the only element of the constant input ``index`` as an array without dimensions."""
+        data = self.constant(index, what)
+        if data.size != 1:
+            raise GraphError(self.node.place, f"the {what} has {data.size} elements")
+        return data.reshape(())
+
+    def constant_integer(self, index: int, what: str) -> int:
+        """Return the only element of the constant input ``index``, a whole number of any type."""
+        number = self.constant_number(index, what)
+        if not np.isfinite(number):
+            raise GraphError(self.node.place, f"the {what} is {number}")
+        return int(number)
+
+    def constant_shape(self, index: int) -> tuple[int, ...] | None:
+        """Return the shape of input ``index`` if it is constant."""
+        return self.known.shape(self.node.inputs[index]) if self.has(index) else None
+
+    def is_constant(self, index: int) -> bool:
+        """Return whether input ``index`` is present and constant."""
+        return self.has(index) and self.node.inputs[index] in self.known
+
+    def quantized(self, index: int) -> Quantized | None:
+        """Return the quantised form of the constant input ``index``, if it has one."""
+        return self.known.quantized(self.node.inputs[index]) if self.has(index) else None
+
+    @property
+    def held_target(self) -> Quantization | None:
+        """The quantisation of a tensor for the first output, if it is quantised later and integers can hold it.
+
+        ``None`` if it would be int16 and no input is.
+        """
+        if self.target is None:
+            return None
+        if self.target.holder is DType.INT16 and not any(map(self._is_int16, range(len(self.node.inputs)))):
+            return None
+        return self.target.held()
+
+    def _is_int16(self, index: int) -> bool:
+        if not self.has(index) or self.is_constant(index):
+            return False
+        value = self.held(index)
+        return value.quantization is not None and value.tensor.dtype is DType.INT16
+
+    def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
+        """Return the integers of the attribute ``name`` or, in newer opsets, of the constant input ``index``."""
+        if index is not None and self.has(index):
+            values = self.constant(index, name)
+            if values.dtype.kind not in "iu":
+                raise GraphError(self.node.place, f"input {index}, the {name}, is {values.dtype.name}, not integers")
+            return tuple(int(value) for value in values.reshape(-1))
+        found = self.node.attributes.get(name)
+        if found is None:
+            return None
+        if not isinstance(found, tuple) or not all(isinstance(value, int) for value in found):
+            raise GraphError(self.node.place, f"attribute {name} is not a list of integers")
+        return tuple(int(value) for value in found)
+
+    def integer(self, name: str, default: int) -> int:
+        """Return the integer attribute ``name``."""
+        found = self.node.attributes.get(name, default)
+        if not isinstance(found, int):
+            raise GraphError(self.node.place, f"attribute {name} is not an integer")
+        return found
+
+    def real_attribute(self, name: str, default: float) -> float:
+        """Return the attribute ``name``, a float."""
+        found = self.node.attributes.get(name, default)
+        if not isinstance(found, int | float):
+            raise GraphError(self.node.place, f"attribute {name} is not a number")
+        return float(found)
+
+    def text(self, name: str, default: str) -> str:
+        """Return the attribute ``name``, a string."""
+        found = self.node.attributes.get(name, default)
+        if not isinstance(found, str):
+            raise GraphError(self.node.place, f"attribute {name} is not a string")
+        return found
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return ``axis`` counted from the front; raises ``GraphError`` if the dimension does not exist."""
+        if not -rank <= axis < rank:
+            raise GraphError(self.node.place, f"there is no dimension {axis} of {rank}")
+        return axis % rank
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return ``axes`` counted from the front, sorted; raises ``GraphError`` if one occurs twice."""
+        return tuple(sorted(self.axes_in_order(axes, rank)))
+
+    def axes_in_order(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return ``axes`` counted from the front; raises ``GraphError`` if one occurs twice."""
+        found = tuple(self.axis(axis, rank) for axis in axes)
+        if len(set(found)) != len(found):
+            raise GraphError(self.node.place, f"the dimensions {list(axes)} name one twice")
+        return found
+
+    def emit(
+        self,
+        operator: Operator,
+        inputs: Sequence[Tensor | None],
+        shape: Sequence[int],
+        dtype: DType | None = None,
+        quantization: Quantization | None = None,
+    ) -> Tensor:
+        """Add a node whose output has the type of its first input, unless ``dtype`` is given."""
+        first = inputs[0]
+        assert first is not None
+        like = checked(self.name, shape, dtype or first.dtype)
+        return self.builder.emit(self.name, operator, inputs, replace(like, quantization=quantization))[0]
+
+    def moved(self, operator: Operator, source: Tensor, shape: Sequence[int]) -> Tensor:
+        """Add a node that moves the elements of ``source`` and computes none."""
+        return self.emit(operator, [source], shape, quantization=source.quantization)
+
+    def attempt(
+        self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
+    ) -> Tensor | None:
+        """Add a node in integers; ``None`` if the operator does not support these scales."""
+        try:
+            return self.emit(operator, inputs, shape, quantization=quantization)
+        except OperatorError as error:
+            self.refused.append(error.reason)
+            return None
+
+    def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Add a node that moves elements of ``source`` to tensors of ``shapes``."""
+        likes = [replace(checked(self.name, shape, source.dtype), quantization=source.quantization) for shape in shapes]
+        return self.builder.emit(self.name, operator, [source], *likes)
+
+    def real(self, tensor: Tensor, order: Order | None = None) -> Value:
+        """Return ``tensor``, float32 or quantised, as a float32 value, in ONNX's order unless ``order`` is given."""
+        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, DType.FLOAT32)
+
+    def made(self, tensor: Tensor, order: Order | None = None) -> Value:
+        """Return ``tensor`` as a value, in ONNX's order unless ``order`` is given."""
+        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order)
+
+    def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
+        """Add a constant of this node; its name ends in ``word``."""
+        self.builder.budget.take(self.node.place, data.nbytes)
+        return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
+
+    def check_room(self, shape: Sequence[int], itemsize: int) -> None:
+        """Raise ``UnsupportedModelError`` if an array of ``shape`` is more than this node may make."""
+        self.builder.budget.check(self.node.place, math.prod(shape) * itemsize)
+
+    def filled(self, word: str, shape: Sequence[int], value: float, dtype: npt.DTypeLike) -> Tensor:
+        """Add a constant of this node with ``value`` in every element."""
+        self.check_room(shape, np.dtype(dtype).itemsize)
+        return self.weights(word, np.full(shape, value, dtype))
+
+    def number(self, word: str, value: float) -> Tensor:
+        """Add a float32 constant without dimensions."""
+        return self.weights(word, np.array(value, np.float32))
+
+    def brought_to(self, tensor: Tensor, quantization: Quantization, dtype: DType = DType.INT8) -> Tensor | None:
+        """Return ``tensor`` as ``dtype`` with ``quantization``; ``None`` if the scales do not allow it."""
+        if tensor.quantization == quantization and tensor.dtype is dtype:
+            return tensor
+        try:
+            return self.emit(ops.Quantize(), [tensor], tensor.shape, dtype, quantization)
+        except OperatorError:
+            return None
+
+    def unsupported(
+        self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"
+    ) -> UnsupportedModelError:
+        """Return the error for a valid node that is not supported."""
+        return UnsupportedModelError(code, place=self.node.place, reason=reason, hint=hint)
+
+    def type_unsupported(self, tensor: Tensor, supported: str) -> UnsupportedModelError:
+        """Return the error for an unsupported element type; ``supported`` names the supported ones."""
+        reason = f"type {tensor.dtype.value} of {tensor.name!r} is not supported"
+        return self.unsupported(reason, f"use {supported}", "type-unsupported")

@@ -1,0 +1,99 @@
+"""TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and V5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.native.frontends.tflite.operators.axes import integers
+from mlfbuild.native.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.reader import RawSubgraph, reading
+from mlfbuild.native.graph import Operator, ops
+
+_PER_CLASS = 100
+"""Detections of a class if the options do not limit them, as in TensorFlow Lite Micro and LiteRT."""
+
+
+def detector(place: str, options: Any) -> ops.DetectionPostProcess:
+    """Return the operator that the options of a TFLite_Detection_PostProcess, a map in a FlexBuffer, describe.
+
+    Runtimes find them by name: others are ignored, and a number that is absent is 0.
+    """
+    with reading(place):
+        found = _numbers(options)
+        y, x, height, width, score, overlap = (
+            float(found.get(name, 0))
+            for name in ("y_scale", "x_scale", "h_scale", "w_scale", "nms_score_threshold", "nms_iou_threshold")
+        )
+        labels, rows, per_anchor, regular, per_class = (
+            int(found.get(name, default))
+            for name, default in (("num_classes", 0), ("max_detections", 0), ("max_classes_per_detection", 0),
+                                  ("use_regular_nms", 0), ("detections_per_class", _PER_CLASS))
+        )  # fmt: skip
+        return ops.DetectionPostProcess(
+            (y, x, height, width), labels, score, overlap, rows, per_anchor, per_class if regular else None
+        )
+
+
+def _numbers(options: bytes) -> dict[str, float]:
+    """Return the numbers of a map in a FlexBuffer; raises ``ValueError`` and others if it is damaged."""
+    from flatbuffers import flexbuffers
+
+    try:
+        found = flexbuffers.GetRoot(bytearray(options)).AsMap
+        with np.errstate(over="ignore"):
+            return {
+                key.AsKey: float(np.float32(value.AsFloat)) if value.IsFloat else int(value.AsInt)
+                for key, value in zip(found.Keys, found.Values, strict=True)
+                if value.IsInt or value.IsBool or value.IsFloat
+            }
+    except (KeyError, AssertionError):  # an offset leads out of the bytes
+        raise ValueError from None
+
+
+def resized(raw: RawSubgraph) -> RawSubgraph:
+    """Return ``raw`` with the shapes that TFLite_Detection_PostProcess writes; converters write others, or none."""
+    tensors = list(raw.tensors)
+    for operator in raw.operators:
+        if operator.custom_code == ops.DetectionPostProcess.name:
+            shapes = detector(f"{raw.place}operator {operator.index}", operator.options).shapes()
+            for index, shape in zip(operator.outputs, shapes, strict=False):
+                if 0 <= index < len(tensors) and min(shape) > 0:
+                    tensors[index] = replace(tensors[index], shape=shape)
+    return replace(raw, tensors=tuple(tensors))
+
+
+def _detections(site: TfliteSite) -> Operator:
+    return detector(site.place, site.options)
+
+
+def _selection(kind: type[ops.NonMaxSuppressionV4]) -> OperatorKind:
+    def read(site: TfliteSite) -> Operator:
+        if len(site.inputs) > 5 and _number(site, 5, "soft_nms_sigma") > 0:
+            raise site.unsupported("a soft_nms_sigma above 0, which lowers scores instead of leaving out boxes, "
+                                   "is not supported", "use 0")  # fmt: skip
+        (most,) = integers(site, 2, "number of boxes", 1)
+        return kind(most, _number(site, 3, "iou_threshold"), _number(site, 4, "score_threshold"))
+
+    return OperatorKind(read, 2, 3 + (kind is ops.NonMaxSuppressionV5))
+
+
+def _number(site: TfliteSite, index: int, what: str) -> float:
+    tensor = site.input(index)
+    if tensor.data is None:
+        raise site.unsupported(f"the {what} {tensor} must be constant", code="input-not-constant")
+    if tensor.data.dtype != np.float32 or tensor.elements != 1:
+        raise site.wrong(f"the {what} {tensor} must be one float32")
+    return float(tensor.data.reshape(-1)[0])
+
+
+KINDS: Mapping[int | str, OperatorKind] = {
+    "TFLite_Detection_PostProcess": OperatorKind(_detections, 3),
+    BuiltinOperator.NON_MAX_SUPPRESSION_V4: _selection(ops.NonMaxSuppressionV4),
+    BuiltinOperator.NON_MAX_SUPPRESSION_V5: _selection(ops.NonMaxSuppressionV5),
+}

@@ -1,0 +1,73 @@
+"""The first and the last step of every weighted sum: subtract the zero point, and rescale to the output.
+
+Sums are float64. Those of int8 and int16 products are exact (below 2**53), and those of float32 are more accurate than
+float32 additions in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.operator import Activation
+from mlfbuild.native.graph.quantize import (
+    Rescale,
+    activation_range,
+    float_activation_range,
+    multiply_by_quantized_multiplier,
+    rescale_arrays,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.wide_sums import rescale_wide
+
+Sums = npt.NDArray[np.float64]
+
+
+def centred(tensor: Tensor, value: Array) -> Sums:
+    """Return ``value`` as float64, without the zero point of a quantised ``tensor``, which is 0 per channel."""
+    if tensor.dtype is DType.FLOAT32 or tensor.quantization is None or tensor.quantization.per_channel:
+        return value.astype(np.float64)
+    return value.astype(np.float64) - tensor.quantization.zero_point
+
+
+def finish_float(sums: Sums, activation: Activation) -> Array:
+    """Return ``sums``, clamped by ``activation``, as float32."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(sums, *float_activation_range(activation)), np.float32)
+
+
+def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+    """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits."""
+    assert output.quantization is not None
+    scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
+    shifted = scaled.astype(np.int64) + output.quantization.zero_point
+    # Restore the shape, because broadcasting with the rescalings adds a dimension to a scalar.
+    return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
+
+
+def finish_wide(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+    """Return int64 ``sums`` (channels last) rescaled to the int16 ``output`` and clamped."""
+    scaled = rescale_wide(sums.astype(np.int64), rescales)
+    return np.clip(scaled, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
+
+
+def finish(
+    sums: Sums,
+    bias: Array | None,
+    rescales: Sequence[Rescale],
+    output: Tensor,
+    activation: Activation,
+    *,
+    wide: bool = False,
+) -> Array:
+    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` apply only to integers.
+
+    If ``wide`` is true, integers are summed in 64 bits.
+    """
+    if bias is not None:
+        sums = sums + bias.reshape(-1)
+    if output.dtype is DType.FLOAT32:
+        return finish_float(sums, activation)
+    return (finish_wide if wide else finish_quantized)(sums, rescales, output, activation)

@@ -1,0 +1,122 @@
+"""Base classes of operators on two tensors, whose shapes broadcast as in numpy."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
+from mlfbuild.native.graph.operator import Activation, Operator
+from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
+from mlfbuild.native.graph.rescales import BinaryRescales
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+WHOLE = (DType.INT32, DType.INT64)
+"""Integer types without scale and zero point."""
+
+
+@dataclass(frozen=True)
+class Binary(Operator):
+    """Each element of the output is computed from one element of each input."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2)
+        if reason is not None:
+            return reason
+        first, second, output = binary_tensors(inputs, outputs)
+        return (
+            self._check_types(first, second, output)
+            or rules.broadcast((first, second), output)
+            or (self._check_quantization(first, second, output) if first.dtype in rules.QUANTIZED else None)
+        )
+
+    def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.arithmetic(first, second, output, types=self.types)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        """Return why the scales of quantised tensors are not supported, or ``None``."""
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        first, second, output = binary_tensors(inputs, outputs)
+        x, y = values
+        assert x is not None and y is not None
+        with np.errstate(all="ignore"):
+            if first.dtype in rules.QUANTIZED:
+                result = self._quantized((first, second, output), centred(first, x), centred(second, y))
+            else:
+                result = self._real(x, y)
+        return (np.asarray(result, output.dtype.numpy),)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        """Return the stored result for ``x`` and ``y``, stored values without their zero points."""
+        raise TypeError(f"{self.name} is not quantised")
+
+    @abc.abstractmethod
+    def _real(self, x: Array, y: Array) -> Array:
+        """Return the result for ``x`` and ``y`` that are not quantised."""
+
+
+@dataclass(frozen=True)
+class Arithmetic(Binary):
+    """A binary operator with a fused activation."""
+
+    activation: Activation = Activation.NONE
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(
+            lambda: self.numbers(first, second, output), lambda: activation_range(self.activation, output)
+        )
+
+    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> object:
+        """Return the multipliers and shifts of quantised tensors; raises ``OverflowError`` if they do not exist."""
+        raise TypeError(f"{self.name} is not quantised")
+
+    def _real(self, x: Array, y: Array) -> Array:
+        if x.dtype == np.float32:
+            return finish_float(self._exact(x.astype(np.float64), y.astype(np.float64)), self.activation)
+        whole = np.asarray(self._whole(x, y), x.dtype)
+        return np.asarray(np.clip(whole, *whole_activation_range(self.activation, DType(x.dtype.name))))
+
+    def _whole(self, x: Array, y: Array) -> Array:
+        """Return the result for integers that are not quantised; it wraps in their type."""
+        return self._exact(x, y)
+
+    @abc.abstractmethod
+    def _exact(self, x: Array, y: Array) -> Array:
+        """Return the result for real ``x`` and ``y``."""
+
+
+def binary_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return (first, second, output) of a node with checked operands."""
+    first, second = inputs
+    assert first is not None and second is not None
+    return first, second, outputs[0]
+
+
+def on_one_scale(
+    tensors: tuple[Tensor, Tensor, Tensor],
+    x: Sums,
+    y: Sums,
+    rescales: BinaryRescales,
+    left_shift: int,
+    combine: Callable[[Sums, Sums], Sums],
+    activation: Activation = Activation.NONE,
+) -> Array:
+    """Return the stored result of ``combine`` on ``x`` and ``y``, which are shifted left and brought to one scale."""
+    x, y = (
+        multiply_by_quantized_multiplier(
+            (value * (1 << left_shift)).astype(np.int64), rescale.multiplier, rescale.shift
+        ).astype(np.float64)
+        for value, rescale in zip((x, y), rescales.inputs, strict=True)
+    )
+    return finish_quantized(np.asarray(combine(x, y)), [rescales.output], tensors[2], activation)

@@ -1,0 +1,200 @@
+"""One step of UNIDIRECTIONAL_SEQUENCE_LSTM in numpy, with the roundings of TensorFlow Lite Micro.
+
+Integer gates are Q3.12 before their activation and Q0.15 after it, regardless of the intermediate tensors in the file.
+The two products of a gate are rescaled to Q3.12, rounded and clamped separately, then added and clamped again. int16
+rows are multiplied in 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.logistic_table import TableScale
+from mlfbuild.native.graph.ops.logistic import Logistic, Tanh
+from mlfbuild.native.graph.quantize import (
+    Rescale,
+    integer_range,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    scale_of,
+    scale_product,
+    zero_point_of,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
+
+Whole = npt.NDArray[np.int64]
+
+GATE_TABLE = TableScale(3, 0)
+"""The scale of Q3.12 as an argument of the table of the logistic function."""
+
+_FRACTION = 2.0**-15
+"""The scale of a gate after its activation."""
+_ARGUMENT = 2.0**-12
+"""The scale of a gate before its activation."""
+_INT16 = integer_range(DType.INT16)
+
+LSTM_INPUTS = 15
+"""The number of inputs of the operator, all of which are required."""
+
+
+class LstmTensors(NamedTuple):
+    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate."""
+
+    source: Tensor
+    weights: tuple[Tensor, ...]
+    """Weights of the features: [units, features]."""
+    recurrent: tuple[Tensor, ...]
+    """Weights of the hidden row: [units, units]."""
+    biases: tuple[Tensor, ...]
+    hidden: Tensor
+    """[batch, units] before the first step, like ``cell``."""
+    cell: Tensor
+    output: Tensor
+    hidden_after: Tensor
+    cell_after: Tensor
+
+
+def lstm_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> LstmTensors:
+    """Return the tensors of a checked node: (x, 4 weights, 4 recurrent, 4 biases, h, c) and (y, h', c')."""
+    present = [tensor for tensor in inputs if tensor is not None]
+    assert len(present) == LSTM_INPUTS
+    source, hidden, cell = present[0], present[13], present[14]
+    return LstmTensors(source, tuple(present[1:5]), tuple(present[5:9]), tuple(present[9:13]), hidden, cell, *outputs)
+
+
+class LstmParameters(NamedTuple):
+    """Weights and biases; each tuple has one for the input, the forget, the cell and the output gate."""
+
+    weights: tuple[Array, ...]
+    recurrent: tuple[Array, ...]
+    biases: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class LstmRescales:
+    """All factors of the integer form; tuples have one for each gate."""
+
+    weights: tuple[Rescale, ...]
+    recurrent: tuple[Rescale, ...]
+    forget: Rescale
+    """For the product of the forget gate and the cell."""
+    update: Rescale
+    """For the product of the input gate and the cell gate."""
+    hidden: Rescale
+    """For the product of the output gate and tanh of the cell."""
+    table: TableScale
+    """The scale of the cell as an argument of the table."""
+    clip: tuple[int, int]
+    """The least and the greatest value of the cell."""
+
+
+def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> LstmRescales:
+    """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form.
+
+    ``rounded`` is that of ``scale_product``.
+    """
+    cell, hidden = scale_of(tensors.cell), scale_of(tensors.hidden)
+    return LstmRescales(
+        _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
+        _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
+        quantize_multiplier(_FRACTION * cell / cell),
+        quantize_multiplier(_FRACTION * _FRACTION / cell),
+        quantize_multiplier(_FRACTION * _FRACTION / hidden),
+        _cell_table(tensors.cell),
+        _clip(cell_clip, cell),
+    )
+
+
+def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool) -> tuple[Rescale, ...]:
+    """Return the rescaling of the sums over each matrix."""
+    products = [scale_product(source, matrix, rounded=rounded) for matrix in matrices]
+    rescales = tuple(quantize_multiplier(product / _ARGUMENT) for product in products)
+    if source.dtype is DType.INT16:
+        for rescale in rescales:
+            wide_rescale(rescale)
+    return rescales
+
+
+def _cell_table(cell: Tensor) -> TableScale:
+    exponent = math.log2(scale_of(cell))
+    if abs(exponent - round(exponent)) >= 1e-3:
+        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
+    doublings = round(exponent) + 12
+    if not -30 <= doublings <= 14:
+        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
+    return TableScale(3 << doublings, 0) if doublings >= 0 else TableScale(3, -doublings)
+
+
+def _clip(cell_clip: float, scale: float) -> tuple[int, int]:
+    if not cell_clip > 0:
+        return _INT16
+    greatest = int(min(cell_clip / scale, _INT16[1]))
+    return -greatest, greatest
+
+
+def whole_step(
+    tensors: LstmTensors, parameters: LstmParameters, rescales: LstmRescales, row: Array, hidden: Array, cell: Array
+) -> tuple[Array, Array]:
+    """Return the next hidden [batch, units] and cell rows of a quantised node, from one row of features."""
+    wide = tensors.source.dtype is DType.INT16
+    features = row.astype(np.int64) - zero_point_of(tensors.source)
+    units = hidden.astype(np.int64) - zero_point_of(tensors.hidden)
+
+    def gate(at: int) -> Whole:
+        sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
+        more = units @ parameters.recurrent[at].T.astype(np.int64)
+        first = _rescaled(sums, rescales.weights[at], wide=wide)
+        return _clamp(first + _rescaled(more, rescales.recurrent[at], wide=wide))
+
+    logistic, tanh = Logistic(), Tanh()
+    inputs, forgets, outputs = (logistic.interpolated(GATE_TABLE, gate(at)) for at in (0, 1, 3))
+    kept = _product(forgets, cell.astype(np.int64), rescales.forget)
+    added = _product(inputs, tanh.interpolated(GATE_TABLE, gate(2)), rescales.update)
+    following = np.clip(kept + added, *rescales.clip)
+    squashed = multiply_by_quantized_multiplier(
+        tanh.interpolated(rescales.table, following) * outputs, rescales.hidden.multiplier, rescales.hidden.shift
+    )
+    stored = squashed.astype(np.int64) + zero_point_of(tensors.hidden)
+    bounded = np.clip(stored, *integer_range(tensors.hidden.dtype))
+    return bounded.astype(hidden.dtype), following.astype(np.int16)
+
+
+def _rescaled(sums: Whole, rescale: Rescale, *, wide: bool) -> Whole:
+    """Return ``sums`` as Q3.12, clamped to int16."""
+    if wide:
+        return _clamp(rescale_wide(sums, (rescale,)).astype(np.int64))
+    return _clamp(multiply_by_quantized_multiplier(sums, rescale.multiplier, rescale.shift).astype(np.int64))
+
+
+def _product(x: Whole, y: Whole, rescale: Rescale) -> Whole:
+    return _clamp(multiply_by_quantized_multiplier(x * y, rescale.multiplier, rescale.shift).astype(np.int64))
+
+
+def _clamp(value: Whole) -> Whole:
+    return np.clip(value, *_INT16)
+
+
+def real_step(
+    parameters: LstmParameters, cell_clip: float, row: Array, hidden: Array, cell: Array
+) -> tuple[Array, Array]:
+    """Return the next hidden [batch, units] and cell rows in float32, from one row of features."""
+    features, units = row.astype(np.float64), hidden.astype(np.float64)
+
+    def gate(at: int) -> npt.NDArray[np.float64]:
+        return np.asarray(
+            features @ parameters.weights[at].T + units @ parameters.recurrent[at].T + parameters.biases[at]
+        )
+
+    with np.errstate(over="ignore"):
+        inputs, forgets, outputs = (1 / (1 + np.exp(-gate(at))) for at in (0, 1, 3))
+    following = forgets * cell + inputs * np.tanh(gate(2))
+    if cell_clip > 0:
+        following = np.clip(following, -cell_clip, cell_clip)
+    return (outputs * np.tanh(following)).astype(np.float32), following.astype(np.float32)

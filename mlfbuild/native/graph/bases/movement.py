@@ -1,0 +1,63 @@
+"""Base class of operators that only move elements, described as assignments between views of arrays.
+
+The numpy reference executes the assignments; a compiler reads the offsets and strides of the views.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+
+Move = tuple[Array, Array]
+"""(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""
+
+
+@dataclass(frozen=True)
+class Movement(Operator):
+    """Every element of an output is a copy of an element of an input, regardless of its type."""
+
+    types: ClassVar[tuple[DType, ...]] = EVERY
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        sources = [tensor for tensor in inputs if tensor is not None]
+        if not sources or len(sources) < len(inputs):
+            return "a required input is absent"
+        return (
+            self._check_counts(sources, outputs)
+            or next((f"mixes {sources[0]} and {t}" for t in (*sources, *outputs) if t.dtype != sources[0].dtype), None)
+            or self._check_shapes(sources, outputs)
+            or rules.first(rules.same_quantization(source, output) for source in sources for output in outputs)
+        )
+
+    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        """Return why the number of inputs or outputs is wrong; by default, there must be one of each."""
+        return rules.operands(inputs, outputs, required=1)
+
+    @abc.abstractmethod
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        """Return why the shapes do not fit the operator and each other."""
+
+    @abc.abstractmethod
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        """Yield the assignments from ``sources`` to ``outputs``, arrays of the tensors' shapes, in order."""
+
+    def filling(self, output: Tensor) -> int | None:
+        """Return the byte that fills positions that no move writes; ``None`` if moves write all of ``output``."""
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        sources = [value for value in values if value is not None]
+        results = tuple(np.full(output.shape, self.filling(output) or 0, output.dtype.numpy) for output in outputs)
+        for source, target in self.moves(sources, results):
+            target[...] = source
+        return results

@@ -1,0 +1,211 @@
+"""Rules that several operators share: each returns a reason, or ``None`` if the tensors satisfy it.
+
+Reasons chain with ``or``, so that ``check`` of an operator reads as a list in which a rule may rely on those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from mlfbuild.native.graph.quantize import integer_range
+from mlfbuild.native.graph.types import DType, Tensor
+
+Reason = str | None
+
+
+class WrongShape(str):
+    """A reason that would not apply if ``tensor`` had the shape ``wanted``, which readers of files may give it."""
+
+    __slots__ = ("tensor", "wanted")
+
+    tensor: Tensor
+    wanted: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Tensor, wanted: Sequence[int], reason: str = "") -> WrongShape:
+        """Return ``reason``, by default one that names the shape."""
+        made = cls(reason or f"{tensor} should have the shape {list(wanted)}")
+        made.tensor, made.wanted = tensor, tuple(wanted)
+        return made
+
+
+ARITHMETIC = (DType.INT8, DType.FLOAT32)
+"""The element types that most operators support."""
+
+QUANTIZED = (DType.INT8, DType.INT16)
+"""The element types that represent real numbers with a scale and a zero point."""
+
+
+def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
+    """Check that there are ``required`` inputs, at most ``optional`` more, and one output."""
+    if not required <= len(inputs) <= required + optional:
+        wanted = f"{required} to {required + optional}" if optional else str(required)
+        return f"has {len(inputs)} inputs, takes {wanted}"
+    if any(tensor is None for tensor in inputs[:required]):
+        return "a required input is absent"
+    return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
+
+
+def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
+    """Check that all ``tensors`` have the same type, one of ``types``, and are quantised if it has 8 or 16 bits."""
+    first = tensors[0]
+    for tensor in tensors:
+        if tensor.dtype not in types:
+            return f"{tensor}: the type must be {alternatives(types)}"
+        if tensor.dtype is not first.dtype:
+            return f"mixes {first} and {tensor}"
+        reason = affine(tensor) if tensor.dtype in {*QUANTIZED, DType.UINT8} else None
+        if reason is not None:
+            return reason
+    return None
+
+
+def alternatives(types: Sequence[DType], word: str = "or") -> str:
+    """Return ``types`` as words: ``int8, int16 or float32``."""
+    *others, last = (dtype.value for dtype in types)
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
+    """Check that ``tensor`` has one scale and a zero point in range; for int16 it must be 0, unless ``offset``."""
+    quantization = tensor.quantization
+    if quantization is None:
+        return f"{tensor} has no scale and zero point"
+    if quantization.per_channel:
+        return f"{tensor} must have one scale, has {len(quantization.scales)}"
+    if tensor.dtype is DType.INT16 and quantization.zero_point != 0 and not offset:
+        return f"{tensor} must have the zero point 0, as int16 always has"
+    least, greatest = integer_range(tensor.dtype)
+    if not least <= quantization.zero_point <= greatest:
+        return f"{tensor}: zero point {quantization.zero_point} is outside {tensor.dtype.value}"
+    return None
+
+
+def parameters(
+    weights: Tensor,
+    bias: Tensor | None,
+    channels: int,
+    axis: int,
+    biases: Sequence[DType] | None = None,
+    *,
+    offset: bool = False,
+    computed: bool = False,
+) -> Reason:
+    """Check constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and their bias.
+
+    The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights. With
+    ``offset``, weights with one scale may have a zero point; with ``computed``, float32 weights need not be constant.
+    """
+    return (
+        (
+            None
+            if weights.constant or (computed and weights.dtype is DType.FLOAT32)
+            else f"the weights {weights} are not constant"
+        )
+        or (_scaled(weights, channels, axis, offset=offset) if weights.dtype is DType.INT8 else None)
+        or (_bias(bias, weights, channels, biases) if bias is not None else None)
+    )
+
+
+def _scaled(weights: Tensor, channels: int, axis: int, *, offset: bool) -> Reason:
+    quantization = weights.quantization
+    if quantization is None:
+        return f"the weights {weights} have no scale"
+    if offset and not quantization.per_channel:
+        return affine(weights)
+    if any(quantization.zero_points):
+        return f"the weights {weights} have a zero point that is not 0"
+    if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):
+        return f"the weights {weights} have {len(quantization.scales)} scales along dimension {quantization.axis}"
+    return None
+
+
+def _bias(bias: Tensor, weights: Tensor, channels: int, types: Sequence[DType] | None) -> Reason:
+    wanted = types or (DType.INT32 if weights.dtype is DType.INT8 else DType.FLOAT32,)
+    if not bias.constant:
+        return f"the bias {bias} is not constant"
+    if bias.dtype not in wanted:
+        return f"the bias {bias} must be {alternatives(wanted)}"
+    return None if bias.elements == channels else f"the bias {bias} does not fit {channels} output channels"
+
+
+def rank(tensor: Tensor, dimensions: int) -> Reason:
+    """Check that ``tensor`` has ``dimensions`` dimensions."""
+    return None if len(tensor.shape) == dimensions else f"{tensor} must have {dimensions} dimensions"
+
+
+def vectors(tensor: Tensor) -> Reason:
+    """Check that ``tensor`` has a last dimension, that of its vectors."""
+    return None if tensor.shape else f"{tensor} has no dimension to go over"
+
+
+def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
+    """Check that ``tensor`` has the shape ``wanted``."""
+    return None if tensor.shape == tuple(wanted) else WrongShape.of(tensor, wanted)
+
+
+def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:
+    """Check that ``output`` has the shape to which ``inputs`` broadcast, as in numpy."""
+    try:
+        wanted = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
+    except ValueError:
+        return f"{' and '.join(str(tensor) for tensor in inputs)} do not broadcast"
+    return shape(output, wanted)
+
+
+def same_elements(source: Tensor, output: Tensor) -> Reason:
+    """Check that ``source`` and ``output`` have the same number of elements."""
+    if source.elements == output.elements:
+        return None
+    return f"{source} has {source.elements} elements, {output} has {output.elements}"
+
+
+def same_quantization(source: Tensor, output: Tensor) -> Reason:
+    """Check that integer ``source`` and ``output`` have the same quantisation (scales within 1e-6, as in TFLite)."""
+    if source.dtype is DType.FLOAT32:
+        return None
+    for tensor in (source, output):
+        if tensor.quantization is not None and tensor.quantization.per_channel:
+            return affine(tensor)
+    if source.quantization is None or output.quantization is None:
+        return None
+    if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
+        source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
+    ):
+        return f"{source} and {output} must have the same scale and zero point"
+    return None
+
+
+def resting(tensor: Tensor) -> int:
+    """Return the stored value of the number 0: the zero point if ``tensor`` is quantised."""
+    if tensor.quantization is None or tensor.dtype not in {*QUANTIZED, DType.UINT8}:
+        return 0
+    return tensor.quantization.zero_point
+
+
+def first(reasons: Iterable[Reason]) -> Reason:
+    """Return the first of ``reasons`` that is not ``None``."""
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def computable(*computations: Callable[[], object]) -> Reason:
+    """Check that none of ``computations``, which compute multipliers and clamps, overflows."""
+    try:
+        for computation in computations:
+            computation()
+    except OverflowError as error:
+        return str(error)
+    return None
+
+
+def typed(tensor: Tensor, dtype: DType) -> Reason:
+    """Check that ``tensor`` has elements of ``dtype``."""
+    return None if tensor.dtype is dtype else f"{tensor} must be {dtype.value}"
+
+
+def within(what: str, value: int, least: int, greatest: int) -> Reason:
+    """Check that the attribute ``what`` is between two bounds, which belong to the range."""
+    return None if least <= value <= greatest else f"{what} {value} is not between {least} and {greatest}"

@@ -1,0 +1,27 @@
+"""Base class of operators with one input and one output."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Tensor
+
+
+@dataclass(frozen=True)
+class Single(Operator):
+    """An operator with one input and one output."""
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        assert inputs[0] is not None
+        return self._check(inputs[0], outputs[0])
+
+    @abc.abstractmethod
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why ``source`` and ``output`` break the operator's shape and type rules, or ``None``."""

@@ -1,0 +1,52 @@
+"""Base class of operators whose quantised values come from a table that is computed in float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.bases.unary import Unary, Whole
+from mlfbuild.native.graph.lookup_table import Floats, look_up, lookup_table
+from mlfbuild.native.graph.quantize import integer_range, round_half_away, scale_of, zero_point_of
+from mlfbuild.native.graph.types import DType, Tensor
+
+
+@dataclass(frozen=True)
+class Tabulated(Unary):
+    """A tabulated function: int8 has an entry per value, int16 is interpolated linearly."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def table(self, source: Tensor, output: Tensor) -> npt.NDArray[np.int16]:
+        """Return the table of int16 values; raises the errors of ``lookup_table``."""
+        scales = scale_of(source), zero_point_of(source), scale_of(output), zero_point_of(output)
+        return lookup_table(lambda real: self._defined(real, output), *scales)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        if source.dtype is DType.INT16:
+            return look_up(self.table(source, output), value)
+        with np.errstate(all="ignore"):
+            real = np.float32(scale_of(source)) * value.astype(np.float32)
+            return stored_of(self._defined(real, output) * inverse_scale(output), output)
+
+    def _defined(self, real: Floats, output: Tensor) -> Floats:
+        """Return the function of float32 numbers, with a substitute where it is not defined."""
+        return self._real(real.astype(np.float64)).astype(np.float32)
+
+
+def inverse_scale(output: Tensor) -> np.float32:
+    """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` if float32 cannot represent it."""
+    with np.errstate(all="ignore"):
+        inverse: np.float32 = np.float32(1) / np.float32(scale_of(output))
+    if not np.isfinite(inverse):
+        raise OverflowError(f"the output's scale {scale_of(output):g} is too small")
+    return inverse
+
+
+def stored_of(scaled: Floats, output: Tensor) -> Whole:
+    """Return ``scaled`` float32 numbers, rounded half away from zero, plus the output's zero point, in its range."""
+    bounded = np.clip(round_half_away(scaled), -(2.0**30), 2.0**30).astype(np.int64)
+    return np.asarray(np.clip(bounded + zero_point_of(output), *integer_range(output.dtype)), np.int64)

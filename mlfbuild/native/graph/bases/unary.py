@@ -1,0 +1,69 @@
+"""Base classes of operators that compute each element of the output from one element of the input."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.quantize import integer_range, zero_point_of
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Unary(Single):
+    """Each element of the output is computed from the same element of the input, and has its type."""
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.shape(output, source.shape)
+            or (self._check_quantization(source, output) if source.dtype in rules.QUANTIZED else None)
+        )
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why the scales of quantised tensors are not supported; by default, if a computation overflows."""
+        sample = np.zeros(1, np.int64)
+        return rules.computable(lambda: self._quantized(source, output, sample))
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output, value = inputs[0], outputs[0], values[0]
+        assert source is not None and value is not None
+        if source.dtype in rules.QUANTIZED:
+            stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
+            return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
+        if source.dtype is not DType.FLOAT32:
+            return (self._whole(value.astype(np.int64)).astype(output.dtype.numpy),)
+        with np.errstate(all="ignore"):
+            return (np.asarray(self._real(value.astype(np.float64)), np.float32),)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        """Return the stored result, before it is clamped to the type, for stored values without their zero point.
+
+        Raises ``OverflowError`` if the multipliers do not fit into 32 bits.
+        """
+        raise TypeError(f"{self.name} is not quantised")
+
+    def _whole(self, value: Whole) -> Whole:
+        """Return the result for integers that are not quantised; it wraps in their type."""
+        raise TypeError(f"{self.name} is not for plain integers")
+
+    @abc.abstractmethod
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        """Return the result for real numbers."""
+
+
+class OnlyFloat(Unary):
+    """A unary operator that supports only float32."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)

@@ -1,0 +1,83 @@
+"""Windows that slide over the height and width of NHWC images, for convolutions and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlfbuild.native.graph.bases.rules import WrongShape
+from mlfbuild.native.graph.types import Tensor
+
+Pair = tuple[int, int]
+"""(height, width)"""
+
+Padding = tuple[Pair, Pair]
+"""((top, bottom), (left, right)), in rows and columns"""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The size, stride, dilation and padding of a filter; all pairs are (height, width)."""
+
+    filter: Pair
+    stride: Pair
+    dilation: Pair
+    padding: Padding
+
+    def problem(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why the window does not produce the image ``output`` from ``source`` (both NHWC), or ``None``."""
+        if min(*self.filter, *self.stride, *self.dilation) < 1:
+            return f"filter {self.filter}, stride {self.stride} and dilation {self.dilation} must be at least 1"
+        if min(*self.padding[0], *self.padding[1]) < 0:
+            return f"padding {self.padding} must not be negative"
+        wanted = [source.shape[0], *output.shape[1:]]
+        for axis in (0, 1):
+            reach = (self.filter[axis] - 1) * self.dilation[axis] + 1
+            if max(self.padding[axis]) >= reach:
+                return f"padding {self.padding} is wider than the filter {self.filter}"
+            padded = source.shape[1 + axis] + sum(self.padding[axis])
+            if padded < reach:
+                return f"{output} does not fit a filter of {self.filter} moving over {source}"
+            wanted[1 + axis] = (padded - reach) // self.stride[axis] + 1
+        if output.shape[0] != source.shape[0]:
+            return WrongShape.of(output, wanted, f"{output} has another batch than {source}")
+        if output.shape != tuple(wanted):
+            return WrongShape.of(
+                output, wanted, f"{output} does not fit a filter of {self.filter} moving over {source}"
+            )
+        return None
+
+    def taps(self, source: Tensor, output: Tensor) -> Iterator[tuple[Pair, tuple[slice, slice], tuple[slice, slice]]]:
+        """Yield each (filter row, filter column) that overlaps the image, and the slices that it writes and reads.
+
+        The slices are (rows, columns) of the output and of the input: ``output[where] += input[what] * filter[tap]``.
+        Positions in the padding are omitted, so that no padded copy is needed.
+        """
+        for row, written_rows, read_rows in self._axis_taps(0, source.shape[1], output.shape[1]):
+            for column, written_columns, read_columns in self._axis_taps(1, source.shape[2], output.shape[2]):
+                yield (row, column), (written_rows, written_columns), (read_rows, read_columns)
+
+    def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:
+        stride, dilation, before = self.stride[axis], self.dilation[axis], self.padding[axis][0]
+        first = max(0, -(((output - 1) * stride - before) // dilation))
+        for tap in range(first, min(self.filter[axis], (before + source - 1) // dilation + 1)):
+            offset = tap * dilation - before
+            low = max(0, -(offset // stride))
+            high = min(output, (source - 1 - offset) // stride + 1)
+            if low < high:
+                start = low * stride + offset
+                yield tap, slice(low, high), slice(start, start + (high - low - 1) * stride + 1, stride)
+
+
+def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> int:
+    """Return the number of positions of a filter along a dimension of ``size`` (TFLite's SAME or VALID), at least 0."""
+    if same:
+        return -(-size // stride)
+    return max(0, (size - (filter_size - 1) * dilation - 1) // stride + 1)
+
+
+def resolve_padding(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> Pair:
+    """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after."""
+    positions = output_size(size, filter_size, stride, dilation, same=same)
+    total = max(0, (positions - 1) * stride + (filter_size - 1) * dilation + 1 - size) if same else 0
+    return total // 2, total - total // 2

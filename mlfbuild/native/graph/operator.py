@@ -1,0 +1,65 @@
+"""The interface of operators: TFLite name, rules, and a numpy reference."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from mlfbuild.native.graph.types import DType
+
+if TYPE_CHECKING:
+    from mlfbuild.native.graph.types import Array, Tensor
+
+
+class Activation(enum.Enum):
+    """Bounds of results, by TFLite's names; the value is (lower bound, upper bound) of the real result.
+
+    All except RELU_0_TO_1, which is always a separate operator, may be fused into other operators in a file.
+    """
+
+    NONE = (None, None)
+    RELU = (0.0, None)
+    RELU_0_TO_1 = (0.0, 1.0)
+    RELU_N1_TO_1 = (-1.0, 1.0)
+    RELU6 = (0.0, 6.0)
+
+
+@dataclass(frozen=True)
+class Operator(abc.ABC):
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``."""
+
+    name: ClassVar[str]
+    """TFLite's name in ``BuiltinOperator`` of its schema, such as ``CONV_2D``."""
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
+    """The supported element types of the first input."""
+    results: ClassVar[tuple[DType, ...]] = ()
+    """The element types of the outputs, if they differ from ``types``."""
+
+    @classmethod
+    def family(cls) -> str:
+        """Return the stem of the operator's file in ``graph/ops`` and in other rooms."""
+        return cls.__module__.rpartition(".")[2]
+
+    @abc.abstractmethod
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        """Return why these tensors break the operator's shape and type rules, or ``None``."""
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
+        """Return the number of multiply-accumulates of one run, with weights or of two matrices.
+
+        Products with the zeros of a padding count; biases, rescalings and activations do not. Operators that multiply
+        element by element, or only add, have none.
+        """
+        return 0
+
+    @abc.abstractmethod
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        """Compute the outputs in numpy; on integers, bit for bit like TensorFlow Lite Micro's reference kernels.
+
+        ``values`` has the value of each of ``inputs``, including constants; shapes and dtypes are those of the tensors.
+        """

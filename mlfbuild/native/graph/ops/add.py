@@ -1,0 +1,71 @@
+"""ADD, SUB and SQUARED_DIFFERENCE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import Sums
+from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic, Binary, on_one_scale
+from mlfbuild.native.graph.rescales import (
+    DIFFERENCE_LEFT_SHIFT,
+    SUM_LEFT_SHIFT,
+    BinaryRescales,
+    add_rescales,
+    squared_difference_rescales,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Addition(Arithmetic):
+    """A sum or difference of two elements."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+
+    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
+        """Return the rescalings of inputs and result; raises the errors of ``add_rescales``."""
+        return add_rescales(first, second, output)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        left_shift = SUM_LEFT_SHIFT[tensors[2].dtype]
+        return on_one_scale(tensors, x, y, self.numbers(*tensors), left_shift, self._exact, self.activation)
+
+
+@dataclass(frozen=True)
+class Add(Addition):
+    """Element-wise sum."""
+
+    name: ClassVar[str] = "ADD"
+
+    def _exact(self, x: Array, y: Array) -> Array:
+        return x + y
+
+
+@dataclass(frozen=True)
+class Sub(Addition):
+    """Element-wise difference."""
+
+    name: ClassVar[str] = "SUB"
+
+    def _exact(self, x: Array, y: Array) -> Array:
+        return x - y
+
+
+@dataclass(frozen=True)
+class SquaredDifference(Binary):
+    """The square of the element-wise difference."""
+
+    name: ClassVar[str] = "SQUARED_DIFFERENCE"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: squared_difference_rescales(first, second, output))
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        left_shift = DIFFERENCE_LEFT_SHIFT[tensors[2].dtype]
+        return on_one_scale(tensors, x, y, squared_difference_rescales(*tensors), left_shift, self._real)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return (x - y) ** 2

@@ -1,0 +1,63 @@
+"""ARG_MAX and ARG_MIN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Arg(Single):
+    """The position along ``axis`` (counted from 0) of the first extreme element."""
+
+    axis: int
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    results: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.INT64)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if not 0 <= self.axis < len(source.shape):
+            return f"axis {self.axis} is not a dimension of {source}"
+        return (
+            rules.arithmetic(source, types=self.types)
+            or rules.arithmetic(output, types=self.results)
+            or rules.shape(output, (*source.shape[: self.axis], *source.shape[self.axis + 1 :]))
+        )
+
+
+@dataclass(frozen=True)
+class ArgMax(Arg):
+    """The position of the greatest element."""
+
+    name: ClassVar[str] = "ARG_MAX"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), outputs[0].dtype.numpy),)
+
+
+@dataclass(frozen=True)
+class ArgMin(Arg):
+    """The position of the least element."""
+
+    name: ClassVar[str] = "ARG_MIN"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), outputs[0].dtype.numpy),)
+
+
+def _numbers(value: Array, instead: float) -> Array:
+    """Return ``value`` with NaN replaced by ``instead``."""
+    return np.where(np.isnan(value), np.float32(instead), value) if value.dtype == np.float32 else value

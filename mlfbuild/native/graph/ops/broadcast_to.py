@@ -1,0 +1,29 @@
+"""BROADCAST_TO."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class BroadcastTo(Movement):
+    """The input, broadcast to the output's shape."""
+
+    name: ClassVar[str] = "BROADCAST_TO"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        try:
+            fits = np.broadcast_shapes(inputs[0].shape, outputs[0].shape) == outputs[0].shape
+        except ValueError:
+            fits = False
+        return None if fits else f"{inputs[0]} cannot be repeated to {outputs[0]}"
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        yield np.broadcast_to(sources[0], outputs[0].shape), outputs[0]

@@ -1,0 +1,65 @@
+"""CONCATENATION."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Joining(Movement):
+    """Joins any number of tensors along ``axis`` (counted from 0)."""
+
+    axis: int
+
+    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
+
+
+@dataclass(frozen=True)
+class Concatenation(Joining):
+    """Concatenates tensors."""
+
+    name: ClassVar[str] = "CONCATENATION"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        reason, first = check_parts(inputs, outputs[0], self.axis), inputs[0].shape
+        if reason is None or not 0 <= self.axis < len(first) or any(len(one.shape) != len(first) for one in inputs):
+            return reason
+        length = sum(part.shape[self.axis] for part in inputs)
+        whole = replace(
+            outputs[0], shape=(*first[: self.axis], length, *first[self.axis + 1 :]), quantization=None, data=None
+        )
+        fits = check_parts(inputs, whole, self.axis) is None
+        return rules.WrongShape.of(outputs[0], whole.shape, reason) if fits else reason
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        pieces = pieces_along(outputs[0], [source.shape[self.axis] for source in sources], self.axis)
+        return zip(sources, pieces, strict=True)
+
+
+def check_parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
+    """Return why ``parts``, concatenated along ``axis``, do not form ``whole``, or ``None``."""
+    rank = len(whole.shape)
+    if not 0 <= axis < rank:
+        return f"axis {axis} is not a dimension of {whole}"
+    for part in parts:
+        if (*part.shape[:axis], *part.shape[axis + 1 :]) != (*whole.shape[:axis], *whole.shape[axis + 1 :]):
+            return f"{part} is no part of {whole} along dimension {axis}"
+        if len(part.shape) != rank:
+            return f"{part} must have {rank} dimensions"
+    length = sum(part.shape[axis] for part in parts)
+    return None if length == whole.shape[axis] else f"the parts of {whole} along dimension {axis} add up to {length}"
+
+
+def pieces_along(whole: Array, lengths: Sequence[int], axis: int) -> Iterator[Array]:
+    """Yield consecutive views of ``whole`` along ``axis`` with ``lengths`` elements."""
+    start = 0
+    for length in lengths:
+        yield whole[(slice(None),) * axis + (slice(start, start + length),)]
+        start += length

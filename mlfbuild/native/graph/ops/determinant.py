@@ -1,0 +1,38 @@
+"""DETERMINANT: the determinants of square matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+_MOST_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Determinant(Single):
+    """The determinant of each matrix, float32 [..., rows, rows] to [...]."""
+
+    name: ClassVar[str] = "DETERMINANT"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if len(source.shape) < 2 or source.shape[-1] != source.shape[-2]:
+            return f"{source} does not hold square matrices"
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.within("the number of rows", source.shape[-1], 1, _MOST_ROWS)
+            or rules.shape(output, source.shape[:-2])
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(np.linalg.det(values[0].astype(np.float64)), np.float32),)

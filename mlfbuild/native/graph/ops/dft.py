@@ -1,0 +1,95 @@
+"""DFT: the Fourier transform of float32 along a dimension, of any length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Dft(Operator):
+    """The discrete Fourier transform of ``length`` samples of each frame; absent samples are 0.
+
+    Input [outer, samples, inner, 1 or 2 parts], and perhaps a window, a factor for each sample of a frame. Output
+    [outer, frames, bins, inner, 1 or 2 parts]; the first bins of the spectrum. ``mirrored`` samples are the first half
+    of a spectrum of real numbers, and the other half are their conjugates.
+    """
+
+    length: int
+    step: int
+    """The number of samples from the first of a frame to that of the next."""
+    inverse: bool = False
+    mirrored: bool = False
+
+    name: ClassVar[str] = "DFT"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1, optional=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        window = inputs[1] if len(inputs) > 1 else None
+        assert source is not None
+        reason = (
+            rules.arithmetic(source, output, *([] if window is None else [window]), types=self.types)
+            or rules.rank(source, 4)
+            or rules.rank(output, 5)
+        )
+        if reason is not None:
+            return reason
+        (outer, samples, inner, parts), (frames, bins) = source.shape, output.shape[1:3]
+        return (
+            rules.within("the length", self.length, 1, 1 << 20)
+            or rules.within("the step", self.step, 1, 1 << 24)
+            or rules.within("the number of parts", parts, 1, 2)
+            or rules.within("the number of parts", output.shape[4], 1, 2)
+            or rules.within("the number of bins", bins, 1, self.length)
+            or rules.shape(output, (outer, frames, bins, inner, output.shape[4]))
+            or (None if frames == 1 else rules.within("the end", (frames - 1) * self.step + self.length, 1, samples))
+            or (None if window is None else rules.shape(window, (self.length,)))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        source, output = values[0].astype(np.float64), outputs[0]
+        samples = source[..., 0] + (1j * source[..., 1] if source.shape[3] == 2 else 0)
+        results = []
+        for start in range(0, output.shape[1] * self.step, self.step):
+            frame = samples[:, start : start + self.length]
+            if len(values) > 1 and values[1] is not None:
+                frame = frame * values[1].astype(np.float64)[:, np.newaxis]
+            results.append(self._spectrum(frame)[:, : output.shape[2]])
+        made = np.stack(results, axis=1)
+        whole = np.stack([made.real, made.imag], axis=-1)[..., : output.shape[4]]
+        return (whole.astype(np.float32),)
+
+    def _spectrum(self, frame: Array) -> Array:
+        if self.mirrored:
+            known = min(self.length // 2 + 1, frame.shape[1])
+            whole = np.zeros((frame.shape[0], self.length, frame.shape[2]), np.complex128)
+            whole[:, :known] = frame[:, :known]
+            beyond = np.arange(self.length // 2 + 1, self.length)
+            whole[:, beyond] = whole[:, self.length - beyond].conj()
+            frame = whole
+        transform = np.fft.ifft if self.inverse else np.fft.fft
+        return np.asarray(transform(frame, n=self.length, axis=1))
+
+    def packed(self, source: Tensor) -> bool:
+        """Return whether a transform of half the length computes it."""
+        return source.shape[3] == 1 and self.length % 2 == 0 and not self.inverse
+
+    def unit_roots(self) -> Array:
+        """Return the roots of unity [length, 2]."""
+        phases = (2 if self.inverse else -2) * math.pi * np.arange(self.length) / self.length
+        return np.stack([np.cos(phases), np.sin(phases)], axis=-1).astype(np.float32)

@@ -1,0 +1,61 @@
+"""DIV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases.accumulate import Sums
+from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
+from mlfbuild.native.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
+from mlfbuild.native.graph.quantize import Rescale, activation_range, zero_point_of
+from mlfbuild.native.graph.rescales import divide_rescale
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Div(Arithmetic):
+    """Element-wise quotient, truncated for int32 and int64.
+
+    If the divisor is 0, a quantised quotient is the greatest or the least value, by the sign of the dividend, or 0 if
+    that is 0, too; an int32 or int64 quotient is 0.
+    """
+
+    rounded_quotient: bool = field(default=False, repr=False)
+    """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
+
+    name: ClassVar[str] = "DIV"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+
+    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
+        return divide_rescale(first, second, output, rounded=self.rounded_quotient)
+
+    def _exact(self, x: Array, y: Array) -> Array:
+        return x / y
+
+    def _whole(self, x: Array, y: Array) -> Array:
+        divisor = np.where((y == 0) | (y == -1), 1, y)
+        floor = x // divisor
+        quotient = floor + ((floor < 0) & (floor * divisor != x))
+        return np.where(y == 0, 0, np.where(y == -1, np.negative(x), quotient)).astype(x.dtype)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        """Multiply by a fixed-point reciprocal of the divisor's magnitude, then by the scales."""
+        output, rescale = tensors[2], self.numbers(*tensors)
+        dividend = np.where(y < 0, -x, x).astype(np.int64)
+        divisor = np.maximum(np.abs(y), 1).astype(np.int64)
+        divisor_headroom = 32 - _bits(divisor)
+        headroom = 31 - _bits(np.where(dividend < 0, ~dividend, dividend))
+        inverse = reciprocal_of_one_plus((divisor << divisor_headroom) - (1 << 31))
+        quotient = high_multiply(high_multiply(dividend << headroom, inverse), rescale.multiplier)
+        right_shift = headroom + 31 - divisor_headroom - rescale.shift
+        stored = np.where(right_shift > 31, 0, shift_right(quotient, np.minimum(right_shift, 31)))
+        stored = np.where(y == 0, np.sign(dividend) << 16, stored) + zero_point_of(output)
+        return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
+
+
+def _bits(value: Raw) -> Raw:
+    """Return the bit length of each integer ``value`` >= 0."""
+    return np.frexp(value)[1].astype(np.int64)

@@ -1,0 +1,39 @@
+"""FLOOR_DIV and FLOOR_MOD: a quotient rounded down, and its remainder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases.binary import WHOLE, Binary
+from mlfbuild.native.graph.types import Array, DType
+
+
+@dataclass(frozen=True)
+class FloorDiv(Binary):
+    """The greatest integer that is not greater than x / y; 0 if an int32 is divided by 0."""
+
+    name: ClassVar[str] = "FLOOR_DIV"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        if x.dtype == np.float32:
+            return np.asarray(np.floor(x.astype(np.float64) / y.astype(np.float64)), np.float32)
+        wide = x.astype(np.int64) // np.where(y == 0, np.int64(1), y)
+        return np.where(y == 0, 0, wide).astype(x.dtype)  # the least value wraps, because its negative does not fit
+
+
+@dataclass(frozen=True)
+class FloorMod(Binary):
+    """x minus y times the quotient rounded down, with the sign of y; 0 if an integer is divided by 0."""
+
+    name: ClassVar[str] = "FLOOR_MOD"
+    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        if x.dtype == np.float32:
+            rest = np.fmod(x, y)
+            return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
+        return np.where(y == 0, 0, np.mod(x, np.where(y == 0, 1, y))).astype(x.dtype)

@@ -1,0 +1,129 @@
+"""FULLY_CONNECTED: input [..., I] flattened to rows of I, weights [O, I], optional bias [O], output [..., O]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules, weighted
+from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
+from mlfbuild.native.graph.bases.convolution import convolution_tensors
+from mlfbuild.native.graph.operator import Activation, Operator
+from mlfbuild.native.graph.quantize import (
+    Rescale,
+    activation_range,
+    double_scale,
+    fully_connected_rescales,
+    integer_range,
+    round_half_away,
+    scale_of,
+    zero_point_of,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class FullyConnected(Operator):
+    """Every output is a weighted sum of one row of inputs; ``keep_num_dims`` keeps the input's leading dimensions."""
+
+    activation: Activation = Activation.NONE
+    keep_num_dims: bool = False
+    int32_sums: bool = False
+    """Whether int16 activations are summed in 32 bits if there is no bias, whose type would decide it."""
+    rounded_product: bool = False
+    """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
+
+    in_double: bool = field(default=False, repr=False)
+    """Whether int8 sums are multiplied by a double and rounded once, half away from zero, as LiteRT does for uint8."""
+
+    name: ClassVar[str] = "FULLY_CONNECTED"
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2, optional=1)
+        if reason is not None:
+            return reason
+        source, weights, bias, output = convolution_tensors(inputs, outputs)
+        return (
+            rules.rank(weights, 2)
+            or weighted.check(source, weights, bias, output, 0, (DType.INT64, DType.INT32))
+            or self._check_shapes(source, weights, output)
+            or self._check_rescales(source, weights, bias, output)
+        )
+
+    def _check_shapes(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        channels, depth = weights.shape
+        if source.elements % depth:
+            return f"{source} cannot be cut into rows of {depth}, as the weights {weights} ask"
+        if self.keep_num_dims:
+            if source.shape[-1:] != (depth,):
+                return f"the last dimension of {source} should be {depth}"
+            return rules.shape(output, (*source.shape[:-1], channels))
+        if output.shape[-1:] != (channels,) or output.elements != source.elements // depth * channels:
+            rows = source.elements // depth
+            return rules.WrongShape.of(output, (rows, channels), f"{output} should hold {rows} rows of {channels}")
+        return None
+
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        """Return whether sums have 64 bits."""
+        return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)
+
+    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+        """Return a rescaling for each output channel, none for float32 and a double; raises ``OverflowError``."""
+        if self.in_double:
+            double_scale(source, weights, output)
+            return ()
+        if source.dtype is DType.FLOAT32:
+            return ()
+        return fully_connected_rescales(source, weights, output, rounded=self.rounded_product)
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        if source.dtype is DType.FLOAT32:
+            return None
+        wide = self.sums_are_wide(source, bias)
+        if self.in_double:
+            return rules.computable(
+                lambda: self._check_largest(source, weights, bias, output),
+                lambda: activation_range(self.activation, output),
+            )
+        return rules.computable(
+            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
+            lambda: activation_range(self.activation, output),
+        )
+
+    def _check_largest(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
+        """Raise ``OverflowError`` if a sum may exceed 32 bits after it is multiplied by a double."""
+        assert weights.data is not None
+        inputs = max(abs(limit - zero_point_of(source)) for limit in integer_range(source.dtype))
+        largest = inputs * float(np.abs(centred(weights, weights.data)).sum(axis=1).max())
+        if bias is not None and bias.data is not None:
+            largest += float(np.abs(bias.data.astype(np.float64)).max())
+        if largest * double_scale(source, weights, output).real >= 1 << 31:
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for sums of up to {largest:g}")
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return the number of products: one for each row of inputs and each weight."""
+        _, weights, _, output = convolution_tensors(inputs, outputs)
+        return output.elements * weights.shape[1]
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, weights, offset, output = convolution_tensors(inputs, outputs)
+        rows, matrix, bias = values[0], values[1], values[2] if len(values) > 2 else None
+        assert rows is not None and matrix is not None
+        sums = centred(source, rows).reshape(-1, weights.shape[1]) @ centred(weights, matrix).T
+        if self.in_double:
+            return (self._rounded_once(sums, bias, double_scale(source, weights, output).real, output),)
+        rescales, wide = self.rescales(source, weights, output), self.sums_are_wide(source, offset)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide).reshape(output.shape),)
+
+    def _rounded_once(self, sums: Sums, bias: Array | None, scale: float, output: Tensor) -> Array:
+        """Return the int8 result of sums, which wrap at 32 bits."""
+        whole = (sums if bias is None else sums + bias.reshape(-1)).astype(np.int64).astype(np.int32)
+        stored = round_half_away(whole.astype(np.float64) * scale) + zero_point_of(output)
+        clamped = np.clip(stored, *activation_range(self.activation, output))
+        return np.asarray(clamped, output.dtype.numpy).reshape(output.shape)

@@ -1,0 +1,82 @@
+"""Several operators that are executed as one, in model files of no format: FUSED and LOOKUP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.unary import Unary
+from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.lookup_table import look_up
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Array, DType, Graph, Tensor
+
+
+@dataclass(frozen=True)
+class Fused(Operator):
+    """The nodes of ``part``. The inputs are those of ``part``, followed by the constants of its nodes."""
+
+    name: ClassVar[str] = "FUSED"
+    """Not an operator of TFLite; only compilers create it."""
+
+    part: Graph
+
+    @property
+    def label(self) -> str:
+        """The names of the operators: ``CONV_2D + ADD``."""
+        return " + ".join(node.operator.name for node in self.part.nodes)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        given = [tensor.shape for tensor in inputs[: len(self.part.inputs)] if tensor is not None]
+        expected = [self.part.tensor(name).shape for name in self.part.inputs]
+        made = [self.part.tensor(name).shape for name in self.part.outputs]
+        return None if given == expected and [t.shape for t in outputs] == made else "has tensors of other shapes"
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return the sum over its nodes; rows that are computed again for the next ones count once."""
+        part = self.part
+        return sum(node.operator.macs(part.inputs_of(node), part.outputs_of(node)) for node in part.nodes)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        known = zip(self.part.inputs, values, strict=False)  # constants follow
+        computed = evaluate(self.part, {name: value for name, value in known if value is not None})
+        return tuple(computed[name] for name in self.part.outputs)
+
+
+_ENTRIES = {DType.INT8: 256, DType.INT16: 513}
+
+
+@dataclass(frozen=True)
+class Lookup(Unary):
+    """Any function of one number; frontends make it of several operators that work element by element."""
+
+    table: tuple[int, ...]
+    """The stored results for -128, -127 and so on, and of int16 for -32768, -32640 and so on up to 32768."""
+
+    name: ClassVar[str] = "LOOKUP"
+    """Not an operator of TFLite."""
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        reason = rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
+        if reason is None and len(self.table) != _ENTRIES[source.dtype]:
+            return f"has a table of {len(self.table)} values, which should be {_ENTRIES[source.dtype]}"
+        return reason
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        (value,) = values
+        assert value is not None
+        if outputs[0].dtype is DType.INT16:
+            return (look_up(np.array(self.table, np.int16), value.astype(np.int64)).astype(np.int16),)
+        return (np.array(self.table, np.int8)[value.astype(np.int64) + _ENTRIES[DType.INT8] // 2],)
+
+    def _real(self, value: Array) -> Array:
+        raise TypeError(f"{self.name} has no function of real numbers")

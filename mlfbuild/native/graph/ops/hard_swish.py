@@ -1,0 +1,71 @@
+"""HARD_SWISH."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.bases.unary import Unary, Whole
+from mlfbuild.native.graph.fixed_point import shift_right
+from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
+from mlfbuild.native.graph.types import Array, Tensor
+
+_LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
+
+
+@dataclass(frozen=True)
+class HardSwish(Unary):
+    """x * min(max(x + 3, 0), 6) / 6, for int8 in 16-bit fixed point."""
+
+    name: ClassVar[str] = "HARD_SWISH"
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        to_output, to_gate = self._rescales(source, output)
+        fine = value << 7
+        gate = fine
+        if to_gate.shift > 0:
+            gate = _saturated(gate << (to_gate.shift - 1))
+        gate = _multiply(gate, to_gate.multiplier)
+        if to_gate.shift > 0:
+            gate = _saturated(gate << 1)
+        elif to_gate.shift < 0:
+            gate = shift_right(gate, -to_gate.shift)
+        gate = (gate + (1 << 15)) >> 1  # from [-1, 1] to [0, 1]
+        product = gate * _multiply(fine, to_output.multiplier)
+        towards_zero = np.where(product < 0, -(-product >> 15), product >> 15)
+        return shift_right(towards_zero, -to_output.shift) + zero_point_of(output)
+
+    def _rescales(self, source: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
+        """Return the 16-bit rescalings to the output's scale and to 3 / 2**15, computed in float32."""
+        with np.errstate(over="ignore", under="ignore"):
+            fine = np.float32(scale_of(source)) / np.float32(128)
+            to_output = _short(float(fine / np.float32(scale_of(output))))
+            to_gate = _short(float(fine / np.float32(3 / 32768)))
+        if to_output.shift > 0:
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for {scale_of(source):g}")
+        if to_output.shift < -15:  # TensorFlow Lite Micro shifts 16-bit values, and its result is then only a sign
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too large for {scale_of(source):g}")
+        return to_output, to_gate
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.asarray(value * np.clip(value + 3, 0, 6) / 6)
+
+
+def _short(real: float) -> Rescale:
+    """Return the factor ``real`` with a multiplier of 16 bits."""
+    rescale = quantize_multiplier(real)
+    return Rescale(min((rescale.multiplier + (1 << 15)) >> 16, _GREATEST), rescale.shift)
+
+
+def _multiply(x: Whole, multiplier: int) -> Whole:
+    """Return ``x * multiplier / 2**15`` rounded to nearest, a half up."""
+    product = x * multiplier
+    nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
+    return _saturated(np.where(nudged >= 0, nudged >> 15, -(-nudged >> 15)))
+
+
+def _saturated(x: Whole) -> Whole:
+    return np.asarray(np.clip(x, _LEAST, _GREATEST), np.int64)

@@ -1,0 +1,53 @@
+"""LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.binary import Binary
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class LogicalAnd(Binary):
+    """Whether both elements are true."""
+
+    name: ClassVar[str] = "LOGICAL_AND"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.logical_and(x, y)
+
+
+@dataclass(frozen=True)
+class LogicalOr(Binary):
+    """Whether at least one element is true."""
+
+    name: ClassVar[str] = "LOGICAL_OR"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.logical_or(x, y)
+
+
+@dataclass(frozen=True)
+class LogicalNot(Single):
+    """Whether the element is false."""
+
+    name: ClassVar[str] = "LOGICAL_NOT"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(np.logical_not(values[0])),)

@@ -1,0 +1,133 @@
+"""LOGISTIC and TANH: int8 in gemmlowp's fixed point, int16 by interpolation in a table."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph import fixed_point
+from mlfbuild.native.graph.bases.unary import Unary, Whole
+from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
+from mlfbuild.native.graph.quantize import (
+    Rescale,
+    integer_range,
+    multiply_by_quantized_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+_INTEGER_BITS = 4
+"""Integer bits of the fixed-point argument of int8 functions."""
+
+_LARGEST_SCALE = 8.0
+"""The scale of int8 arguments from which on each of them is at one end of the function or the other."""
+
+
+@dataclass(frozen=True)
+class Sigmoid(Unary):
+    """An S-shaped function; the scale and zero point of an int8 output use the whole range of the type."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    output_scale: ClassVar[float]
+    output_zero_point: ClassVar[int]
+    most_doublings: ClassVar[int]
+    """The number of doublings of 2**-12 up to which int16 scales need no multiplier."""
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:
+            return f"{output} must have scale 1/32768"
+        if output.dtype is DType.INT8 and (scale_of(output), zero_point_of(output)) != (
+            self.output_scale,
+            self.output_zero_point,
+        ):
+            return f"{output} must have scale 1/{round(1 / self.output_scale)} and zero point {self.output_zero_point}"
+        return super()._check_quantization(source, output)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        if source.dtype is DType.INT16:
+            return self.interpolated(self.table_scale(source), value)
+        rescale = self._argument_rescale(source)
+        least, greatest = integer_range(output.dtype)
+        radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
+        inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
+        argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
+        result = self._fixed(argument)
+        fraction_bits = round(-math.log2(self.output_scale))
+        stored = fixed_point.shift_right(result, 31 - fraction_bits) + self.output_zero_point
+        return np.where(value <= -radius, least, np.where(value >= radius, greatest, stored))
+
+    def table_scale(self, source: Tensor) -> TableScale:
+        """Return the scaling of an int16 value to the argument of the table; raises ``OverflowError``."""
+        return table_scale(scale_of(source), self.most_doublings)
+
+    def interpolated(self, scale: TableScale, value: Whole) -> Whole:
+        """Return the int16 function of stored values by interpolation in the table."""
+        argument = (value * scale.multiplier + (1 << scale.shift >> 1)) >> scale.shift
+        return np.where(argument >= 0, *self._from_table(np.abs(argument)))
+
+    @abc.abstractmethod
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        """Return the function of an argument of this ``magnitude`` with positive and with negative sign."""
+
+    @abc.abstractmethod
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        """Return the function of a raw ``argument`` with ``_INTEGER_BITS``, without integer bits."""
+
+    def _argument_rescale(self, source: Tensor) -> Rescale:
+        """Return the rescaling to the fixed-point argument, zero if the scale is too small."""
+        fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
+        return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
+
+
+@dataclass(frozen=True)
+class Logistic(Sigmoid):
+    """1 / (1 + exp(-x))."""
+
+    name: ClassVar[str] = "LOGISTIC"
+    output_scale: ClassVar[float] = 1 / 256
+    output_zero_point: ClassVar[int] = -128
+    most_doublings: ClassVar[int] = 0
+
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        result = between(magnitude, 9, 0x7FFF << 10)
+        return (result + (1 << 9)) >> 10, ((1 << 25) - result + (1 << 9) - 1) >> 10
+
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        return fixed_point.logistic(argument, _INTEGER_BITS)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.asarray(1 / (1 + np.exp(-value)))
+
+
+@dataclass(frozen=True)
+class Tanh(Sigmoid):
+    """The hyperbolic tangent."""
+
+    name: ClassVar[str] = "TANH"
+    output_scale: ClassVar[float] = 1 / 128
+    output_zero_point: ClassVar[int] = 0
+    most_doublings: ClassVar[int] = 1
+
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        result = between(magnitude, 8, 0xFFFF << 8) - (1 << 23)
+        return (result + (1 << 7)) >> 8, (-result + (1 << 7) - 1) >> 8
+
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        return fixed_point.tanh(argument, _INTEGER_BITS)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.tanh(value)
+
+
+def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:
+    """Interpolate the table at ``magnitude`` with ``fraction_bits`` per step; beyond its end, return ``greatest``."""
+    step = np.minimum(magnitude >> fraction_bits, 254)
+    low, high = LOGISTIC_TABLE[step].astype(np.int64), LOGISTIC_TABLE[step + 1].astype(np.int64)
+    rest = magnitude & ((1 << fraction_bits) - 1)
+    return np.where(magnitude >> fraction_bits >= 255, greatest, (low << fraction_bits) + rest * (high - low))

@@ -1,0 +1,47 @@
+"""MAXIMUM and MINIMUM of tensors with the same scale and zero point, by their stored values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import Sums
+from mlfbuild.native.graph.bases.binary import WHOLE, Binary
+from mlfbuild.native.graph.quantize import zero_point_of
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Extreme(Binary):
+    """One of two elements, the second one if one of them is NaN."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.same_quantization(first, output) or rules.same_quantization(second, output)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        return self._real(x, y) + zero_point_of(tensors[2])
+
+
+@dataclass(frozen=True)
+class Maximum(Extreme):
+    """The greater of two elements."""
+
+    name: ClassVar[str] = "MAXIMUM"
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.where(x > y, x, y)
+
+
+@dataclass(frozen=True)
+class Minimum(Extreme):
+    """The lesser of two elements."""
+
+    name: ClassVar[str] = "MINIMUM"
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.where(x < y, x, y)

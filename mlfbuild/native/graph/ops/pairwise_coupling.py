@@ -1,0 +1,77 @@
+"""PAIRWISE_COUPLING: probabilities of classes from those of their pairs, as in libsvm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+_ITERATIONS = 100
+_TOLERANCE = 0.005
+
+
+@dataclass(frozen=True)
+class PairwiseCoupling(Single):
+    """The second method of Wu, Lin and Weng (2004), iterated in float32 like libsvm and ONNX's reference.
+
+    float32 [rows, pairs] to [rows, classes]; element (i, j) of a row, i < j, is the probability of i against j.
+    """
+
+    classes: int
+
+    name: ClassVar[str] = "PAIRWISE_COUPLING"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if self.classes < 2:
+            return f"couples {self.classes} classes"
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.rank(source, 2)
+            or rules.shape(source, (source.shape[0], self.classes * (self.classes - 1) // 2))
+            or rules.shape(output, (source.shape[0], self.classes))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.stack([self._coupled(row) for row in values[0]]),)
+
+    def _coupled(self, pairs: Array) -> Array:
+        count = self.classes
+        against = np.zeros((count, count), np.float32)
+        for (first, second), share in zip(combinations(range(count), 2), pairs, strict=True):
+            against[first, second], against[second, first] = share, 1 - share
+        matrix = -against.T * against
+        for at in range(count):
+            matrix[at, at] = _sum(against[other, at] ** 2 for other in range(count) if other != at)
+        shares = np.full(count, np.float32(1 / count))
+        for _ in range(max(_ITERATIONS, count)):
+            products = np.array([_sum(row * shares) for row in matrix], np.float32)
+            total = _sum(shares * products)
+            if np.abs(products - total).max() < np.float32(_TOLERANCE / count):
+                break
+            for at in range(count):
+                step = (total - products[at]) / matrix[at, at]
+                scale = 1 + step
+                shares[at] += step
+                total = (total + step * (step * matrix[at, at] + 2 * products[at])) / scale / scale
+                shares /= scale
+                products = (products + step * matrix[at]) / scale
+        return shares
+
+
+def _sum(values: Iterable[np.float32]) -> np.float32:
+    """Add ``values`` in float32, in order like the kernel."""
+    total: np.float32 = np.float32(0)
+    for value in values:
+        total += value
+    return total

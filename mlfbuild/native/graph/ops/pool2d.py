@@ -1,0 +1,97 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D: input and output NHWC, of the same scale and zero point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import finish_float
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.window import Padding, Pair, Window
+from mlfbuild.native.graph.operator import Activation
+from mlfbuild.native.graph.quantize import activation_range
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Pool2D(Single):
+    """A window moving over an NHWC image; filter and stride are (height, width), padding is explicit."""
+
+    filter: Pair
+    stride: Pair = (1, 1)
+    padding: Padding = ((0, 0), (0, 0))
+    activation: Activation = Activation.NONE
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def window(self) -> Window:
+        """Return the window of this pool."""
+        return Window(self.filter, self.stride, (1, 1), self.padding)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.rank(source, 4)
+            or rules.rank(output, 4)
+            or rules.same_quantization(source, output)
+            or self.window().problem(source, output)
+            or (None if output.shape[3] == source.shape[3] else f"{output} has other channels than {source}")
+            or (
+                rules.computable(lambda: activation_range(self.activation, output))
+                if output.dtype is not DType.FLOAT32
+                else None
+            )
+        )
+
+
+@dataclass(frozen=True)
+class AveragePool2D(Pool2D):
+    """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
+
+    half_up: bool = field(default=False, repr=False)
+    """Whether halves of stored integers are rounded up, as LiteRT does for uint8, whose values have no sign."""
+
+    name: ClassVar[str] = "AVERAGE_POOL_2D"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        image = values[0].astype(np.float64)
+        sums, counts = np.zeros(output.shape), np.zeros((*output.shape[1:3], 1))
+        for _, write, read in self.window().taps(source, output):
+            sums[:, write[0], write[1]] += image[:, read[0], read[1]]
+            counts[write] += 1
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(sums / counts, self.activation),)
+        halves = counts // 2
+        if self.half_up:
+            means = np.floor((sums + halves) / counts)
+        else:
+            means = np.trunc((sums + np.copysign(halves, sums)) / counts)
+        return (np.clip(means, *activation_range(self.activation, output)).astype(output.dtype.numpy),)
+
+
+@dataclass(frozen=True)
+class MaxPool2D(Pool2D):
+    """The greatest of the elements in the window, ignoring NaN."""
+
+    name: ClassVar[str] = "MAX_POOL_2D"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        greatest = np.full(output.shape, -np.inf)
+        for _, write, read in self.window().taps(source, output):
+            target = greatest[:, write[0], write[1]]
+            np.fmax(target, values[0][:, read[0], read[1]], out=target)
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(greatest, self.activation),)
+        return (np.clip(greatest, *activation_range(self.activation, output)).astype(output.dtype.numpy),)

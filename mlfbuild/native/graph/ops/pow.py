@@ -1,0 +1,33 @@
+"""POW of float32 and of integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases.binary import WHOLE, Binary
+from mlfbuild.native.graph.types import Array, DType
+
+
+@dataclass(frozen=True)
+class Pow(Binary):
+    """x to the power of y, like ``pow`` of C; NaN if x is negative and y has a fraction.
+
+    Powers of integers wrap. A negative exponent gives 1 / x^-y without its fraction, and 0 for 0.
+    """
+
+    name: ClassVar[str] = "POW"
+    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        if x.dtype == np.float32:
+            return np.power(x.astype(np.float64), y.astype(np.float64))
+        x, y = np.broadcast_arrays(x, y)
+        result, square = np.ones(x.shape, np.uint64), x.astype(np.int64).astype(np.uint64)
+        rest = np.maximum(y.astype(np.int64), 0)
+        while rest.any():
+            result, square, rest = np.where(rest & 1, result * square, result), square * square, rest >> 1
+        below = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0))
+        return np.where(y < 0, below, result.astype(np.int64)).astype(x.dtype)

@@ -1,0 +1,171 @@
+"""QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32).
+
+DYNAMIC_QUANTIZE also computes the scale and the zero point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operator import Activation, Operator
+from mlfbuild.native.graph.quantize import (
+    Rescale,
+    integer_range,
+    requantize_rescale,
+    round_half_away,
+    scale_of,
+    zero_point_of,
+)
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+STORED = (DType.INT8, DType.INT16, DType.UINT8)
+"""The types that can be quantised."""
+
+_UNKNOWN = ({DType.FLOAT32, DType.INT32}, {DType.INT32})
+"""Types that no runtime converts to each other."""
+
+
+@dataclass(frozen=True)
+class Quantize(Single):
+    """Converts numbers to the output's type, scale and zero point.
+
+    uint8 is converted only from and to int8, int32 only from and to int8 and int16. An int16 input may have a
+    zero point, because the output of an int8 SOFTMAX has one.
+    """
+
+    in_float32: bool = field(default=False, repr=False)
+    """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
+
+    name: ClassVar[str] = "QUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32, DType.FLOAT32)
+    results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            self._check_source(source)
+            or rules.arithmetic(output, types=self.results)
+            or rules.affine(output)
+            or self._check_pair(source, output)
+            or rules.shape(output, source.shape)
+            or (rules.computable(lambda: self._rescale(source, output)) if source.dtype is not DType.FLOAT32 else None)
+        )
+
+    def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return the rescaling; raises ``OverflowError``, also if int32 would be shifted left and could wrap."""
+        rescale = requantize_rescale(source, output)
+        if source.dtype is DType.INT32 and rescale.shift > 0:
+            raise OverflowError(
+                f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
+            )
+        return rescale
+
+    def _check_source(self, source: Tensor) -> str | None:
+        if source.dtype is DType.INT16:
+            return rules.affine(source, offset=True)
+        if source.dtype is DType.INT32:
+            reason = rules.affine(source)
+            return f"{source} must have the zero point 0" if reason is None and zero_point_of(source) != 0 else reason
+        return rules.arithmetic(source, types=self.types)
+
+    def _check_pair(self, source: Tensor, output: Tensor) -> str | None:
+        pair = {source.dtype, output.dtype}
+        alone = DType.UINT8 in pair and DType.INT8 not in pair
+        return f"cannot bring {source} to {output}" if alone or pair in _UNKNOWN else None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None and output.quantization is not None
+        if source.dtype is not DType.FLOAT32:
+            if self.in_float32:
+                return (self._requantized(source, values[0], output),)
+            rescales = [requantize_rescale(source, output)]
+            return (finish_quantized(centred(source, values[0]), rescales, output, Activation.NONE),)
+        with np.errstate(over="ignore", invalid="ignore"):
+            quotients = values[0] / np.float32(output.quantization.scale)
+            rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
+        stored = rounded.astype(np.float64) + output.quantization.zero_point
+        return (np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy),)
+
+    def _requantized(self, source: Tensor, value: Array, output: Tensor) -> Array:
+        """Return int8 numbers, which LiteRT has as uint8, in the scale of ``output``; each step is in float32."""
+        assert source.quantization is not None and output.quantization is not None
+        scale = np.float32(source.quantization.scale) * (np.float32(1) / np.float32(output.quantization.scale))
+        bias = np.float32(-(source.quantization.zero_point + 128)) * scale
+        products = (value.astype(np.float32) + np.float32(128)) * scale + bias
+        stored = round_half_away(products).astype(np.float64) + output.quantization.zero_point
+        return np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy)
+
+
+@dataclass(frozen=True)
+class Dequantize(Single):
+    """Converts integers to float32."""
+
+    name: ClassVar[str] = "DEQUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = STORED
+    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, types=self.types)
+            or rules.arithmetic(output, types=self.results)
+            or rules.shape(output, source.shape)
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source = inputs[0]
+        assert source is not None and values[0] is not None and source.quantization is not None
+        with np.errstate(over="ignore"):
+            return (np.asarray(centred(source, values[0]) * source.quantization.scale, np.float32),)
+
+
+@dataclass(frozen=True)
+class DynamicQuantize(Operator):
+    """Converts float32 to int8 with a scale and a zero point, so that the range of the numbers and 0 is -128 to 127.
+
+    It is ONNX's DynamicQuantizeLinear with integers that are lower by 128. If all numbers are 0, the scale is 1, as in
+    onnxruntime. NaN has no effect on the range, and becomes the zero point.
+    """
+
+    name: ClassVar[str] = "DYNAMIC_QUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 1 or inputs[0] is None or len(outputs) != 3:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes 3"
+        source, (values, scale, zero_point) = inputs[0], outputs
+        return (
+            rules.arithmetic(source, types=self.types)
+            or rules.typed(values, DType.INT8)
+            or rules.typed(scale, DType.FLOAT32)
+            or rules.typed(zero_point, DType.INT8)
+            or rules.shape(values, source.shape)
+            or rules.shape(scale, ())
+            or rules.shape(zero_point, ())
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value = values[0]
+        assert value is not None
+        with np.errstate(all="ignore"):
+            least, greatest = np.fmin.reduce(value, axis=None, initial=0), np.fmax.reduce(value, axis=None, initial=0)
+            scale = np.float32(1) if least == greatest else np.float32((greatest - least) / np.float32(255))
+            zero_point = np.rint(_number(np.clip(-least / scale, 0, 255), 0))
+            stored = np.clip(_number(np.rint(value / scale), 0) + zero_point, 0, 255) - 128
+        return stored.astype(np.int8), np.array(scale, np.float32), np.array(zero_point - 128).astype(np.int8)
+
+
+def _number(values: Array, replacement: float) -> Array:
+    return np.where(np.isnan(values), np.float32(replacement), values)

@@ -1,0 +1,212 @@
+"""MEAN, SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY over some dimensions."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.native.graph.bases.binary import WHOLE
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operator import Activation
+from mlfbuild.native.graph.quantize import Rescale, mean_rescale, requantize_rescale
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Reduction(Single):
+    """Reduces ``axes`` (ascending, from 0), which are kept as dimensions of size 1 if ``keep_dims``."""
+
+    axes: tuple[int, ...]
+    keep_dims: bool = False
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or self._check_axes(source)
+            or rules.shape(output, self.output_shape(source.shape))
+            or (self._check_quantization(source, output) if source.dtype in rules.QUANTIZED else None)
+        )
+
+    def _check_axes(self, source: Tensor) -> str | None:
+        if list(self.axes) != sorted(set(self.axes)):
+            return f"axes {list(self.axes)} must be ascending and different"
+        if any(not 0 <= axis < len(source.shape) for axis in self.axes):
+            return f"axes {list(self.axes)} are not dimensions of {source}"
+        return None
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why the scales of quantised tensors are not supported, or ``None``."""
+        raise TypeError(f"{self.name} is not quantised")
+
+    def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the reduced tensor."""
+        if self.keep_dims:
+            return tuple(1 if axis in self.axes else size for axis, size in enumerate(shape))
+        return tuple(size for axis, size in enumerate(shape) if axis not in self.axes)
+
+    def count(self, shape: Sequence[int]) -> int:
+        """Return the number of elements of a tensor of ``shape`` that are reduced to one."""
+        return math.prod(shape[axis] for axis in self.axes)
+
+
+@dataclass(frozen=True)
+class Summing(Reduction):
+    """A reduction by addition; integers that are not quantised wrap."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: self.rescale(source, output))
+
+    @abc.abstractmethod
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return the rescaling of a sum of stored values without zero points; raises ``OverflowError``."""
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        if source.dtype in WHOLE:
+            return (self._whole(source, values[0]),)
+        sums = np.asarray(centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims))
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(sums / self._divisor(source), Activation.NONE),)
+        rescale = self.rescale(source, output)
+        return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
+
+    def _whole(self, source: Tensor, value: Array) -> Array:
+        """Return the result for integers that are not quantised; a quotient is truncated."""
+        sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
+        return np.asarray(np.abs(sums) // divisor * np.sign(sums)).astype(value.dtype)
+
+    def _divisor(self, source: Tensor) -> int:
+        """Return the divisor of a sum that is not quantised."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Mean(Summing):
+    """The mean."""
+
+    name: ClassVar[str] = "MEAN"
+
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        return mean_rescale(source, output, self.count(source.shape))
+
+    def _divisor(self, source: Tensor) -> int:
+        return self.count(source.shape)
+
+
+@dataclass(frozen=True)
+class Sum(Summing):
+    """The sum."""
+
+    name: ClassVar[str] = "SUM"
+
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        return requantize_rescale(source, output)
+
+
+@dataclass(frozen=True)
+class ReduceExtreme(Reduction):
+    """Selects one of the elements; input and output have the same scale.
+
+    NaN is ignored, as in TensorFlow Lite Micro. Its result of nothing but NaN, or of one infinity, is the float32 next
+    to that infinity; the infinity itself is ours, because ONNX networks mask elements with it.
+    """
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        return rules.same_quantization(source, output)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (self._pick(values[0]),)
+
+    @abc.abstractmethod
+    def _pick(self, value: Array) -> Array:
+        """Return the extreme elements of ``value``."""
+
+
+def _without_nan(value: Array, instead: float) -> Array:
+    return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
+
+
+@dataclass(frozen=True)
+class ReduceMax(ReduceExtreme):
+    """The greatest."""
+
+    name: ClassVar[str] = "REDUCE_MAX"
+
+    def _pick(self, value: Array) -> Array:
+        return np.asarray(np.max(_without_nan(value, -np.inf), axis=self.axes, keepdims=self.keep_dims))
+
+
+@dataclass(frozen=True)
+class ReduceMin(ReduceExtreme):
+    """The least."""
+
+    name: ClassVar[str] = "REDUCE_MIN"
+
+    def _pick(self, value: Array) -> Array:
+        return np.asarray(np.min(_without_nan(value, np.inf), axis=self.axes, keepdims=self.keep_dims))
+
+
+@dataclass(frozen=True)
+class ReduceProd(Reduction):
+    """The product; integers wrap."""
+
+    name: ClassVar[str] = "REDUCE_PROD"
+    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)
+        with np.errstate(all="ignore"):
+            return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)
+
+
+@dataclass(frozen=True)
+class Logical(Reduction):
+    """A reduction of booleans."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+
+@dataclass(frozen=True)
+class ReduceAll(Logical):
+    """Whether all are true."""
+
+    name: ClassVar[str] = "REDUCE_ALL"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(values[0].all(axis=self.axes, keepdims=self.keep_dims)),)
+
+
+@dataclass(frozen=True)
+class ReduceAny(Logical):
+    """Whether at least one is true."""
+
+    name: ClassVar[str] = "REDUCE_ANY"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(values[0].any(axis=self.axes, keepdims=self.keep_dims)),)

@@ -1,0 +1,57 @@
+"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements with another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Reshape(Single):
+    """Copies the bytes unchanged; the new shape is the output's."""
+
+    name: ClassVar[str] = "RESHAPE"
+    types: ClassVar[tuple[DType, ...]] = EVERY
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if source.dtype is not output.dtype:
+            return f"mixes {source} and {output}"
+        return rules.same_elements(source, output)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        (value,) = values
+        assert value is not None
+        return (value.reshape(outputs[0].shape),)
+
+
+@dataclass(frozen=True)
+class Squeeze(Reshape):
+    """Removes dimensions of size 1."""
+
+    name: ClassVar[str] = "SQUEEZE"
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return super()._check(source, output) or _same_but_for_ones(source, output)
+
+
+@dataclass(frozen=True)
+class ExpandDims(Reshape):
+    """Inserts a dimension of size 1."""
+
+    name: ClassVar[str] = "EXPAND_DIMS"
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return super()._check(source, output) or _same_but_for_ones(source, output)
+
+
+def _same_but_for_ones(source: Tensor, output: Tensor) -> str | None:
+    if [size for size in source.shape if size != 1] == [size for size in output.shape if size != 1]:
+        return None
+    return f"{source} and {output} differ in more than dimensions of 1"

@@ -1,0 +1,64 @@
+"""REVERSE_SEQUENCE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class ReverseSequence(Operator):
+    """The first elements along ``sequence`` in reverse order, as many as the second input has for each ``batch``.
+
+    Both attributes are dimensions. A computed length that is out of range is replaced by the nearest valid one.
+    """
+
+    sequence: int
+    batch: int
+
+    name: ClassVar[str] = "REVERSE_SEQUENCE"
+    types: ClassVar[tuple[DType, ...]] = EVERY
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2)
+        if reason is not None:
+            return reason
+        (source, lengths), output = inputs, outputs[0]
+        assert source is not None and lengths is not None
+        return (
+            (None if source.dtype is output.dtype else f"mixes {source} and {output}")
+            or rules.arithmetic(lengths, types=(DType.INT32, DType.INT64))
+            or rules.same_quantization(source, output)
+            or rules.shape(output, source.shape)
+            or self._check_lengths(source, lengths)
+        )
+
+    def _check_lengths(self, source: Tensor, lengths: Tensor) -> str | None:
+        dimensions = range(len(source.shape))
+        if self.sequence == self.batch or self.sequence not in dimensions or self.batch not in dimensions:
+            return f"{self.sequence} and {self.batch} are not two dimensions of {source}"
+        if lengths.shape != (source.shape[self.batch],):
+            return f"{lengths} does not hold the lengths of {source.shape[self.batch]} sequences"
+        greatest = source.shape[self.sequence]
+        if lengths.data is not None and ((lengths.data < 0) | (lengths.data > greatest)).any():
+            return f"{lengths} holds lengths that are not from 0 to {greatest}"
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value, lengths = values
+        assert value is not None and lengths is not None
+        result = np.array(value)
+        # Each row of a view is one batch, and its first dimension the sequence.
+        rows = np.moveaxis(result, (self.batch, self.sequence), (0, 1))
+        for row, length in zip(rows, np.clip(lengths, 0, value.shape[self.sequence]), strict=True):
+            row[:length] = row[:length][::-1].copy()
+        return (result,)

@@ -1,0 +1,59 @@
+"""SCATTER_ND."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class ScatterNd(Operator):
+    """The first input's slices, added to zeros at the positions in the rows of the second one.
+
+    Slices with a computed position that is out of range are left out. Stored values of int8 are added to 0, and wrap.
+    """
+
+    name: ClassVar[str] = "SCATTER_ND"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2)
+        if reason is not None:
+            return reason
+        (updates, indices), output = inputs, outputs[0]
+        assert updates is not None and indices is not None
+        return (
+            rules.arithmetic(updates, output, types=self.types)
+            or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
+            or rules.same_quantization(updates, output)
+            or self._check_positions(updates, indices, output)
+        )
+
+    def _check_positions(self, updates: Tensor, indices: Tensor, output: Tensor) -> str | None:
+        if not indices.shape or indices.shape[-1] > len(output.shape):
+            return f"{indices} has no rows of at most {len(output.shape)} positions in {output}"
+        depth = indices.shape[-1]
+        if indices.data is not None and ((indices.data < 0) | (indices.data >= output.shape[:depth])).any():
+            return f"{indices} holds positions that are not in {output}"
+        return rules.shape(updates, (*indices.shape[:-1], *output.shape[depth:]))
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        (updates, places), output = values, outputs[0]
+        assert updates is not None and places is not None
+        depth = places.shape[-1]
+        result = np.zeros(output.shape, output.dtype.numpy)
+        slices = updates.reshape(-1, *output.shape[depth:])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place, part in zip(places.reshape(-1, depth), slices, strict=True):
+                if all(0 <= at < size for at, size in zip(place, output.shape, strict=False)):
+                    result[tuple(place)] += part
+        return (result,)

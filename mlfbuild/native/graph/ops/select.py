@@ -1,0 +1,57 @@
+"""SELECT and SELECT_V2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class SelectV2(Operator):
+    """An element of the second input if the first is true, else one of the third; all three broadcast."""
+
+    name: ClassVar[str] = "SELECT_V2"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    results: ClassVar[tuple[DType, ...]] = EVERY
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=3)
+        if reason is not None:
+            return reason
+        condition, first, second = inputs
+        output = outputs[0]
+        assert condition is not None and first is not None and second is not None
+        return (
+            rules.arithmetic(condition, types=self.types)
+            or next((f"mixes {output} and {t}" for t in (first, second) if t.dtype is not output.dtype), None)
+            or rules.broadcast((condition, first, second), output)
+            or rules.same_quantization(first, output)
+            or rules.same_quantization(second, output)
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        condition, first, second = values
+        assert condition is not None and first is not None and second is not None
+        return (np.where(condition, first, second),)
+
+
+@dataclass(frozen=True)
+class Select(SelectV2):
+    """SELECT_V2 of tensors with the same shape."""
+
+    name: ClassVar[str] = "SELECT"
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = super().check(inputs, outputs)
+        if reason is not None:
+            return reason
+        return rules.first(rules.shape(tensor, outputs[0].shape) for tensor in inputs if tensor is not None)

@@ -1,0 +1,34 @@
+"""TILE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Tile(Movement):
+    """The input, repeated ``multiples[d]`` times along each dimension d."""
+
+    multiples: tuple[int, ...]
+
+    name: ClassVar[str] = "TILE"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        shape = inputs[0].shape
+        if len(self.multiples) != len(shape) or any(times < 1 for times in self.multiples):
+            return f"multiples {list(self.multiples)} do not fit {inputs[0]}"
+        return rules.shape(outputs[0], [size * times for size, times in zip(shape, self.multiples, strict=True)])
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        shape = sources[0].shape
+        pairs = [size for pair in zip(self.multiples, shape, strict=True) for size in pair]
+        single = sources[0].reshape([size for length in shape for size in (1, length)])
+        yield np.broadcast_to(single, pairs), outputs[0].reshape(pairs)

@@ -1,0 +1,57 @@
+"""TOPK_V2: the greatest elements of each row, or the least, and their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class TopkV2(Operator):
+    """The first ``k`` elements of each row, the last dimension, in descending order, and their positions as int32.
+
+    With ``least``, the order is ascending. Equal elements keep the order of their positions; NaN is after all numbers.
+    """
+
+    k: int
+    least: bool = False
+
+    name: ClassVar[str] = "TOPK_V2"
+    types: ClassVar[tuple[DType, ...]] = (
+        DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32
+    )  # fmt: skip
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 1 or inputs[0] is None or len(outputs) != 2:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes 2"
+        source, (values, positions) = inputs[0], outputs
+        return (
+            rules.vectors(source)
+            or self._check_count(source)
+            or (None if source.dtype in self.types else f"{source}: the type must be {rules.alternatives(self.types)}")
+            or (None if source.dtype is values.dtype else f"mixes {source} and {values}")
+            or rules.same_quantization(source, values)
+            or rules.arithmetic(positions, types=(DType.INT32,))
+            or rules.first(rules.shape(output, (*source.shape[:-1], self.k)) for output in outputs)
+        )
+
+    def _check_count(self, source: Tensor) -> str | None:
+        return None if 1 <= self.k <= source.shape[-1] else f"{self.k} elements of each row do not fit {source}"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value = values[0]
+        assert value is not None
+        rank = np.unique(value, return_inverse=True)[1].reshape(value.shape)  # NaN, the greatest, is after all numbers
+        if not self.least:
+            rank = np.where(np.isnan(value), 1, -rank) if value.dtype == np.float32 else -rank
+        positions = np.argsort(rank, axis=-1, kind="stable")[..., : self.k]
+        return np.take_along_axis(value, positions, axis=-1), positions.astype(np.int32)

@@ -1,0 +1,130 @@
+"""TREE_ENSEMBLE: the sum of one leaf of each decision tree, such as a random forest.
+
+The trees are tables. A node sends a row to its first child if its feature is at most its threshold, otherwise to its
+second one; NaN goes to the first child only if the node says so. Readers of model files write other comparisons in
+this form, and sort the nodes so that children follow their parents. A leaf is a run of votes: each adds a weight to a
+target.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+_TABLES = {
+    "features": (DType.INT32, 1),
+    "thresholds": (DType.FLOAT32, 1),
+    "children": (DType.INT32, 2),
+    "nan": (DType.BOOL, 1),
+    "roots": (DType.INT32, 1),
+    "leaves": (DType.INT32, 1),
+    "targets": (DType.INT32, 1),
+    "weights": (DType.FLOAT32, 1),
+    "base": (DType.FLOAT32, 1),
+}
+"""The constant inputs behind the rows, in order, with type and rank."""
+
+
+@dataclass(frozen=True)
+class TreeEnsemble(Operator):
+    """Aggregates the votes of the trees: float32 [rows, features] to [rows, targets].
+
+    The constant inputs are ``features``, ``thresholds``, ``children`` [nodes, 2] and ``nan`` (whether NaN goes to the
+    first child) of each node; the root of each tree in ``roots``; in ``leaves``, the first vote of each leaf and, at
+    the end, the number of votes; ``targets`` and ``weights`` of each vote; ``base``, the initial value of each target.
+    A child or root of 0 or more is a node, and -1 - leaf a leaf.
+    """
+
+    aggregate: str = "SUM"
+    """``SUM``, ``MIN`` or ``MAX``; votes are added in the order of the trees, in float32."""
+
+    name: ClassVar[str] = "TREE_ENSEMBLE"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1 + len(_TABLES))
+        if reason is not None:
+            return reason
+        source, *tables = (tensor for tensor in inputs if tensor is not None)
+        if self.aggregate not in _COMBINE:
+            return f"aggregates with {self.aggregate}"
+        return (
+            rules.arithmetic(source, outputs[0], types=self.types)
+            or rules.rank(source, 2)
+            or rules.first(_check_table(*pair) for pair in zip(tables, _TABLES.items(), strict=True))
+            or rules.shape(outputs[0], (source.shape[0], tables[-1].elements))
+            or _check_trees(source.shape[1], [_data(table) for table in tables])
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        rows, *tables = (value for value in values if value is not None)
+        features, thresholds, children, nan, roots, leaves, targets, weights, base = tables
+        result = np.broadcast_to(base, outputs[0].shape).copy()
+        combine = _COMBINE[self.aggregate]
+        for row, sums in zip(rows, result, strict=True):
+            for root in roots.tolist():
+                at = root
+                while at >= 0:
+                    value = row[features[at]]
+                    first = nan[at] if np.isnan(value) else value <= thresholds[at]
+                    at = int(children[at, 0 if first else 1])
+                for vote in range(leaves[-1 - at], leaves[-at]):
+                    sums[targets[vote]] = combine(sums[targets[vote]], weights[vote])
+        return (result,)
+
+
+def _least(old: np.float32, new: np.float32) -> np.float32:
+    return min(old, new)
+
+
+def _greatest(old: np.float32, new: np.float32) -> np.float32:
+    return max(old, new)
+
+
+_COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
+    "SUM": operator.add,
+    "MIN": _least,
+    "MAX": _greatest,
+}
+
+
+def _data(table: Tensor) -> Array:
+    assert table.data is not None
+    return table.data
+
+
+def _check_table(table: Tensor, wanted: tuple[str, tuple[DType, int]]) -> str | None:
+    name, (dtype, rank) = wanted
+    if not table.constant:
+        return f"the {name} {table} are not constant"
+    return rules.arithmetic(table, types=(dtype,)) or rules.rank(table, rank)
+
+
+def _check_trees(width: int, tables: Sequence[Array]) -> str | None:
+    """Check that the tables fit together and that every path through them ends at a leaf."""
+    features, thresholds, children, nan, roots, leaves, targets, weights, base = tables
+    nodes, votes = len(features), len(weights)
+    if children.shape != (nodes, 2) or not len(thresholds) == len(nan) == nodes or len(targets) != votes:
+        return "the tables of nodes or of votes differ in length"
+    if not 0 <= features.min() <= features.max() < width:
+        return f"uses features that are not in rows of {width}"
+    if not 0 <= targets.min() <= targets.max() < len(base):
+        return f"votes for targets that are not among {len(base)}"
+    if leaves[0] != 0 or leaves[-1] != votes or (np.diff(leaves) < 1).any():
+        return f"the leaves do not divide {votes} votes"
+    references = np.concatenate([children.reshape(-1), roots])
+    if references.max() >= nodes or references.min() < 1 - len(leaves):
+        return "refers to a node or leaf that does not exist"
+    if ((children >= 0) & (children <= np.arange(nodes)[:, np.newaxis])).any():
+        return "a child does not follow its parent"
+    return None

@@ -1,0 +1,254 @@
+"""The integer arithmetic of quantised networks, as in TensorFlow Lite Micro's reference kernels.
+
+A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as in gemmlowp: by the
+doubling high multiply and by the right shift. Both the numpy references and the native compiler take all multipliers,
+shifts and clamps from this module, so that they cannot differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph.fixed_point import high_multiply, shift_right
+from mlfbuild.native.graph.operator import Activation
+from mlfbuild.native.graph.types import Array, DType, Tensor
+
+Int32Array = npt.NDArray[np.int32]
+
+SOFTMAX_INTEGER_BITS = 5
+"""Integer bits of SOFTMAX's fixed-point difference from the maximum (Q5.26)."""
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift."""
+
+    multiplier: int
+    shift: int
+
+
+def quantize_multiplier(real: float) -> Rescale:
+    """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).
+
+    Factors below 2**-32 become zero. Raises ``OverflowError`` if ``real`` is NaN or exceeds 2**30, because a left
+    shift of any int32 would then be undefined.
+    """
+    if not 0 <= real < math.inf:
+        raise OverflowError(f"cannot rescale by {real}")
+    rescale = _split(real)
+    if rescale.shift < -31:
+        return Rescale(0, 0)
+    if rescale.shift > 30:
+        raise OverflowError(f"cannot rescale by {real:g}, more than 2**30")
+    return rescale
+
+
+def _split(real: float) -> Rescale:
+    fraction, shift = math.frexp(real)
+    multiplier = math.floor(fraction * (1 << 31) + 0.5)
+    return Rescale(multiplier // 2, shift + 1) if multiplier == 1 << 31 else Rescale(multiplier, shift)
+
+
+def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: Array | int) -> Int32Array:
+    """Return int32 ``x`` times ``multiplier * 2**(shift - 31)``, with gemmlowp's double rounding.
+
+    ``multiplier`` and ``shift`` broadcast against ``x``. As in C, ``x * 2**shift`` wraps at 32 bits.
+    """
+    shifts = np.asarray(shift, np.int64)
+    shifted = np.left_shift(x.astype(np.int64), np.maximum(shifts, 0)).astype(np.int32).astype(np.int64)
+    product = high_multiply(shifted, np.asarray(multiplier, np.int64))
+    return shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
+
+
+def round_half_away(x: Array) -> Array:
+    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest value of the integer type ``dtype``."""
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
+def quantize_value(real: float, scale: float, zero_point: int) -> int:
+    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``."""
+    with np.errstate(over="ignore"):
+        quotient = np.array([real], np.float32) / np.float32(scale)
+    if not np.isfinite(quotient[0]):
+        raise OverflowError(f"{real} divided by the scale {scale:g} is no float32")
+    return zero_point + int(round_half_away(quotient)[0])
+
+
+def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
+    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``."""
+    least, greatest = integer_range(tensor.dtype)
+    scale, zero_point = scale_of(tensor), zero_point_of(tensor)
+    lower, upper = activation.value
+    if lower is not None:
+        least = max(least, quantize_value(lower, scale, zero_point))
+    if upper is not None:
+        greatest = min(greatest, quantize_value(upper, scale, zero_point))
+    return least, greatest
+
+
+def whole_activation_range(activation: Activation, dtype: DType) -> tuple[int, int]:
+    """Return the clamp (min, max) of integers of ``dtype`` that are not quantised, for a fused ``activation``."""
+    least, greatest = integer_range(dtype)
+    lower, upper = activation.value
+    return least if lower is None else int(lower), greatest if upper is None else int(upper)
+
+
+def float_activation_range(activation: Activation) -> tuple[float, float]:
+    """Return the clamp (min, max) of real values for a fused ``activation``; infinite if there is no bound."""
+    lower, upper = activation.value
+    return -math.inf if lower is None else lower, math.inf if upper is None else upper
+
+
+def convolution_rescales(
+    source: Tensor, weights: Tensor, output: Tensor, channels: int, *, rounded: bool = False
+) -> tuple[Rescale, ...]:
+    """Return a rescaling for each of ``channels`` output channels; ``rounded`` as in ``scale_product``."""
+    scales = _scales(weights)
+    if len(scales) == 1:
+        return (product_rescale(source, weights, output, rounded=rounded),) * channels
+    return tuple(quantize_multiplier(scale_of(source) * scale / scale_of(output)) for scale in scales)
+
+
+def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
+    """Return the rescaling of sums of products of two tensors that have one scale each; as ``scale_product``."""
+    return quantize_multiplier(scale_product(first, second, rounded=rounded) / scale_of(output))
+
+
+def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
+    """Return the product of the scales of two tensors that have one scale each, computed in double.
+
+    With ``rounded`` it is rounded to float32, as LiteRT does in layers of uint8, and as TensorFlow Lite Micro did in
+    FULLY_CONNECTED, BATCH_MATMUL and UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
+    """
+    product = scale_of(first) * scale_of(second)
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(product)) if rounded else product
+
+
+def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor, *, rounded: bool) -> tuple[Rescale, ...]:
+    """Return a rescaling for each output channel; ``rounded`` as in ``product_rescale``, of a single scale only."""
+    return convolution_rescales(source, weights, output, weights.shape[0], rounded=rounded)
+
+
+@dataclass(frozen=True)
+class DoubleScale:
+    """A double as ``mantissa * 2**-shift``, by which LiteRT multiplies the sums of FULLY_CONNECTED of uint8."""
+
+    real: float
+    mantissa: int
+    """Less than 2**53."""
+    shift: int
+
+
+_MOST_STEPS = 512
+"""Steps of 8 bits from one end of the range to beyond the other."""
+
+
+def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale:
+    """Return the product of the scales of two tensors, divided by that of ``output``, in double.
+
+    Raises ``OverflowError`` if it is 2**24 or more, or if rounding a product with it to double moves a sum across the
+    middle of two steps, which happens once in 2**30 scales or less.
+    """
+    real = scale_of(source) * scale_of(weights) / scale_of(output)
+    if not 0 < real < 1 << 24:
+        raise OverflowError(f"the output's scale {scale_of(output):g} is too small for the products of the others")
+    numerator, denominator = real.as_integer_ratio()
+    for step in range(_MOST_STEPS):
+        before = -(-(2 * step + 1) * denominator // (2 * numerator)) - 1
+        if before * real >= step + 0.5:
+            raise OverflowError(f"products with {real!r} are not rounded alike in double and exactly")
+    fraction, exponent = math.frexp(real)
+    return DoubleScale(real, int(fraction * (1 << 53)), 53 - exponent)
+
+
+def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double."""
+    return quantize_multiplier(scale_of(source) / scale_of(output))
+
+
+def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
+    """Return the rescaling of a sum of ``count`` elements without zero points to their mean (MEAN).
+
+    The division by ``count`` is folded into the multiplier, truncated.
+    """
+    rescale = requantize_rescale(source, output)
+    shift = min(count.bit_length() - 1, 32, 31 + rescale.shift)
+    return Rescale((rescale.multiplier << shift) // count, rescale.shift - shift)
+
+
+@dataclass(frozen=True)
+class SoftmaxRescale:
+    """The rescaling of SOFTMAX's differences from the maximum to Q5.26, and the least difference that counts."""
+
+    rescale: Rescale
+    least_difference: int
+
+
+def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
+    """Return the parameters of an int8 SOFTMAX.
+
+    Raises ``OverflowError`` if ``beta`` times the input's scale is too small for the fixed-point form.
+    """
+    fraction_bits = 31 - SOFTMAX_INTEGER_BITS
+    factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
+    if not factor > 1:
+        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too small")
+    rescale = _split(factor)
+    radius = ((1 << SOFTMAX_INTEGER_BITS) - 1) * (1 << fraction_bits) / (1 << rescale.shift)
+    return SoftmaxRescale(rescale, -math.floor(radius))
+
+
+def log_softmax_rescale(rescale: Rescale) -> Rescale:
+    """Return the rescaling of a Q5.26 difference to stored values, which LOG_SOFTMAX uses as a bound."""
+    return quantize_multiplier((1 << (31 - rescale.shift)) / rescale.multiplier)
+
+
+def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
+    """Return the rescaling of int16 differences to the table of exponentials, which ends at -10.
+
+    Raises ``OverflowError`` if ``beta`` times the input's scale makes differences exceed 32 bits.
+    """
+    rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
+    if rescale.shift > 14:
+        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too large")
+    return rescale
+
+
+def _scales(tensor: Tensor) -> tuple[float, ...]:
+    if tensor.quantization is None:
+        raise ValueError(f"tensor {tensor.name!r} is not quantised")
+    return tensor.quantization.scales
+
+
+def scale_of(tensor: Tensor) -> float:
+    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` unless there is exactly one."""
+    (scale,) = _scales(tensor)
+    return scale
+
+
+def zero_point_of(tensor: Tensor) -> int:
+    """Return the zero point of a quantised ``tensor``; raises ``ValueError`` like ``scale_of``."""
+    if tensor.quantization is None:
+        raise ValueError(f"tensor {tensor.name!r} is not quantised")
+    return tensor.quantization.zero_point
+
+
+def rescale_arrays(rescales: Sequence[Rescale]) -> tuple[Int32Array, Int32Array]:
+    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays."""
+    return (
+        np.array([rescale.multiplier for rescale in rescales], np.int32),
+        np.array([rescale.shift for rescale in rescales], np.int32),
+    )

@@ -1,0 +1,42 @@
+"""Lower each node to the call of a kernel: one file per operator family, with the stem of its file in ``graph/ops``.
+
+``dispatch`` finds the family's function ``lower(graph, node, settings) -> KernelCall``. A ``KernelCall`` is the body of
+a C function with literal sizes, its parameters and its constants. A file for one CPU extension appends the name of the
+extension to the stem, such as ``conv2d_dsp`` and ``conv2d_mve``. ``chains`` and ``line_buffer`` lower operators that
+run together, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.native.lowering.call import (
+        Constant as Constant,
+        KernelCall as KernelCall,
+        Origin as Origin,
+        Parameter as Parameter,
+        ScratchBuffer as ScratchBuffer,
+        check_constants as check_constants,
+    )
+    from mlfbuild.native.lowering.chains import (
+        Chain as Chain,
+        ImageRows as ImageRows,
+        Stage as Stage,
+        follows as follows,
+        plan_chain as plan_chain,
+        rows_to_try as rows_to_try,
+        stages_of as stages_of,
+        whole_images as whole_images,
+    )
+    from mlfbuild.native.lowering.dispatch import lower as lower, lower_all as lower_all
+    from mlfbuild.native.lowering.line_buffer import (
+        Lower as Lower,
+        LoweredChain as LoweredChain,
+        lower_chain as lower_chain,
+        lower_stage as lower_stage,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,86 @@
+"""int8 ADD and SUB as one linear function, if one equals the reference for every pair of inputs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph import Graph, Node, Tensor, activation_range, zero_point_of
+from mlfbuild.native.graph.bases import binary_tensors
+from mlfbuild.native.graph.ops import Addition, Sub
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.common.broadcast import in_place
+
+Int64Array = npt.NDArray[np.int64]
+
+_STORED = np.arange(-128, 128, dtype=np.int64)
+_NEAR = sorted(itertools.product(range(-2, 3), repeat=2), key=lambda pair: abs(pair[0]) + abs(pair[1]))
+"""Offsets from the nearest factors that are tried, in this order."""
+
+_FARTHEST = np.int64(1) << 62
+
+
+@dataclass(frozen=True)
+class _Line:
+    """``(first * a + second * b + offset) >> shift``."""
+
+    first: int
+    second: int
+    offset: int
+    shift: int
+
+
+def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
+    """Return the call of ``mlf_add_linear_int8``; ``None`` if shapes differ or no linear function is exact."""
+    first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    if first.shape != second.shape:
+        return None
+    line = _find_line(operator, first, second, output)
+    if line is None:
+        return None
+    minimum, maximum = activation_range(operator.activation, output)
+    fields = {"first": line.first, "second": line.second, "offset": line.offset}
+    return KernelCall("add", "add_linear.h", (
+        Parameter("const struct mlf_add_linear *", "numbers", Constant.struct("numbers", "mlf_add_linear", fields)),
+        Parameter("const int8_t *", "first", first.name),
+        Parameter("const int8_t *", "second", second.name),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        f"mlf_add_linear_int8(numbers, {line.shift}, {minimum}, {maximum}, {output.elements}, first, second, output);",
+    ), in_place((first, second), output))  # fmt: skip
+
+
+def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
+    """Return a function that equals the reference for every pair of inputs and needs at most 32 bits, or ``None``."""
+    stored = _STORED.astype(np.int8)
+    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    wanted = outputs.astype(np.int64)
+    minimum, maximum = activation_range(operator.activation, output)
+    factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
+    factors[1] *= -1 if isinstance(operator, Sub) else 1
+    constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
+    shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
+    nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
+    if 0 in nearest:
+        return None
+    for a, b in _NEAR:
+        # The offsets with which the function rounds each pair as the reference does; clamped pairs have one bound.
+        sums = _STORED[:, None] * (nearest[0] + a) + _STORED * (nearest[1] + b)
+        least = np.where(wanted > minimum, (wanted << shift) - sums, -_FARTHEST).max()
+        greatest = np.where(wanted < maximum, ((wanted + 1) << shift) - 1 - sums, _FARTHEST).min()
+        offset = (least + greatest) // 2
+        partial = np.abs(_STORED * (nearest[1] + b) + offset).max()
+        if least <= greatest and max(partial, np.abs(sums + offset).max()) < 1 << 31:
+            return _Line(nearest[0] + a, nearest[1] + b, int(offset), shift)
+    return None
+
+
+def _scale(tensor: Tensor) -> float:
+    assert tensor.quantization is not None
+    (scale,) = tensor.quantization.scales
+    return scale

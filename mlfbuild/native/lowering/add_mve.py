@@ -1,0 +1,99 @@
+"""ADD and SUB of int8 tensors of equal shape on Helium (MVE)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph import SUM_LEFT_SHIFT, Graph, Node, Tensor, activation_range, high_multiply, zero_point_of
+from mlfbuild.native.graph.bases import binary_tensors
+from mlfbuild.native.graph.ops import Addition, Sub
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.common.broadcast import in_place
+
+Int64Array = npt.NDArray[np.int64]
+
+_STORED = np.arange(-128, 128, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The fields of a ``struct mlf_add_mve``; inputs are (factor, offset, multiplier)."""
+
+    inputs: tuple[tuple[int, int, int], tuple[int, int, int]]
+    multiplier: int
+    shift: int
+    zero_point: int
+    minimum: int
+    maximum: int
+
+    def outputs(self, *, away: bool) -> Int64Array:
+        """Return the kernel's outputs for all pairs of inputs: int64 [256, 256]."""
+        first, second = (
+            high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
+        )
+        total = high_multiply(first[:, None] + second, self.multiplier)
+        total += np.where(away & (total < 0), -1, 0)
+        shifted = (total + (1 << (-self.shift - 1))) >> -self.shift
+        return np.asarray(np.clip(shifted + self.zero_point, self.minimum, self.maximum), np.int64)
+
+
+def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
+    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or the kernel is not exact."""
+    first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    if first.shape != second.shape:
+        return None
+    numbers = _numbers(operator, first, second, output)
+    expected = _expected(operator, first, second, output)
+    away = next((away for away in (False, True) if numbers and (numbers.outputs(away=away) == expected).all()), None)
+    if numbers is None or away is None:
+        return None
+    function = f"mlf_add_{'right' if away else 'relu'}, {int(away)}"
+    return KernelCall("add", "add_mve.h", (
+        Parameter("const struct mlf_add_mve *", "numbers", _constant(numbers)),
+        Parameter("const int8_t *", "first", first.name),
+        Parameter("const int8_t *", "second", second.name),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        f"mlf_add_int8_mve(numbers, {function}, {output.elements}, first, second, output);",
+    ), in_place((first, second), output))  # fmt: skip
+
+
+def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
+    """Return the numbers of a kernel that rounds each input once; ``None`` if they do not fit in 32 bits."""
+    rescales = operator.numbers(first, second, output)
+    bits = SUM_LEFT_SHIFT[output.dtype]
+    left = [bits + rescale.shift for rescale in rescales.inputs]
+    if min(left) < 0 or max(left) > bits or rescales.output.shift >= 0:
+        return None
+    signs = (1, -1 if isinstance(operator, Sub) else 1)
+    factors = [sign << shift for sign, shift in zip(signs, left, strict=True)]
+    a, b = (
+        (factor, -zero_point_of(tensor) * factor, rescale.multiplier)
+        for factor, tensor, rescale in zip(factors, (first, second), rescales.inputs, strict=True)
+    )
+    clamp = activation_range(operator.activation, output)
+    return _Numbers((a, b), rescales.output.multiplier, rescales.output.shift, zero_point_of(output), *clamp)
+
+
+def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
+    """Return the reference's outputs for all pairs of inputs: int64 [256, 256]."""
+    stored = _STORED.astype(np.int8)
+    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    return outputs.astype(np.int64)
+
+
+def _constant(numbers: _Numbers) -> Constant:
+    (first, second), fields = numbers.inputs, {}
+    for place, value in enumerate(("factor", "offset", "multiplier")):
+        fields[f"first_{value}"], fields[f"second_{value}"] = first[place], second[place]
+    fields.update(
+        output_multiplier=numbers.multiplier,
+        shift=numbers.shift,
+        zero_point=numbers.zero_point,
+        minimum=numbers.minimum,
+        maximum=numbers.maximum,
+    )
+    return Constant.struct("numbers", "mlf_add_mve", fields)

@@ -1,0 +1,271 @@
+"""The lowered form of an operator: a call of a function whose body calls a kernel with literal sizes.
+
+Nodes whose functions have equal text share one function. So everything that can differ between nodes of equal shapes is
+in the constants that the call passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+import numpy as np
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library import DIGEST_LENGTH
+from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
+from mlfbuild.native.graph import Array, ConstantBudget, Graph, Node, Rescale, Tensor
+
+LARGEST_SUM = 1 << 23
+"""The number of int8 values minus a zero point whose sum always fits in 32 bits."""
+CHANGE = "change the model, or use another compiler (tvm or command)"
+
+
+class Numbers:
+    """The elements of an array as an initialiser; its text, which is much larger, is only made when it is written."""
+
+    def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
+        self._again = again or (lambda: values)
+        self._lines = hexadecimal_lines if hexadecimal else array_lines
+        self._hash = hash((values.dtype.str, crc32(_bytes(values))))
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text, many lines at a time."""
+        yield "{\n"
+        for lines in self._lines(self._again()):
+            yield f"{lines}\n"
+        yield "}"
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same bytes and type, and thus the same text."""
+        if not isinstance(other, Numbers) or self._hash != other._hash:
+            return False
+        own, its = self._again(), other._again()
+        return own.dtype == its.dtype and _bytes(own) == _bytes(its)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _bytes(values: Array) -> memoryview:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The part of the model that a constant is made of, regardless of the layout that its kernel reads."""
+
+    tensor: str
+    """The first constant tensor that the operator reads; the name of the operator if it reads none."""
+    tensors: tuple[Tensor, ...]
+    """All tensors whose elements or quantisation determine the constant."""
+
+    @classmethod
+    def of_node(cls, graph: Graph, node: Node) -> Origin:
+        """Return the origin of the constants of ``node``."""
+        tensors = tuple(tensor for tensor in (*graph.inputs_of(node), *graph.outputs_of(node)) if tensor is not None)
+        return cls(next((tensor.name for tensor in tensors if tensor.constant), node.name), tensors)
+
+    def digest(self) -> str:
+        """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
+        found = hashlib.sha256()
+        for tensor in self.tensors:
+            found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
+            if tensor.data is not None:
+                found.update(_bytes(tensor.data))
+        return found.hexdigest()[:DIGEST_LENGTH]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant in flash that one argument points to."""
+
+    name: str
+    """Its role in the operator, such as ``filter``."""
+    c_type: str
+    initializer: str | Numbers
+    size: int
+    """Bytes."""
+    length: int | None = None
+    """Number of elements of an array; ``None`` for a single struct."""
+    numbers: Callable[[], Array] | None = field(default=None, compare=False)
+    """Makes an array with the bytes of ``initializer``, which determines it; ``None`` for a single struct."""
+    about: str = field(default="", compare=False)
+    """A comment about the order of the elements, which names the kernel header that describes it."""
+    origin: Origin | None = field(default=None, compare=False)
+    """``None`` until it is known, and for the initial values of states."""
+
+    @classmethod
+    def array(
+        cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None, *, order: str = ""
+    ) -> Constant:
+        """Return an array of numbers; with ``again``, which makes it when it is printed, it needs no memory until then.
+
+        ``order`` is the kernel header that describes the order of the numbers, if it is not that of the model.
+        """
+        numbers = again or (lambda: values)
+        about = f"In the order that {order} describes." if order else ""
+        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers, about)
+
+    @classmethod
+    def packed(
+        cls, values: Array, layout: str, again: Callable[[], Array] | None = None, name: str = "packed"
+    ) -> Constant:
+        """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
+
+        ``values`` are int32, for a parameter ``const int32_t *``; in C the words are unsigned and hexadecimal.
+        """
+        text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
+        return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether ``packed`` made it: its type in C is not that of the parameter, which is signed."""
+        return self.c_type == "uint32_t"
+
+    @classmethod
+    def records(
+        cls, name: str, c_type: str, records: Sequence[str], per_line: int, numbers: Callable[[], Array]
+    ) -> Constant:
+        """Return an array of structs from their initialisers; ``numbers`` makes the same as ``record_words``."""
+        initializer = "\n".join(("{", *record_lines(records, per_line), "}"))
+        return cls(name, f"struct {c_type}", initializer, numbers().nbytes, len(records), numbers)
+
+    @classmethod
+    def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
+        """Return a struct of 32-bit integers and rescalings."""
+        lines = [
+            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)},"
+            for field, value in fields.items()
+        ]
+        size = sum(8 if isinstance(value, Rescale) else 4 for value in fields.values())
+        return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
+
+
+@dataclass(frozen=True)
+class ScratchBuffer:
+    """Memory in the arena that only this call uses; its content before and after is undefined."""
+
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor."""
+
+    c_type: str
+    """The pointer's type: ``const int8_t *``."""
+    name: str
+    argument: Constant | ScratchBuffer | str
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """The lowered form of a node."""
+
+    operator: str
+    """A word for the function's name, such as ``conv2d``."""
+    header: str
+    """The kernel header that the body needs."""
+    parameters: tuple[Parameter, ...]
+    body: tuple[str, ...]
+    """C statements, one a line, not indented."""
+    overwrites: tuple[int, ...] = ()
+    """Positions of the inputs that the (only) output may overwrite, because the kernel reads each element before it
+    writes to the same address."""
+    more_headers: tuple[str, ...] = ()
+    """Other kernel headers that the body needs."""
+    updates: tuple[tuple[int, int], ...] = ()
+    """(input, output) positions of states that the kernel updates in place, through one pointer."""
+    grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
+    """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
+    that it then uses and its body."""
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of scratch memory of all parameters."""
+        return sum(
+            parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, ScratchBuffer)
+        )
+
+    def with_room(self, free: int) -> KernelCall:
+        """Return the call that is fastest with up to ``free`` bytes of scratch memory."""
+        if self.grown is None or free <= self.scratch:
+            return self
+        scratch, body = self.grown(free)
+        parameters = tuple(
+            replace(each, argument=ScratchBuffer(scratch)) if isinstance(each.argument, ScratchBuffer) else each
+            for each in self.parameters
+        )
+        return replace(self, parameters=parameters, body=body)
+
+
+def place_of(node: Node) -> str:
+    """Return the name of ``node`` for errors, such as ``CONV_2D 'conv1'``."""
+    return f"{node.operator.name} {node.name!r}"
+
+
+def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
+    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``."""
+    if budget is None:
+        return
+    known: set[Constant] = set()
+    for node, call in zip(graph.nodes, calls, strict=True):
+        made = {each.argument for each in call.parameters if isinstance(each.argument, Constant)} - known
+        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.size for constant in made))
+        known |= made
+
+
+def unsupported(node: Node, reason: str) -> UnsupportedModelError:
+    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit."""
+    return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
+
+
+def rescale_fields(rescale: Rescale) -> tuple[int, int, int]:
+    """Return the members of a ``struct mlf_rescale``: multiplier, left shift, right shift."""
+    return rescale.multiplier, max(rescale.shift, 0), max(-rescale.shift, 0)
+
+
+def rescale_text(rescale: Rescale) -> str:
+    """Return the initialiser of a ``struct mlf_rescale``."""
+    return f"{{{', '.join(map(str, rescale_fields(rescale)))}}}"
+
+
+def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
+    """Return structs of whole words as int32, with the byte order of a little-endian processor.
+
+    ``layout`` has numpy's names of the members' types, such as ``"i4,i2,i2"``.
+    """
+    return np.array(records, ",".join(f"<{each}" for each in layout.split(","))).reshape(-1).view("<i4")
+
+
+def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
+    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
+    channels = list(zip(bias.tolist(), rescales, strict=True))
+    records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
+    words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
+    return Constant.records("channels", "mlf_channel", records, 3, lambda: words)
+
+
+def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_point: int) -> Array:
+    """Return int32 ``bias - zero_point * sum of the channel's weights``, modulo 2**32 as the kernels add.
+
+    With it, a kernel multiplies stored inputs instead of their differences from the zero point.
+    """
+    axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
+    sums: Array = weights.sum(axis=axes, dtype=np.int64)
+    start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    return (start - zero_point * sums).astype(np.int32)
+
+
+def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
+    """Return a local constant struct, one field a line."""
+    return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
+
+
+def float_bias(bias: Array | None, channels: int) -> Constant:
+    """Return the float32 bias of each output channel, zeros if there is none."""
+    return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)

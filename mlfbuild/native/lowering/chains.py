@@ -1,0 +1,229 @@
+"""Plan chains: sequences of operators in which each output row depends on only a few input rows.
+
+Such operators can be executed together, a few rows at a time. They pass rows to each other in line buffers, so that
+intermediate images are never complete in memory. ``plan_chain`` decides which rows each operator computes in each step;
+``kernels/line_buffer.h`` explains the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mlfbuild.native.graph import Graph, Node, Tensor
+from mlfbuild.native.graph.bases import Unary, Window
+from mlfbuild.native.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
+
+_SUMS = (Add, Mul, Sub)
+_POINTWISE = (*_SUMS, Quantize, Unary)
+
+_ROWS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
+"""The numbers of output rows per step that are tried."""
+_FEW_ROWS = (1, 2, 4, 7, 8)
+"""Those that are tried in networks of more than ``_MANY`` operators."""
+_MANY = 40
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The rows of the input that one row of the output needs; all values are numbers of rows."""
+
+    rows: int = 1
+    stride: int = 1
+    before: int = 0
+    """Padding above the image."""
+    after: int = 0
+
+    @property
+    def kept(self) -> int:
+        """Input rows that the next output row needs again."""
+        return max(0, self.rows - self.stride)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An operator of a chain."""
+
+    index: int
+    """The node's index in the graph."""
+    node: Node
+    source: Tensor
+    """The output of the stage before; for the first stage, the input image of the chain."""
+    operand: Tensor | None
+    """The second operand of an operator with two images."""
+    output: Tensor
+    reach: Reach
+    work: int
+    """The number of products or elements that it computes."""
+
+    @cached_property
+    def source_row(self) -> int:
+        """Bytes of a row of the source."""
+        return self.source.size // self.source.shape[1]
+
+    @cached_property
+    def output_row(self) -> int:
+        """Bytes of a row of the output."""
+        return self.output.size // self.output.shape[1]
+
+
+def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
+    """Return each node as the first stage of a chain, or ``None`` if it cannot be part of a chain."""
+    return tuple(_stage(graph, index, node) for index, node in enumerate(graph.nodes))
+
+
+def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage | None:
+    """Return ``stage`` as the one after ``previous``, or ``None`` if it cannot be.
+
+    It must be the only reader of the output of ``previous``. ``readers`` counts the nodes that read each tensor; an
+    output of the graph counts as one more reader.
+    """
+    name = previous.output.name
+    if readers[name] != 1 or stage.node.inputs.count(name) != 1:
+        return None
+    if stage.source.name == name:
+        return stage
+    if stage.operand is not None and stage.operand.name == name:
+        return replace(stage, source=stage.operand, operand=stage.source)
+    return None
+
+
+def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
+    images = [tensor for tensor in graph.inputs_of(node) if tensor is not None and not tensor.constant]
+    outputs = graph.outputs_of(node)
+    if len(outputs) != 1 or any(len(t.shape) != 4 or t.shape[0] != 1 for t in (*images, *outputs)):
+        return None
+    reach = _reach(graph, node)
+    if reach is None or len(images) != (2 if isinstance(node.operator, _SUMS) else 1):
+        return None
+    operand = images[1] if len(images) == 2 else None
+    if operand is not None and not images[0].shape == operand.shape == outputs[0].shape:
+        return None
+    weights = graph.inputs_of(node)[1] if isinstance(node.operator, Conv2D | DepthwiseConv2D) else None
+    products = 1 if weights is None else weights.elements // outputs[0].shape[3]
+    return Stage(index, node, images[0], operand, outputs[0], reach, outputs[0].elements * products)
+
+
+def _reach(graph: Graph, node: Node) -> Reach | None:
+    operator = node.operator
+    if isinstance(operator, _POINTWISE):
+        return Reach()
+    if isinstance(operator, Conv2D | DepthwiseConv2D):
+        weights = graph.inputs_of(node)[1]
+        return _window_reach(operator.window(weights)) if weights is not None and weights.constant else None
+    # Pools skip padding, which a line buffer would contain as rows.
+    if isinstance(operator, AveragePool2D | MaxPool2D) and operator.padding[0] == (0, 0):
+        return _window_reach(operator.window())
+    return None
+
+
+def _window_reach(window: Window) -> Reach:
+    return Reach((window.filter[0] - 1) * window.dilation[0] + 1, window.stride[0], *window.padding[0])
+
+
+@dataclass(frozen=True)
+class ImageRows:
+    """The rows of an image that a step computes; for all images but the last, they are in a line buffer."""
+
+    image: Tensor
+    count: int
+    kept: int
+    lead: int
+    """The first row that step 0 computes."""
+    row: int
+    """Bytes of a row."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the line buffer."""
+        return (self.count + self.kept) * self.row
+
+    @property
+    def whole(self) -> bool:
+        """Whether no step computes rows both inside and outside the image."""
+        return self.lead % self.count == 0 and self.image.shape[1] % self.count == 0
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Stages with the rows that each of them computes in a step."""
+
+    stages: tuple[Stage, ...]
+    lines: tuple[ImageRows, ...]
+    """The rows of the chain's input image, then of each stage's output."""
+    first_step: int
+    steps: int
+    """Steps 0 to ``steps`` - 1 compute the output; those before 0 only fill the line buffers."""
+    in_place: bool
+    """Whether the output overwrites the chain's input image."""
+    backward: bool = False
+    """Whether steps count down, so that an output with longer rows can be in place."""
+
+    @property
+    def copied(self) -> bool:
+        """Whether rows of the input image are copied to a line buffer instead of being read in place."""
+        reach = self.stages[0].reach
+        return self.in_place or reach.before > 0 or reach.after > 0 or not self.lines[1].whole
+
+    @property
+    def buffers(self) -> tuple[ImageRows, ...]:
+        """The images that have a line buffer; the input image only if its rows are copied."""
+        return self.lines[:-1] if self.copied else self.lines[1:-1]
+
+
+def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: bool = False) -> Chain | None:
+    """Return the chain that computes ``rows`` rows of its output in a step; ``None`` if it would not be correct.
+
+    With ``aligned``, stages run ahead so far that no step computes rows both inside and outside the image; line buffers
+    then keep more rows.
+    """
+    output = stages[-1].output
+    if output.shape[1] % rows:
+        return None
+    lines = [ImageRows(output, rows, 0, 0, stages[-1].output_row)]
+    for stage in reversed(stages):
+        made, reach = lines[0], stage.reach
+        count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
+        ahead = -lead % count if aligned and len(lines) < len(stages) else 0
+        lines.insert(0, ImageRows(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
+    run_up = max(0, *(-(-each.lead // each.count) for each in lines))
+    backward = in_place and _expands(stages)
+    chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)
+    operands_whole = all(
+        stage.operand is None or made.whole for stage, made in zip(chain.stages, chain.lines[1:], strict=True)
+    )
+    return chain if operands_whole and (not in_place or _spares_input(chain)) else None
+
+
+def _expands(stages: Sequence[Stage]) -> bool:
+    """Return whether each output row depends on one input row only and the output is larger than the input."""
+    pointwise = all(stage.reach == Reach() for stage in stages)
+    return pointwise and stages[-1].output.size > stages[0].source.size
+
+
+def _spares_input(chain: Chain) -> bool:
+    """Return whether no step overwrites rows of the input image that a later step reads."""
+    first, last = chain.lines[0], chain.lines[-1]
+    readers = [stage for stage in chain.stages if stage.operand is not None and stage.operand.name == first.image.name]
+    if readers and (readers != [chain.stages[-1]] or first.row != last.row):
+        return False
+    if chain.backward:
+        return True
+    # The positions of writes and reads both grow linearly. So it is enough to check the first and the last of the steps
+    # after which rows remain to be read.
+    leaving = min(chain.steps, -((first.lead - first.image.shape[1]) // first.count) - 1)
+    ends = {1, leaving} if leaving > 0 else set()
+    return all(count * last.count * last.row <= (count * first.count + first.lead) * first.row for count in ends)
+
+
+def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Return the names of the complete images that a chain of ``stages`` reads, its input image first, each once."""
+    operands = (stage.operand.name for stage in stages if stage.operand is not None)
+    return tuple(dict.fromkeys((stages[0].source.name, *operands)))
+
+
+def rows_to_try(output: Tensor, nodes: int) -> tuple[int, ...]:
+    """Return the numbers of output rows per step to try in a network of ``nodes`` operators."""
+    candidates = _ROWS if nodes <= _MANY else _FEW_ROWS
+    return tuple(rows for rows in candidates if output.shape[1] % rows == 0)

@@ -1,0 +1,64 @@
+"""Make the clamps of fused activations, and the constants that quantised kernels share."""
+
+from __future__ import annotations
+
+from mlfbuild.library.cgen import floating, integer
+from mlfbuild.native.graph import (
+    Activation,
+    DType,
+    Tensor,
+    activation_range,
+    float_activation_range,
+    whole_activation_range,
+)
+from mlfbuild.native.lowering.call import Constant
+
+
+def zero_point(tensor: Tensor) -> int:
+    """Return the zero point of an int8 tensor."""
+    assert tensor.quantization is not None
+    return tensor.quantization.zero_point
+
+
+def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:
+    """Return the ``struct mlf_quantization`` of an int8 operator."""
+    minimum, maximum = activation_range(activation, output)
+    fields = {
+        "input_zero_point": zero_point(source),
+        "output_zero_point": zero_point(output),
+        "minimum": minimum,
+        "maximum": maximum,
+    }
+    return Constant.struct("quantization", "mlf_quantization", fields)
+
+
+def float_range_line(activation: Activation) -> str:
+    """Return the local ``range`` of a float32 operator."""
+    minimum, maximum = float_activation_range(activation)
+    return f"const struct mlf_float_range range = {{{floating(minimum)}, {floating(maximum)}}};"
+
+
+def range_line(activation: Activation, dtype: DType) -> str:
+    """Return the local ``range`` of an operator whose elements are not quantised."""
+    if dtype is DType.FLOAT32:
+        return float_range_line(activation)
+    minimum, maximum = whole_activation_range(activation, dtype)
+    return f"const struct mlf_{dtype.value}_range range = {{{integer(minimum)}, {integer(maximum)}}};"
+
+
+_SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: DType.INT64}
+
+
+def moved_as(dtype: DType) -> DType:
+    """Return the type of the kernel that moves elements of ``dtype``; C lets it access the unsigned type, too."""
+    return _SIGNED.get(dtype, dtype)
+
+
+def signed_pointer(pointer: str, dtype: DType, qualifier: str = "") -> str:
+    """Return ``pointer`` to elements of ``dtype`` as the kernel that moves them takes it."""
+    return f"({qualifier}{_SIGNED[dtype].value}_t *)({pointer})" if dtype in _SIGNED else pointer
+
+
+def suffix(dtype: DType) -> str:
+    """Return the end of the names of kernels for ``dtype``."""
+    return {DType.FLOAT32: "float", DType.BOOL: "uint8"}.get(dtype, dtype.value)

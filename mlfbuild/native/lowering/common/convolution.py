@@ -1,0 +1,85 @@
+"""Lower CONV_2D and DEPTHWISE_CONV_2D to portable kernels, which differ only in their name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.native.graph import DType, Graph, Node
+from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D
+from mlfbuild.native.lowering.call import (
+    Constant,
+    KernelCall,
+    Parameter,
+    channel_table,
+    float_bias,
+    folded_bias,
+)
+from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.native.lowering.common.window import window_lines
+
+
+def lower_convolution(
+    graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str, overwrites: tuple[int, ...] = ()
+) -> KernelCall:
+    """Return the call of ``mlf_<word>_<type>`` in ``<word>.h`` or ``<word>_int16.h``."""
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    window = window_lines(node, operator.window(weights), source, output)
+    if source.dtype is DType.FLOAT32:
+        return KernelCall(word, f"{word}.h", _float_parameters(graph, node), (
+            *window,
+            float_range_line(operator.activation),
+            f"mlf_{word}_float(&window, range, input, filter, bias, output);",
+        ), overwrites)  # fmt: skip
+    if source.dtype is DType.INT16:
+        return _lower_int16(graph, node, operator, word, window, overwrites)
+    return KernelCall(word, f"{word}.h", _int8_parameters(graph, node, operator), (
+        *window,
+        f"mlf_{word}_int8(&window, quantization, input, filter, channels, output);",
+    ), overwrites)  # fmt: skip
+
+
+def _lower_int16(
+    graph: Graph,
+    node: Node,
+    operator: Conv2D | DepthwiseConv2D,
+    word: str,
+    window: Sequence[str],
+    overwrites: tuple[int, ...],
+) -> KernelCall:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
+    filter_ = Constant.array("filter", "int8_t", weights.data)
+    return KernelCall(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, wide=wide), (
+        *window,
+        int16_range_line(operator.activation, output),
+        f"mlf_{word}_int16_{int16_way(wide=wide)}(&window, range, input, filter, channels, output);",
+    ), overwrites)  # fmt: skip
+
+
+def _int8_parameters(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D) -> tuple[Parameter, ...]:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, operator.channel_axis, zero_point(source))
+    channels = channel_table(folded, operator.rescales(source, weights, output))
+    return (
+        Parameter("const struct mlf_quantization *", "quantization",
+                  quantization_constant(source, output, operator.activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", weights.data)),
+        Parameter("const struct mlf_channel *", "channels", channels),
+        Parameter("int8_t *", "output", output.name),
+    )  # fmt: skip
+
+
+def _float_parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    filter_ = weights.name if weights.data is None else Constant.array("filter", "float", weights.data)
+    return (
+        Parameter("const float *", "input", source.name),
+        Parameter("const float *", "filter", filter_),
+        Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, output.shape[3])),
+        Parameter("float *", "output", output.name),
+    )

@@ -1,0 +1,172 @@
+"""Shared by int8 operators for Helium (MVE): the order of weights, channels in groups of four, names of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mlfbuild.library.cgen import braces
+from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation_range
+from mlfbuild.native.graph.bases import Window
+from mlfbuild.native.lowering.call import Constant, Parameter, folded_bias, record_words
+from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.native.lowering.common.dsp import (
+    BriefForm,
+    DspChannels,
+    brief_channels,
+    brief_where_exact,
+    dsp_channels,
+)
+
+VECTOR = 16
+"""Bytes of a vector."""
+GROUP = 4
+"""Output channels that a kernel computes together."""
+MOST_CHANNELS = 1 << 15
+"""The most output channels for which 16-bit offsets of outputs suffice."""
+_SCALES = range(8, 15)
+"""The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
+_ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)
+
+
+def blocked_weights(weights: Array) -> Array:
+    """Return int8 ``weights`` [channels, rows, bytes of a row] in the order that ``gemm_mve.h`` reads, flat.
+
+    The last group of four channels is filled with copies of the last channel. If rows are not a whole number of
+    vectors, zeros follow the last one, because the kernels read a whole vector there.
+    """
+    channels, rows, length = weights.shape
+    padded = np.pad(weights, ((0, -channels % GROUP), (0, 0), (0, 0)), mode="edge")
+    groups = padded.reshape(-1, GROUP, rows, length).swapaxes(1, 2)
+    whole, tail = np.split(groups, [length - length % VECTOR], axis=3)
+    vectors = whole.reshape(*whole.shape[:3], -1, VECTOR).swapaxes(2, 3)
+    parts = [part.reshape(len(groups), rows, -1) for part in (vectors, tail)]
+    flat = np.concatenate(parts, axis=2).reshape(-1)
+    beyond = VECTOR - length % VECTOR if length % VECTOR else 0
+    return np.concatenate([flat, np.zeros(beyond, np.int8)])
+
+
+def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
+    """Return the array of ``struct mlf_channels4``; the last one is filled with copies of the last channel."""
+    missing = -len(rescales) % GROUP
+    filled = [*rescales, *[rescales[-1]] * missing]
+    columns = [
+        np.pad(bias, (0, missing), mode="edge").tolist(),
+        [rescale.multiplier for rescale in filled],
+        [rescale.shift for rescale in filled],
+    ]
+    groups = [[column[at : at + GROUP] for column in columns] for at in range(0, len(columns[0]), GROUP)]
+    records = [f"{{{', '.join(map(braces, group))}}}" for group in groups]
+    words = record_words(f"{GROUP}i4,{GROUP}i4,{GROUP}i1", [tuple(group) for group in groups])
+    return Constant.records("channels", "mlf_channels4", records, 1, lambda: words)
+
+
+def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
+    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``."""
+    if any(rescale.shift > 0 for rescale in rescales):
+        return "any"
+    clamp = activation_range(activation, output)
+    whole = clamp == (-128, 127)
+    if clamp[0] >= zero_point(output):
+        return "all" if whole else "relu"
+    return "right" if whole else "any"
+
+
+def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it."""
+    return (f"static {lines[0]}", *lines[1:])
+
+
+def shape_word(length: int, rows: int) -> str:
+    """Return the name of the function of ``gemm_mve.h`` for windows of ``rows`` pieces of ``length`` bytes."""
+    if length < VECTOR:
+        assert rows == 1, "no kernel has more than one row of less than a vector"
+        return "tail"
+    word = "mixed" if length % VECTOR else "vectors"
+    if rows == 1:
+        return word
+    return "mixed_rows" if length % VECTOR else "rows"
+
+
+def matrix_parameters(
+    source: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    output: Tensor,
+    activation: Activation,
+    rescales: Sequence[Rescale],
+    rows: int,
+) -> tuple[Parameter, ...]:
+    """Return the parameters of a product with ``weights`` [channels, ...]; each channel has ``rows`` equal pieces."""
+    assert weights.data is not None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
+    block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))
+    return (
+        Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="gemm_mve.h")),
+        Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
+        Parameter("int8_t *", "output", output.name),
+    )
+
+
+def is_pointwise(window: Window) -> bool:
+    """Return whether each output pixel depends on the input pixel at the same position only."""
+    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
+
+
+def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
+    if not is_pointwise(window):
+        return source, output
+    pixels = source.shape[0] * source.shape[1] * source.shape[2]
+    return (
+        replace(source, shape=(1, 1, pixels, source.shape[3])),
+        replace(output, shape=(1, 1, pixels, output.shape[3])),
+    )
+
+
+def rounded_once(
+    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
+) -> tuple[DspChannels, int] | None:
+    """Return the constants of the brief requantisation of ``kept_mve.h`` and the power of two in its factor.
+
+    ``None`` if it would not be exact, as for outputs on both sides of the zero point, or if there is another clamp than
+    to the range of int8. ``weights`` are int8 [channels, inputs].
+    """
+    if activation_range(activation, output) != (-128, 127):
+        return None
+    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    if channels is None:
+        return None
+    forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
+    return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
+
+
+def rounded_once_by_channel(
+    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
+) -> DspChannels | None:
+    """Return the same with a factor for each channel, whose power of two is in its multiplier's lowest four bits."""
+    if activation_range(activation, output) != (-128, 127):
+        return None
+    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    if channels is None:
+        return None
+    biases, multipliers = np.zeros_like(channels.bias), np.zeros_like(channels.multiplier)
+    for scale in _ALL_SCALES:
+        at = np.flatnonzero(multipliers == 0)
+        if at.size:
+            found = brief_where_exact(channels.of(at), zero_point(output), BriefForm(scale, 15, 1 << 38, tagged=True))
+            biases[at], multipliers[at] = found.bias, found.multiplier
+    exact = bool(multipliers.all())
+    return replace(channels, bias=biases, multiplier=multipliers, brief=True) if exact else None
+
+
+def brief_table(channels: DspChannels, order: Iterable[int]) -> Constant:
+    """Return the array of ``struct mlf_brief`` of the channels in ``order``."""
+    pairs = [(int(channels.bias[at]), int(channels.multiplier[at])) for at in order]
+    records = [braces(pair) for pair in pairs]
+    return Constant.records("channels", "mlf_brief", records, 4, lambda: record_words("i4,i4", pairs))

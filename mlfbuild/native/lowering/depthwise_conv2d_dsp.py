@@ -1,0 +1,153 @@
+"""int8 DEPTHWISE_CONV_2D for cores with the DSP extension: filters of at most 3x3, and those of one weight."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
+from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph.ops import DepthwiseConv2D
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.common.activation import zero_point
+from mlfbuild.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
+from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
+
+_GROUP = 4
+_LINE = 64
+"""Halfwords of a line of a plane: ``MLF_LINE_DSP``."""
+
+_SCALE_HEADER = "depthwise_scale_dsp.h"
+
+_SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
+"""Bytes of ``struct mlf_depthwise_scratch_dsp``."""
+
+
+def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
+    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` if the portable kernel must do it.
+
+    The portable kernel is used for larger or dilated filters, those of two or three weights, for fewer than four
+    channels, for a depth multiplier other than 1, and if the kernel's short requantisation is not exact. A filter of
+    one weight calls ``mlf_depthwise_scale_int8_dsp``.
+    """
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    if weights.shape[1:3] == (1, 1):
+        return _lower_scale(operator, source, weights, bias, output)
+    if not _takes(operator, source, weights):
+        return None
+    by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
+    along = 2 if by_rows else _along(operator, output)
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    rescales = operator.rescales(source, weights, output)
+    channels = dsp_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output))
+    if channels is None:
+        return None
+    channels = brief_channels(channels, zero_point(output))
+    word = "rows_int8" if by_rows else "int8"
+    held = math.prod(output.shape[2:]) if by_rows else 0
+    overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
+    minimum, maximum = activation_range(operator.activation, output)
+    return KernelCall("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int32_t *", "filter", Constant.packed(_pack(channels), "depthwise_conv2d_dsp.h")),
+        Parameter("int8_t *", "output", output.name),
+        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
+    ), (
+        "static const struct mlf_depthwise_dsp depthwise = {",
+        *axis_lines("along", operator, source, output, along),
+        *axis_lines("across", operator, source, output, 3 - along),
+        f"    .batches = {source.shape[0]},",
+        f"    .channels = {source.shape[3]},",
+        f"    .zero_point = {zero_point(source)},",
+        f"    .rounding = {0 if channels.brief else 2 * zero_point(output) + 1},",
+        f"    .minimum = {minimum},",
+        f"    .maximum = {maximum},",
+        "};",
+        f"mlf_depthwise_conv2d_{word}_dsp(&depthwise, input, filter, output, scratch);",
+    ), overwrites)  # fmt: skip
+
+
+def _lower_scale(
+    operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
+) -> KernelCall | None:
+    """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
+    assert weights.data is not None
+    if operator.depth_multiplier != 1 or source.shape != output.shape:
+        return None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    rescales = operator.rescales(source, weights, output)
+    channels = dsp_channels(weights.data.reshape(-1, 1), folded, rescales, zero_point(output))
+    if channels is None:
+        return None
+    twice = 2 * channels.weights[:, 0].astype(np.int64)
+    packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
+    minimum, maximum = activation_range(operator.activation, output)
+    return KernelCall("depthwise_conv2d", _SCALE_HEADER, (
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int32_t *", "filter", Constant.packed(packed, _SCALE_HEADER)),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        "static const struct mlf_scale_dsp scale = {",
+        f"    .pixels = {math.prod(source.shape[:3])},",
+        f"    .channels = {source.shape[3]},",
+        f"    .rounding = {2 * zero_point(output) + 1},",
+        f"    .minimum = {minimum},",
+        f"    .maximum = {maximum},",
+        "};",
+        "mlf_depthwise_scale_int8_dsp(&scale, input, filter, output);",
+    ), (0,))  # fmt: skip
+
+
+def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
+    """Return whether the kernel supports the filter, and one of its strides along a line."""
+    return is_small(operator, weights) and source.shape[3] >= _GROUP and min(operator.stride) <= 2
+
+
+def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
+    """Return whether an output row, written in place, is one piece and ends before the inputs of the next row begin."""
+    padding, width = operator.padding[0][0], output.shape[2]
+    smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
+    apart = (operator.stride[0] - padding) * source.shape[2] >= width
+    return smaller and apart and operator.stride[1] <= 2 and _line(operator, output, 2) <= _LINE
+
+
+def _along(operator: DepthwiseConv2D, output: Tensor) -> int:
+    """Return the dimension of the images, 1 or 2, that the kernel's lines run along.
+
+    Long lines cost least, but only a line in one piece can be written in place.
+    """
+    possible = [dimension for dimension in (2, 1) if operator.stride[dimension - 1] <= 2]
+    return max(possible, key=lambda each: (_line(operator, output, each) <= _LINE, output.shape[each]))
+
+
+def _line(operator: DepthwiseConv2D, output: Tensor, dimension: int) -> int:
+    """Return the halfwords of a whole line of a plane along ``dimension``."""
+    return (output.shape[dimension] - 1) * operator.stride[dimension - 1] + TAPS
+
+
+def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along: int) -> tuple[int, ...]:
+    """Return the positions of inputs that the output may overwrite.
+
+    If both images have the same size, a line of a channel is read before its address is written.
+    """
+    whole = _line(operator, output, along) <= _LINE and source.shape[3] % _GROUP == 0
+    return (0,) if whole and operator.stride == (1, 1) and source.shape == output.shape else ()
+
+
+def _pack(channels: DspChannels) -> npt.NDArray[np.int32]:
+    """Return the filter in groups of four channels; the last group holds the last four channels."""
+    count = len(channels.weights)
+    firsts = [*range(0, count - _GROUP + 1, _GROUP), *([count - _GROUP] if count % _GROUP else [])]
+    groups = np.array(firsts)[:, None] + np.arange(_GROUP)
+    shifts = _words(channels.shift[groups][:, None, :])
+    taps = _words(channels.weights[groups].transpose(0, 2, 1))
+    packed = np.concatenate([channels.bias[groups], channels.multiplier[groups], shifts, taps], axis=1)
+    return packed.astype(np.int32).reshape(-1)
+
+
+def _words(values: Array) -> npt.NDArray[np.int64]:
+    """Return int8 ``values`` [groups, words, 4] as words [groups, words], the first in the lowest byte."""
+    return np.ascontiguousarray(values.astype(np.int8)).view("<i4")[:, :, 0].astype(np.int64)

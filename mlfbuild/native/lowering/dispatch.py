@@ -1,0 +1,72 @@
+"""Find the module that lowers an operator: it has the stem of the operator's file in ``graph/ops``.
+
+If there is no such module, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
+and ``movement`` lowers all operators that only move elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.graph import Graph, Node, Operator
+from mlfbuild.native.lowering.call import Constant, KernelCall, Origin, Parameter, place_of
+from mlfbuild.native.settings import CodegenSettings
+
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+@cache
+def lowering_module(kind: type[Operator]) -> ModuleType | None:
+    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none."""
+    for base in kind.__mro__:
+        if not issubclass(base, Operator) or base is Operator:
+            break
+        name = f"{_PACKAGE}.{base.family()}"
+        if find_spec(name) is not None and hasattr(module := import_module(name), "lower"):
+            return module
+    return None
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call that computes ``node``; raises ``UnsupportedModelError`` if no kernel can."""
+    try:
+        module = lowering_module(type(node.operator))
+        if module is None:
+            raise UnsupportedModelError(
+                "operator-not-supported",
+                place=place_of(node),
+                reason="the native compiler does not have this operator",
+                hint="see docs/operators.md, or use another compiler (tvm or command)",
+            )
+        call = module.lower(graph, node, settings)
+    except UnsupportedModelError as error:
+        raise error.within(graph.name) from None
+    assert isinstance(call, KernelCall)
+    origin = Origin.of_node(graph, node)
+    return replace(call, parameters=tuple(_with_origin(parameter, origin) for parameter in call.parameters))
+
+
+def lower_all(graph: Graph, settings: CodegenSettings) -> list[KernelCall]:
+    """Return the call of each node; raises one ``UnsupportedModelError`` with the reasons of all nodes without one."""
+    calls = [_attempted(graph, node, settings) for node in graph.nodes]
+    errors = [call for call in calls if isinstance(call, UnsupportedModelError)]
+    if errors:
+        raise UnsupportedModelError.of(errors)
+    return [call for call in calls if isinstance(call, KernelCall)]
+
+
+def _attempted(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall | UnsupportedModelError:
+    try:
+        return lower(graph, node, settings)
+    except UnsupportedModelError as error:
+        return error
+
+
+def _with_origin(parameter: Parameter, origin: Origin) -> Parameter:
+    value = parameter.argument
+    return replace(parameter, argument=replace(value, origin=origin)) if isinstance(value, Constant) else parameter

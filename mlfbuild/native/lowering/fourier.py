@@ -1,0 +1,49 @@
+"""SignalRfft and SignalIrfft."""
+
+from __future__ import annotations
+
+from mlfbuild.native.graph import DType, Graph, Node
+from mlfbuild.native.graph.ops import SignalFourier
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.native.settings import CodegenSettings
+
+_TYPES = {DType.INT16: ("int16", "int16_t"), DType.INT32: ("int32", "int32_t"), DType.FLOAT32: ("float", "float")}
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of the kernel of ``node``."""
+    operator, (output,) = node.operator, graph.outputs_of(node)
+    assert isinstance(operator, SignalFourier)
+    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    suffix, c_type = _TYPES[source.dtype]
+    core = _core(operator, settings) if source.dtype is DType.INT16 else ""
+    factors = operator.factors()
+    counts = {name: str(factors.count(size)) for name, size in _STAGES.items()}
+    rows = source.elements // source.shape[-1]
+    word = "irfft" if operator.inverse else "rfft"
+    sizes = f"{rows}" if operator.inverse else f"{rows}, {source.shape[-1]}"
+    body = [
+        *struct_lines("mlf_fourier", "fourier", {"size": str(operator.length // 2), **counts}),
+        f"mlf_signal_{word}_{core or suffix}(&fourier, {sizes}, roots, order, input, output);",
+    ]
+    if operator.inverse and source.dtype is DType.FLOAT32:
+        body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
+    return KernelCall(f"signal_{word}", f"fourier_{core}.h" if core else "fourier.h", (
+        Parameter(f"const {c_type} *", "roots", Constant.array(
+            "roots", c_type, operator.roots(source.dtype).reshape(-1)
+        )),
+        Parameter("const uint16_t *", "order", Constant.array("order", "uint16_t", operator.order())),
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), tuple(body))  # fmt: skip
+
+
+def _core(operator: SignalFourier, settings: CodegenSettings) -> str:
+    """Return the feature of the CPU that the kernel for int16 needs."""
+    half = operator.length // 2
+    if settings.has("mve") and half >= 16 and half & (half - 1) == 0:
+        return "mve"
+    return "dsp" if settings.has("dsp") else ""
+
+
+_STAGES = {"fives": 5, "threes": 3, "twos": 2, "fours": 4}

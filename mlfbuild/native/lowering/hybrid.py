@@ -1,0 +1,186 @@
+"""QUANTIZE_ROWS, layers of int8 weights over float32, and CONV_INTEGER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.bases import Convolution
+from mlfbuild.native.graph.ops import (
+    BlockwiseFullyConnected,
+    ConvInteger,
+    DepthwiseConv2D,
+    Hybrid,
+    HybridTensors,
+    QuantizeRows,
+    block_sums,
+    hybrid_tensors,
+)
+from mlfbuild.native.lowering.call import (
+    Constant,
+    KernelCall,
+    Parameter,
+    ScratchBuffer,
+    float_bias,
+    struct_lines,
+)
+from mlfbuild.native.lowering.common.activation import float_range_line
+from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.settings import CodegenSettings
+
+_HEADER = "hybrid.h"
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_quantize_rows`` or of ``mlf_<layer>_hybrid``."""
+    if isinstance(node.operator, QuantizeRows):
+        return _lower_rows(graph, node, node.operator)
+    if isinstance(node.operator, BlockwiseFullyConnected):
+        return _lower_blockwise(graph, node)
+    operator = node.operator
+    if isinstance(operator, ConvInteger):
+        return _lower_integer(graph, node, operator)
+    assert isinstance(operator, Hybrid)
+    tensors = hybrid_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    word, sizes, scratch = _layer(node, operator, tensors)
+    passed = "scratch, " if scratch else "NULL, " if word == "conv2d" else ""
+    size = "window" if isinstance(operator.layer, Convolution) else "matrix"
+    return KernelCall(f"{word}_hybrid", _HEADER, (
+        *_numbers(operator, tensors),
+        Parameter("const int8_t *", "input", tensors.values.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", _data(tensors))),
+        *([Parameter("int8_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
+        Parameter("float *", "output", tensors.output.name),
+    ), (
+        *sizes,
+        float_range_line(operator.activation),
+        *_struct(operator, tensors),
+        f"mlf_{word}_hybrid(&{size}, &hybrid, input, weights, {passed}output);",
+    ))  # fmt: skip
+
+
+def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
+    (source,), outputs = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    rows = outputs[1].elements
+    names = ("output", "scales", "zero_points")[: len(outputs)]
+    word = "quantize_rows_asymmetric" if operator.asymmetric else "quantize_rows"
+    return KernelCall(word, _HEADER, (
+        Parameter("const float *", "input", source.name),
+        *(Parameter(f"{c_type} *", name, tensor.name)
+          for c_type, name, tensor in zip(("int8_t", "float", "int32_t"), names, outputs, strict=False)),
+    ), (f"mlf_{word}({rows}, {source.elements // rows}, input, {', '.join(names)});",))  # fmt: skip
+
+
+def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
+    (values, scales, zero_points, weights, bias, blocks), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert values is not None and scales is not None and zero_points is not None
+    assert weights is not None and weights.data is not None and blocks is not None and blocks.data is not None
+    outputs, inputs = weights.shape
+    real_sums = block_sums(weights.data, blocks.data)
+    names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
+    fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
+    sizes = {"rows": str(scales.elements), "inputs": str(inputs), "outputs": str(outputs)}
+    return KernelCall("fully_connected_blockwise", _HEADER, (
+        Parameter("const float *", "scales", scales.name),
+        Parameter("const int32_t *", "zero_points", zero_points.name),
+        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.data)),
+        Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
+        Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
+        Parameter("const int8_t *", "input", values.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("float *", "output", output.name),
+    ), (
+        *struct_lines("mlf_matrix", "matrix", sizes),
+        *struct_lines("mlf_blockwise", "layer", fields),
+        "mlf_fully_connected_blockwise(&matrix, &layer, input, weights, output);",
+    ))  # fmt: skip
+
+
+def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCall:
+    """Return the call of ``mlf_conv2d_integer`` or ``mlf_depthwise_conv2d_integer``."""
+    image, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
+    (output,) = graph.outputs_of(node)
+    assert image is not None and zero_point is not None and weights is not None and weights.data is not None
+    depthwise, axis = isinstance(operator.layer, DepthwiseConv2D), operator.layer.channel_axis
+    sums = weights.data.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
+    size = weights.elements // weights.shape[axis]
+    parameters = [
+        Parameter("const int8_t *", "input", image.name),
+        Parameter("const int8_t *", "zero_point", zero_point.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+    ]
+    rest: list[Parameter] = []
+    arguments = "&window, input, *zero_point, weights"
+    if offsets is not None and offsets.data is not None:
+        sums = sums - size * offsets.data.astype(np.int64)
+        rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
+    if not depthwise:
+        copied = size > weights.shape[3]
+        rest += [Parameter("int8_t *", "scratch", ScratchBuffer(size))] if copied else []
+        arguments += f", sums, {'offsets' if offsets is not None else 'NULL'}, {'scratch' if copied else 'NULL'}"
+        constant = Constant.array("sums", "int32_t", sums.astype(np.int32))
+        parameters.append(Parameter("const int32_t *", "sums", constant))
+    word = "depthwise_conv2d_integer" if depthwise else "conv2d_integer"
+    lines = window_lines(node, operator.layer.window(weights), image, output)
+    return KernelCall(word, "conv_integer.h", (
+        *parameters, *rest, Parameter("int32_t *", "output", output.name),
+    ), (*lines, f"mlf_{word}({arguments}, output);"))  # fmt: skip
+
+
+def _layer(node: Node, operator: Hybrid, tensors: HybridTensors) -> tuple[str, Sequence[str], int]:
+    """Return the name of the layer, the lines with its sizes, and the bytes of scratch memory."""
+    layer, weights = operator.layer, tensors.weights
+    if isinstance(layer, Convolution):
+        lines = window_lines(node, layer.window(weights), tensors.values, tensors.output)
+        if isinstance(layer, DepthwiseConv2D):
+            return "depthwise_conv2d", lines, 0
+        size = weights.elements // weights.shape[0]
+        return "conv2d", lines, size if size > weights.shape[3] else 0
+    outputs, inputs = weights.shape
+    fields = {"rows": str(tensors.values.elements // inputs), "inputs": str(inputs), "outputs": str(outputs)}
+    return "fully_connected", struct_lines("mlf_matrix", "matrix", fields), 0
+
+
+def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
+    """Return the parameters with scales, zero points and biases."""
+    quantization, data = tensors.weights.quantization, _data(tensors)
+    assert quantization is not None
+    by_channel = np.array(quantization.scales, np.float32)
+    bias = None if tensors.bias is None else tensors.bias.data
+    found = [
+        Parameter("const float *", "scales", tensors.scales.name),
+        Parameter("const float *", "weight_scales", Constant.array("weight_scales", "float", by_channel)),
+        Parameter("const float *", "bias", float_bias(bias, data.shape[operator.channel_axis])),
+    ]
+    if tensors.zero_points is not None:
+        axes = tuple(axis for axis in range(data.ndim) if axis != operator.channel_axis)
+        sums = data.sum(axis=axes, dtype=np.int32)
+        found += [
+            Parameter("const int32_t *", "zero_points", tensors.zero_points.name),
+            Parameter("const int32_t *", "weight_sums", Constant.array("weight_sums", "int32_t", sums)),
+        ]
+    return found
+
+
+def _struct(operator: Hybrid, tensors: HybridTensors) -> Sequence[str]:
+    assert tensors.weights.quantization is not None
+    offset = tensors.zero_points is not None
+    fields = {
+        "scales": "scales",
+        "zero_points": "zero_points" if offset else "NULL",
+        "weight_scales": "weight_scales",
+        "step": str(int(tensors.weights.quantization.per_channel)),
+        "weight_sums": "weight_sums" if offset else "NULL",
+        "bias": "bias",
+        "channel_first": str(int(operator.channel_first(tensors.weights))),
+        "range": "range",
+    }
+    return struct_lines("mlf_hybrid", "hybrid", fields)
+
+
+def _data(tensors: HybridTensors) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
+    assert tensors.weights.data is not None
+    return tensors.weights.data

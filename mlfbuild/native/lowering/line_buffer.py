@@ -1,0 +1,242 @@
+"""Lower a chain of operators that are executed row by row: a loop over steps calls each operator on a few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from mlfbuild.native.graph import Graph, Node, Operator, Tensor
+from mlfbuild.native.graph.bases import Convolution
+from mlfbuild.native.graph.ops import Pool2D, Reshape
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.native.lowering.chains import Chain, ImageRows, Stage, whole_images
+from mlfbuild.native.lowering.common.dsp import tensors_beside_rows
+
+Lower = Callable[[Graph, Node], KernelCall]
+
+_ALIGNMENT = 16
+_SPARE = 1 << 20
+"""Bytes of spare memory that a call for a few rows may use, because complete images determine the size of an arena."""
+_SOURCE, _OPERAND, _OUTPUT = "\0source", "\0operand", "\0output"
+
+
+@dataclass(frozen=True)
+class LoweredChain:
+    """The calls of a chain's stages on the rows of a step, and the layout of its scratch memory."""
+
+    chain: Chain
+    calls: tuple[KernelCall, ...]
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Offsets in scratch memory of each buffer, then of the scratch memory that the calls share."""
+        return tuple(accumulate((_aligned(lines.size) for lines in self.chain.buffers), initial=0))
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of scratch memory."""
+        return self.offsets[-1] + max((call.scratch for call in self.calls), default=0)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:
+    """Return the call that computes ``rows`` rows of the output of ``stage`` from the input rows that they need."""
+    strips = {stage.source.name: _strip(_SOURCE, stage.source, (rows - 1) * stage.reach.stride + stage.reach.rows)}
+    if stage.operand is not None:
+        strips[stage.operand.name] = _strip(_OPERAND, stage.operand, rows)
+    output = _strip(_OUTPUT, stage.output, rows)
+    constants = {
+        tensor.name: tensor for tensor in graph.inputs_of(stage.node) if tensor is not None and tensor.constant
+    }
+    inputs = tuple(strips[name].name if name in strips else name for name in stage.node.inputs)
+    alone = Node(stage.node.name, _without_padding(stage.node.operator), inputs, (output.name,))
+    return lower(_beside_spare_memory(graph.name, [*strips.values(), output, *constants.values()], alone), alone)
+
+
+def _strip(name: str, image: Tensor, rows: int) -> Tensor:
+    return replace(image, name=name, shape=(1, rows, *image.shape[2:]))
+
+
+def _without_padding(operator: Operator) -> Operator:
+    if isinstance(operator, Convolution | Pool2D):
+        return replace(operator, padding=((0, 0), operator.padding[1]))
+    return operator
+
+
+def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
+    """Return a graph of ``node`` and nodes that need more memory than it, so that its call may use scratch memory."""
+    spare = tensors_beside_rows(_SPARE, 3)
+    others = [Node("spare", Reshape(), (a.name,), (b.name,)) for a, b in pairwise(spare)]
+    inputs = [tensor.name for tensor in tensors if tensor.name in node.inputs and not tensor.constant]
+    return Graph(name, [*tensors, *spare], [node, *others], [*inputs, spare[0].name], [*node.outputs, spare[-1].name])
+
+
+def lower_chain(lowered: LoweredChain) -> KernelCall:
+    """Return the call of all operators of a chain; its inputs are those of ``whole_images``."""
+    printing = _Printing(lowered)
+    chain = lowered.chain
+    images = whole_images(chain.stages)
+    whole = [Parameter("const void *", f"image{at}", name) for at, name in enumerate(images)]
+    result = Parameter("void *", "result", chain.stages[-1].output.name)
+    memory = Parameter("int8_t *", "memory", ScratchBuffer(lowered.scratch))
+    body = tuple(printing.lines())
+    words = [call.operator for call in lowered.calls]
+
+    def grown(free: int) -> tuple[int, tuple[str, ...]]:
+        left = free - lowered.offsets[-1]
+        faster = replace(lowered, calls=tuple(call.with_room(left) for call in lowered.calls))
+        return faster.scratch, tuple(_Printing(faster).lines())
+
+    return KernelCall(
+        f"{words[0]}_to_{words[-1]}" if len(words) > 1 else f"{words[0]}_in_place",
+        "line_buffer.h",
+        (*whole, *printing.parameters.values(), result, memory),
+        body,
+        _overwrites(lowered),
+        tuple(dict.fromkeys(call.header for call in lowered.calls)),
+        grown=grown,
+    )
+
+
+def _overwrites(lowered: LoweredChain) -> tuple[int, ...]:
+    """Return the positions of the complete images that the output may overwrite."""
+    chain = lowered.chain
+    last, overwrites = chain.stages[-1], lowered.calls[-1].overwrites
+    positions = [0] if chain.in_place else []
+    operand = last.operand
+    if operand is not None and operand.name != chain.stages[0].source.name:
+        if_alone = last.node.inputs.index(operand.name) in overwrites
+        positions += [whole_images(chain.stages).index(operand.name)] if if_alone else []
+    return tuple(positions)
+
+
+class _Printing:
+    """The body of a chain's function, and its parameters for the constants of its calls."""
+
+    def __init__(self, lowered: LoweredChain) -> None:
+        self.chain = lowered.chain
+        self.lowered = lowered
+        self.parameters: dict[str, Parameter] = {}
+        first = 0 if self.chain.copied else 1
+        self._offset = {first + at: offset for at, offset in enumerate(lowered.offsets)}
+        self._end = len(self.chain.stages)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the statements."""
+        chain = self.chain
+        buffers = [at for at in range(self._end) if at > 0 or chain.copied]
+        for at in buffers:
+            yield from _struct_lines(at, chain.lines[at])
+            yield f"int8_t *const buffer{at} = memory + {self._offset[at]};"
+        for at in buffers:
+            if chain.lines[at].kept:
+                yield f"mlf_lines_start(&lines{at}, buffer{at});"
+        if chain.backward:
+            yield f"for (int32_t step = {chain.steps - 1}; step >= 0; step--) {{"
+        else:
+            yield f"for (int32_t step = {chain.first_step}; step < {chain.steps}; step++) {{"
+        if chain.copied:
+            yield "    mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0);"
+        for at, (stage, call) in enumerate(zip(chain.stages, self.lowered.calls, strict=True)):
+            yield from (f"    {line}" for line in self._stage(at, stage, call))
+        yield "}"
+
+    def _stage(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
+        made = self.chain.lines[at + 1]
+        last = at + 1 == self._end
+        always = _always_inside(self.chain, made)
+        if always:
+            yield "{"
+        else:
+            yield "if (step >= 0) {" if last else f"if (mlf_lines_inside(&lines{at + 1}, step)) {{"
+        yield from (f"    {line}" for line in self._call(at, stage, call))
+        yield "}"
+        if self.chain.lines[at].kept and (at > 0 or self.chain.copied):
+            yield f"mlf_lines_keep(&lines{at}, buffer{at});"
+        if not last and not always:
+            yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
+
+    def _call(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
+        """Yield the definitions of the parameters of ``call``, then its body."""
+        values = self._strips(at, stage)
+        for parameter in call.parameters:
+            argument, c_type = parameter.argument, parameter.c_type
+            if isinstance(argument, str) and argument in values:
+                value = _cast(c_type, values[argument])
+            elif isinstance(argument, ScratchBuffer):
+                value = _cast(c_type, f"(memory + {self._offset[self._end]})")
+            else:
+                value = self._passed(at, parameter)
+            yield f"{c_type}const {parameter.name} = {value};"
+        yield from call.body
+
+    def _passed(self, at: int, parameter: Parameter) -> str:
+        """Return the name of the chain's parameter that is passed to ``parameter`` of the call at ``at``."""
+        name, argument = f"{parameter.name}{at}", parameter.argument
+        if isinstance(argument, Constant):
+            argument = replace(argument, name=f"{argument.name}{at}")
+        self.parameters[name] = Parameter(parameter.c_type, name, argument)
+        return name
+
+    def _strips(self, at: int, stage: Stage) -> Mapping[str, str]:
+        """Return the addresses of the rows that the stage at ``at`` reads and writes in a step."""
+        chain, made = self.chain, self.chain.lines[at + 1]
+        images = whole_images(chain.stages)
+        if at == 0 and not chain.copied:
+            source = _rows("(const int8_t *)image0", made, chain.lines[0].row * stage.reach.stride)
+        else:
+            source = f"buffer{at}"
+        if at + 1 == self._end:
+            output = _rows("(int8_t *)result", made, made.row)
+        else:
+            output = f"mlf_lines_new(&lines{at + 1}, buffer{at + 1})"
+        strips = {_SOURCE: source, _OUTPUT: output}
+        if stage.operand is not None:
+            image = images.index(stage.operand.name)
+            row = stage.operand.size // stage.operand.shape[1]
+            strips[_OPERAND] = _rows(f"(const int8_t *)image{image}", made, row)
+        return strips
+
+
+def _rows(image: str, made: ImageRows, row: int) -> str:
+    """Return the address of the step's first row in ``image``, which has ``row`` bytes for each row of ``made``."""
+    lead = f" + {made.lead * row}" if made.lead > 0 else f" - {-made.lead * row}" if made.lead < 0 else ""
+    return f"({image} + step * {made.count * row}{lead})"
+
+
+def _cast(c_type: str, address: str) -> str:
+    through = "const void *" if c_type.startswith("const ") else "void *"
+    return f"({c_type})({through}){address}"
+
+
+def _always_inside(chain: Chain, made: ImageRows) -> bool:
+    """Return whether no step computes rows outside the image."""
+    first = chain.first_step * made.count + made.lead
+    return first >= 0 and (chain.steps * made.count) + made.lead <= made.image.shape[1]
+
+
+def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
+    yield f"static const struct mlf_line_buffer lines{at} = {{"
+    fields = {
+        "row": lines.row,
+        "height": lines.image.shape[1],
+        "count": lines.count,
+        "kept": lines.kept,
+        "lead": lines.lead,
+        "padding": _padding(lines.image),
+    }
+    yield from (f"    .{field} = {value}," for field, value in fields.items())
+    yield "};"
+
+
+def _padding(image: Tensor) -> int:
+    """Return the byte with which rows outside ``image`` are filled: all bytes of the stored value of 0."""
+    if image.quantization is None or image.dtype.size > 1:
+        return 0
+    return int(np.uint8(image.quantization.zero_point & 0xFF))

@@ -1,0 +1,62 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+import math
+
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, activation_range
+from mlfbuild.native.graph.ops import AveragePool2D, MaxPool2D
+from mlfbuild.native.lowering.call import LARGEST_SUM, KernelCall, Parameter, unsupported
+from mlfbuild.native.lowering.common.activation import float_range_line, suffix
+from mlfbuild.native.lowering.common.window import window_lines
+from mlfbuild.native.settings import CodegenSettings
+
+_MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
+"""The most pixels whose sum always fits in 32 bits."""
+
+_MOST_AVERAGED = 255
+"""The most pixels whose sum fits in 16 bits, for the kernels for Helium and DSP."""
+_GROUP = 4
+"""Channels that the kernel for DSP computes at once."""
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_average_pool_*`` or ``mlf_max_pool_*``."""
+    operator = node.operator
+    assert isinstance(operator, AveragePool2D | MaxPool2D)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
+    header, c_type, kind = "pool2d.h", C_TYPES[source.dtype], suffix(source.dtype)
+    if source.dtype is DType.FLOAT32:
+        bounds = float_range_line(operator.activation)
+    else:
+        most = _MOST_PIXELS[source.dtype]
+        if math.prod(operator.filter) > most:
+            raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
+        minimum, maximum = activation_range(operator.activation, output)
+        bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
+        few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
+        if isinstance(operator, AveragePool2D) and operator.half_up and source.dtype is DType.INT8:
+            dsp = few and settings.has("dsp") and source.shape[3] >= _GROUP
+            header, kind = f"pool2d_half_up{'_dsp' if dsp else ''}.h", f"half_up_int8{'_dsp' if dsp else ''}"
+        elif source.dtype is DType.INT8 and few and settings.has("mve"):
+            header, kind = "pool2d_mve.h", "int8_mve"
+        elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:
+            header, kind = "pool2d_dsp.h", "int8_dsp"
+    return KernelCall(word, header, (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (
+        *window_lines(node, operator.window(), source, output),
+        bounds,
+        f"mlf_{word}_{kind}(&window, range, input, output);",
+    ), _overwrites(operator))  # fmt: skip
+
+
+def _overwrites(operator: AveragePool2D | MaxPool2D) -> tuple[int, ...]:
+    """Return the positions of inputs that the output may overwrite.
+
+    Without padding, a pixel is written at or before the start of its window, which no later window reads.
+    """
+    return (0,) if operator.padding == ((0, 0), (0, 0)) else ()

@@ -1,0 +1,82 @@
+"""MEAN, SUM and the REDUCE_* operators."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from mlfbuild.library.cgen import braces
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor
+from mlfbuild.native.graph.bases import QUANTIZED
+from mlfbuild.native.graph.ops import Reduction, Summing
+from mlfbuild.native.lowering.call import (
+    LARGEST_SUM,
+    Constant,
+    KernelCall,
+    Parameter,
+    struct_lines,
+    unsupported,
+)
+from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.settings import CodegenSettings
+
+_GROUPS = 3
+_LARGEST_COUNT = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
+"""The most elements whose sum always fits in 32 bits."""
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_<word>_<type>``; a quantised mean is a sum with another rescaling."""
+    operator = node.operator
+    assert isinstance(operator, Reduction)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    shape = _shape_lines(node, operator, source)
+    word, kind, c_type = operator.name.lower(), suffix(source.dtype), C_TYPES[source.dtype]
+    operands = (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    )
+    if source.dtype not in QUANTIZED or not isinstance(operator, Summing):
+        return KernelCall(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
+    rescaling = Parameter("const struct mlf_rescaling *", "rescaling", _rescaling(node, operator, source, output))
+    line = f"mlf_sum_{kind}(rescaling, &shape, input, output);"
+    return KernelCall(word, "reduce.h", (rescaling, *operands), (*shape, line))
+
+
+def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) -> Constant:
+    count, most = operator.count(source.shape), _LARGEST_COUNT[source.dtype]
+    if count > most:
+        kind = source.dtype.value
+        raise unsupported(node, f"an {kind} {operator.name} has at most {most} elements, this one {count}")
+    return Constant.struct(
+        "rescaling",
+        "mlf_rescaling",
+        {
+            "input_zero_point": zero_point(source),
+            "output_zero_point": zero_point(output),
+            "rescale": operator.rescale(source, output),
+        },
+    )
+
+
+def _shape_lines(node: Node, operator: Reduction, source: Tensor) -> Sequence[str]:
+    """Return the local ``shape`` of a reduction; neighbouring dimensions of one kind are merged."""
+    groups: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    stride = source.elements
+    axes = [axis for axis, size in enumerate(source.shape) if size > 1]
+    for reduced, members in itertools.groupby(axes, lambda axis: axis in operator.axes):
+        size = math.prod(source.shape[axis] for axis in members)
+        stride //= size
+        groups[reduced].append((size, stride))
+    if max(len(group) for group in groups.values()) > _GROUPS:
+        raise unsupported(node, f"the axes {list(operator.axes)} of {source} alternate too often")
+    kept, reduced_groups = ([(1, 0)] * (_GROUPS - len(groups[kind])) + groups[kind] for kind in (False, True))
+    fields = {
+        "kept": braces([size for size, _ in kept]),
+        "kept_strides": braces([stride for _, stride in kept]),
+        "reduced": braces([size for size, _ in reduced_groups]),
+        "reduced_strides": braces([stride for _, stride in reduced_groups]),
+    }
+    return struct_lines("mlf_reduction", "shape", fields)

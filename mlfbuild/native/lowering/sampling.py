@@ -1,0 +1,96 @@
+"""GRID_SAMPLE, ROI_ALIGN and DEFORM_CONV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mlfbuild.library.cgen import braces, floating
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.ops import DeformConv, GridSample, RoiAlign
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.native.settings import CodegenSettings
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of the kernel of ``node``."""
+    operator = node.operator
+    if isinstance(operator, GridSample):
+        return _grid_sample(graph, node, operator)
+    if isinstance(operator, RoiAlign):
+        return _roi_align(graph, node, operator)
+    assert isinstance(operator, DeformConv)
+    return _deform_conv(graph, node, operator)
+
+
+def _grid_sample(graph: Graph, node: Node, operator: GridSample) -> KernelCall:
+    (source, grid), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None and grid is not None
+    sizes = source.shape[1:-1]
+    fields = {
+        "batches": source.shape[0],
+        "positions": math.prod(grid.shape[1:-1]),
+        "dimensions": len(sizes),
+        "sizes": braces(sizes),
+        "channels": source.shape[-1],
+        "taps": operator.interpolation.value,
+        "outside": operator.outside.value,
+        "corners": int(operator.corners),
+    }
+    return KernelCall("grid_sample", "sampling.h", (
+        Parameter("const float *", "input", source.name),
+        Parameter("const float *", "grid", grid.name),
+        Parameter("float *", "output", output.name),
+    ), (*_struct("mlf_grid_sample", fields), "mlf_grid_sample_float(&shape, input, grid, output);"))  # fmt: skip
+
+
+def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
+    (source, boxes, images), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None and boxes is not None and images is not None
+    fields = {
+        "boxes": boxes.shape[0],
+        **dict(zip(("images", "height", "width", "channels"), source.shape, strict=True)),
+        **dict(zip(("rows", "columns"), operator.size, strict=True)),
+        "samples": operator.samples,
+        "half_pixel": int(operator.half_pixel),
+        "greatest": int(operator.greatest),
+        "scale": floating(operator.scale),
+    }
+    return KernelCall("roi_align", "sampling.h", (
+        Parameter("const float *", "input", source.name),
+        Parameter("const float *", "boxes", boxes.name),
+        Parameter("const int64_t *", "images", images.name),
+        Parameter("float *", "output", output.name),
+    ), (*_struct("mlf_roi_align", fields), "mlf_roi_align_float(&shape, input, boxes, images, output);"))  # fmt: skip
+
+
+def _deform_conv(graph: Graph, node: Node, operator: DeformConv) -> KernelCall:
+    (source, filters, offsets, bias, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None and filters is not None and offsets is not None and bias is not None
+    mask = rest[0] if rest else None
+    fields = {
+        **dict(zip(("batches", "height", "width", "channels"), source.shape, strict=True)),
+        **dict(zip(("rows", "columns"), filters.shape, strict=False)),
+        **dict(zip(("output_height", "output_width", "outputs"), output.shape[1:], strict=True)),
+        "groups": operator.groups,
+        "offset_groups": operator.offset_groups,
+        "stride": braces(operator.stride),
+        "dilation": braces(operator.dilation),
+        "before": braces(operator.before),
+    }
+    pointer = "0" if mask is None else "mask"
+    return KernelCall("deform_conv", "sampling.h", (
+        Parameter("const float *", "input", source.name),
+        Parameter("const float *", "filter", filters.name),
+        Parameter("const float *", "offsets", offsets.name),
+        Parameter("const float *", "bias", bias.name),
+        *(() if mask is None else (Parameter("const float *", "mask", mask.name),)),
+        Parameter("float *", "output", output.name),
+    ), (
+        *_struct("mlf_deform_conv", fields),
+        f"mlf_deform_conv_float(&shape, input, filter, offsets, bias, {pointer}, output);",
+    ))  # fmt: skip
+
+
+def _struct(c_type: str, fields: dict[str, object]) -> Sequence[str]:
+    return struct_lines(c_type, "shape", {name: str(value) for name, value in fields.items()})

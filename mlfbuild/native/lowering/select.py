@@ -1,0 +1,27 @@
+"""SELECT_V2."""
+
+from __future__ import annotations
+
+from mlfbuild.native.graph import C_TYPES, Graph, Node
+from mlfbuild.native.lowering.call import KernelCall, Parameter
+from mlfbuild.native.lowering.common.activation import moved_as, signed_pointer, suffix
+from mlfbuild.native.lowering.common.broadcast import broadcast_lines, in_place
+from mlfbuild.native.settings import CodegenSettings
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_select_<type>``."""
+    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    (output,) = graph.outputs_of(node)
+    c_type = C_TYPES[output.dtype]
+    parameters = [
+        Parameter(f"const {C_TYPES[tensor.dtype]} *", name, tensor.name)
+        for name, tensor in zip(("first", "second", "third"), sources, strict=True)
+    ]
+    dtype = output.dtype
+    pointers = [signed_pointer(name, dtype, "const ") for name in ("second", "third")]
+    pointers.append(signed_pointer("output", dtype))
+    return KernelCall("select", "select.h", (*parameters, Parameter(f"{c_type} *", "output", output.name)), (
+        *broadcast_lines(node, sources, output, "mlf_selection"),
+        f"mlf_select_{suffix(moved_as(output.dtype))}(&shape, first, {', '.join(pointers)});",
+    ), in_place(sources, output))  # fmt: skip

@@ -1,0 +1,43 @@
+"""SignalDelay, SignalWindow, SignalFftAutoScale and SignalEnergy."""
+
+from __future__ import annotations
+
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.ops import SignalDelay, SignalEnergy, SignalWindow
+from mlfbuild.native.lowering.call import KernelCall, Parameter
+from mlfbuild.native.settings import CodegenSettings
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of the kernel of ``node``."""
+    operator, outputs = node.operator, graph.outputs_of(node)
+    source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    samples = Parameter("const int16_t *", "input", source.name)
+    core = next((f"_{feature}" for feature in ("mve", "dsp") if settings.has(feature)), "")
+    if isinstance(operator, SignalWindow):
+        (weights,) = others
+        sizes = f"{source.elements // weights.elements}, {weights.elements}, {operator.shift}"
+        return KernelCall("signal_window", f"spectrum{core}.h", (
+            samples,
+            Parameter("const int16_t *", "weights", weights.name),
+            Parameter("int16_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_window{core}({sizes}, input, weights, output);",))  # fmt: skip
+    if isinstance(operator, SignalDelay):
+        size = source.shape[-1]
+        sizes = f"{source.elements // size}, {size}, {operator.length}"
+        return KernelCall("signal_delay", "spectrum.h", (
+            samples,
+            Parameter("int16_t *", "state", outputs[1].name),
+            Parameter("int16_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_delay({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
+    if isinstance(operator, SignalEnergy):
+        sizes = f"{operator.start}, {operator.end}, {outputs[0].elements}"
+        return KernelCall("signal_energy", f"spectrum{core}.h", (
+            samples,
+            Parameter("uint32_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_energy{core}({sizes}, input, output);",))  # fmt: skip
+    return KernelCall("signal_fft_auto_scale", f"spectrum{core}.h", (
+        samples,
+        Parameter("int16_t *", "output", outputs[0].name),
+        Parameter("int32_t *", "exponent", outputs[1].name),
+    ), (f"mlf_signal_fft_auto_scale{core}({source.elements}, input, output, exponent);",))  # fmt: skip

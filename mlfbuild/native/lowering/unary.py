@@ -1,0 +1,83 @@
+"""Operators of one tensor: int8 uses a table of 256 bytes, int16 one of 513 words or a kernel, other types a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operator, Rescale, Tensor
+from mlfbuild.native.graph.bases import Tabulated
+from mlfbuild.native.graph.ops import Lookup
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.settings import CodegenSettings
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of a table or of ``mlf_<operator>_<type>`` in the header of the operator's family."""
+    source, output = unary_tensors(graph, node)
+    return lower_unary(node.operator, source, output)
+
+
+def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
+    """Return the input and the output of ``node``."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    return source, output
+
+
+def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
+    """Return the call of a table if the type has one, else of the kernel without further arguments."""
+    if source.dtype is DType.INT8:
+        return _table_int8(operator, source, output)
+    if source.dtype is DType.INT16 and isinstance(operator, Tabulated | Lookup):
+        values = operator.table(source, output) if isinstance(operator, Tabulated) else operator.table
+        table = Constant.array("table", "int16_t", np.asarray(values, np.int16))
+        parameters = (Parameter("const int16_t *", "table", table),)
+        return unary_call(operator, source, output, "lookup_int16", ("table",), parameters, header="unary.h")
+    return unary_call(operator, source, output, f"{operator.name.lower()}_{suffix(source.dtype)}")
+
+
+def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
+    every = Tensor(source.name, (256,), DType.INT8, source.quantization)
+    all_values = np.arange(-128, 128, dtype=np.int8)
+    (results,) = operator.reference(
+        [every], [all_values], [Tensor(output.name, (256,), output.dtype, output.quantization)]
+    )
+    table = Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results))
+    return unary_call(operator, source, output, "lookup_int8", ("table",), (table,), header="unary.h")
+
+
+def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
+    """Return the call of an int16 kernel that converts its result to the output's scale by ``rescale``."""
+    fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
+    constant = Constant.struct("rescaling", "mlf_rescaling", fields)
+    parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
+    return unary_call(operator, source, output, f"{operator.name.lower()}_int16", ("rescaling",), (parameter,))
+
+
+def unary_call(
+    operator: Operator,
+    source: Tensor,
+    output: Tensor,
+    kernel: str,
+    arguments: Sequence[str] = (),
+    parameters: Sequence[Parameter] = (),
+    lines: Sequence[str] = (),
+    header: str = "",
+) -> KernelCall:
+    """Return the call of ``mlf_<kernel>`` with ``arguments``, then the number of elements, input and output.
+
+    The kernel is in ``header``, by default in that of the operator's family.
+    """
+    c_type = C_TYPES[source.dtype]
+    operands = (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    )
+    words = ", ".join((*arguments, str(source.elements), "input", "output"))
+    statements = (*lines, f"mlf_{kernel}({words});")
+    return KernelCall(
+        operator.name.lower(), header or f"{operator.family()}.h", (*parameters, *operands), statements, (0,)
+    )

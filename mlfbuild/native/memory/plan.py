@@ -1,0 +1,204 @@
+"""The memory plan: the address of each tensor while the network runs, decided at compile time.
+
+Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output.
+Constants are in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
+``arena.place`` chooses. RESHAPE costs nothing if both sides can share their bytes, nor does an operator whose tensors
+are views of each other (``views.py``). An operator whose kernel permits it overwrites an input that is not read later.
+Data that is kept between runs is in a separate block, the state. If a run no longer needs the old value of a state, the
+new value is written in its place; otherwise it is copied there at the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library.cgen import Buffer, Span, Work, aligned, lower_bound, place
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.lowering import KernelCall
+from mlfbuild.native.memory.storages import (
+    Location,
+    Storage,
+    StorageKind,
+    leave_states,
+    make_view,
+    note_lifetimes,
+    reuse_inputs,
+    state_size,
+    storages_of,
+)
+
+LARGEST_ARENA = (1 << 31) - 1
+
+_TRIED_STEPS = 200_000
+"""Steps of all trials together, about half a second: twenty trials for a network of a hundred operators."""
+_STEPS_A_NODE = 20
+"""What a trial takes besides packing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The location of every tensor that nodes read or write."""
+
+    locations: Mapping[str, Location]
+    arena_size: int
+    lower_bound: int
+    """Bytes in use at the same time: no plan of these calls in this order is smaller."""
+    scratch: tuple[int, ...]
+    """The offset in the arena of each node's scratch memory; 0 for those that need none."""
+    used: tuple[tuple[int, Span], ...]
+    """The parts of the arena that hold tensors: their offsets, and their bytes and times."""
+    copies: tuple[tuple[str, Location], ...]
+    """Outputs and states to copy after all nodes, in this order, and their destinations."""
+    state_size: int = 0
+    """Bytes that are kept between runs."""
+    views: frozenset[int] = frozenset()
+    """Indices of the nodes that need no code, because their tensors are views of each other."""
+    apart: frozenset[int] = frozenset()
+    """Indices of the nodes that could overwrite an input or make views, but do not, because the arena is smaller."""
+
+
+def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
+    """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
+
+    Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
+    update in place cannot be updated there.
+    """
+    plan = _plan(graph, calls, apart=frozenset())
+    work = Work(_TRIED_STEPS)
+    if plan.views:  # a view keeps the whole buffer in memory from its first part on
+        plan = min(plan, _plan(graph, calls, plan.views, work), key=lambda plan: plan.arena_size)
+    # Sharing an address can prevent a better packing.
+    for index, call in enumerate(calls):
+        if plan.arena_size <= plan.lower_bound or work.left <= 0:
+            break
+        if call.overwrites or index in plan.views:
+            plan = min(plan, _plan(graph, calls, plan.apart | {index}, work), key=lambda plan: plan.arena_size)
+    if plan.arena_size > LARGEST_ARENA:
+        raise UnsupportedModelError(
+            "arena-too-large",
+            place=graph.name,
+            reason=f"needs an arena of {plan.arena_size} bytes, but at most {LARGEST_ARENA} are supported",
+            hint="use a smaller model",
+        )
+    _check_updates(graph, calls, plan.locations)
+    return plan
+
+
+def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[KernelCall], Plan]:
+    """Return ``calls`` with more scratch memory where it is free and makes them faster, and their plan.
+
+    Nothing else moves, and the arena does not grow.
+    """
+    faster, scratch = list(calls), list(plan.scratch)
+    used: list[list[tuple[int, int]]] = [[] for _ in calls]
+    for start, span in plan.used:
+        for at in range(span.first, min(span.last + 1, len(calls))):
+            used[at].append((start, start + span.size))
+    for at, call in enumerate(calls):
+        if call.grown is not None:
+            offset, size = _largest_gap(used[at], plan.arena_size)
+            faster[at] = call.with_room(size)
+            if faster[at].scratch > call.scratch:
+                scratch[at] = offset
+    return faster, replace(plan, scratch=tuple(scratch))
+
+
+def _largest_gap(used: list[tuple[int, int]], arena_size: int) -> tuple[int, int]:
+    """Return offset and bytes of the largest part of the arena between the ranges ``used``."""
+    used = sorted(used)
+    ends = accumulate((end for _, end in used), max, initial=0)
+    starts = (*(start for start, _ in used), arena_size)
+    return max(((end, start - end) for end, start in zip(ends, starts, strict=True)), key=lambda gap: gap[1])
+
+
+def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping[str, Location]) -> None:
+    for node, call in zip(graph.nodes, calls, strict=True):
+        for read, written in call.updates:
+            before, after = str(node.inputs[read]), node.outputs[written]
+            if locations[before] != locations[after]:
+                raise UnsupportedModelError(
+                    "state-used-twice",
+                    place=f"{graph.name}: {node.operator.name} {node.name!r}",
+                    reason=f"its state {before!r} is also used by another operator or as an output",
+                    hint="use a separate state for each operator, and copy a state that is an output",
+                )
+
+
+def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], work: Work | None = None) -> Plan:
+    """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views; ``work`` counts steps."""
+    if work is not None:
+        work.spend(len(calls) * _STEPS_A_NODE)
+    storages = storages_of(graph)
+    views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
+    note_lifetimes(graph, storages)
+    leave_states(graph, calls, storages)
+    reuse_inputs(graph, calls, storages, apart)
+    scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
+    arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
+    buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
+               for storage in arena]  # fmt: skip
+    try:
+        offsets, arena_size = place(buffers, work)
+    except OverflowError as error:
+        raise UnsupportedModelError(
+            "too-many-live-tensors",
+            place=graph.name,
+            reason=f"{error}, more than the memory planner supports",
+            hint="use a smaller model",
+        ) from None
+    for storage, offset in zip(arena, offsets, strict=True):
+        storage.position = offset
+    locations = {
+        name: Location(storage.area, storage.position + storage.offsets.get(name, 0))
+        for name, storage in storages.items()
+    }
+    return Plan(
+        locations,
+        arena_size,
+        lower_bound(buffers),
+        tuple(storage.position for storage in scratch),
+        tuple(
+            (storage.position, Span(aligned(span.size), span.first, span.last))
+            for storage in _in_arena(storages.values())
+            for span in storage.spans
+        ),
+        (*_output_copies(graph, locations), *_state_copies(graph, locations)),
+        state_size(graph),
+        views,
+        apart,
+    )
+
+
+def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
+    for index, name in enumerate(graph.outputs):
+        if locations[name] != Location(StorageKind.OUTPUT, index) and graph.tensor(name).elements:
+            yield name, Location(StorageKind.OUTPUT, index)
+
+
+def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
+    """Yield the states to copy, each after the copies that read its destination, as in a delay line."""
+    waiting = {
+        locations[state.before]: state.after
+        for state in graph.states
+        if locations[state.before] != locations[state.after]
+    }
+    while waiting:
+        read = {locations[name] for name in waiting.values()}
+        free = [location for location in waiting if location not in read]
+        if not free:
+            raise UnsupportedModelError(
+                "states-swapped",
+                place=graph.name,
+                reason=f"the states {', '.join(repr(name) for name in waiting.values())} are swapped in each run",
+                hint="compute at least one of them with an operator",
+            )
+        for location in free:
+            yield waiting.pop(location), location
+
+
+def _in_arena(storages: Iterable[Storage]) -> list[Storage]:
+    unique = {id(storage): storage for storage in storages if storage.area is StorageKind.ARENA and storage.spans}
+    return list(unique.values())

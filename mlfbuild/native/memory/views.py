@@ -1,0 +1,49 @@
+"""Find tensors that are contiguous parts of others, for CONCATENATION, PACK, SPLIT, UNPACK and SLICE.
+
+A part along the outermost dimension larger than 1 is contiguous in memory. Such an operator copies nothing: its inputs
+are written directly into its output, or its outputs are read directly from its input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlfbuild.native.graph import Array, Graph, Node
+from mlfbuild.native.graph.ops import Joining, Parting, Slice
+
+
+@dataclass(frozen=True)
+class View:
+    """The tensor ``part`` has the bytes of the tensor ``whole`` that begin at ``offset``."""
+
+    part: str
+    whole: str
+    offset: int
+
+
+def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
+    """Return the views that ``node`` makes; empty if it must copy elements or computes."""
+    operator = node.operator
+    if not isinstance(operator, Joining | Parting | Slice) or None in node.inputs:
+        return ()
+    # These arrays are never read or written: only addresses and strides of their views are used.
+    sources, outputs = (
+        [np.empty(graph.tensor(str(name)).shape, graph.tensor(str(name)).dtype.numpy) for name in names]
+        for names in (node.inputs, node.outputs)
+    )
+    joining = isinstance(operator, Joining)
+    whole = (outputs if joining else sources)[0]
+    views = []
+    for at, (source, target) in enumerate(operator.moves(sources, outputs)):
+        piece = target if joining else source
+        if not piece.flags.c_contiguous or piece.size == whole.size:
+            return ()
+        part, name = (node.inputs[at], node.outputs[0]) if joining else (node.outputs[at], node.inputs[0])
+        views.append(View(str(part), str(name), _address(piece) - _address(whole)))
+    return tuple(views)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,162 @@
+"""Describe the compiled network for the archive: its operators, and the address and lifetime of each tensor."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from operator import add
+from typing import TYPE_CHECKING
+
+from mlfbuild.library import (
+    Network,
+    NetworkConstant,
+    NetworkOperator,
+    NetworkScratch,
+    NetworkTensor,
+    RemovedChannels,
+)
+from mlfbuild.library.graph_json import CALL
+from mlfbuild.native.graph import Graph, Node, Tensor
+from mlfbuild.native.graph.ops import Fused
+from mlfbuild.native.lowering import Constant
+from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label
+
+if TYPE_CHECKING:
+    from mlfbuild.native.graph_executor import GraphProgram, PackedFunction
+
+RemovedByOutput = Mapping[str, RemovedChannels]
+"""Dead channels that were removed from layers, by the name of a layer's output."""
+
+
+def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels]:
+    """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
+    found = {}
+    for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        macs = macs_of(whole, before) - macs_of(graph, now)
+        weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
+        if macs or weights != left:
+            channels, of = (each.shape[-1] for each in (graph.tensor(now.outputs[0]), whole.tensor(before.outputs[0])))
+            found[now.outputs[0]] = RemovedChannels(of - channels, of, weights - left, macs)
+    return found
+
+
+def _weights_of(graph: Graph, node: Node) -> int:
+    """Return the bytes of the constant matrix or filter of a layer; 0 for other nodes."""
+    tensors = graph.inputs_of(node)
+    weights = tensors[1] if len(tensors) > 1 else None
+    return weights.size if weights is not None and weights.constant and macs_of(graph, node) else 0
+
+
+def compiled_network(program: LinkedModel, removed: RemovedByOutput) -> Network:
+    """Return the network of ``program``, with an operator for each of its steps; ``removed`` is missing in nodes."""
+    graph = program.graph
+    lives = _lives(program)
+    numbers = {name: at for at, name in enumerate(lives)}
+    tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
+    constants = frozenset(constant.name for constant in program.constants)
+    operators = tuple(_operator(program, step, numbers, constants, removed) for step in program.steps)
+    return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
+
+
+def _origins(constants: Iterable[Constant]) -> Iterator[NetworkConstant]:
+    for constant in constants:
+        if constant.origin is not None:
+            yield NetworkConstant(constant.name, constant.origin.tensor, constant.origin.digest())
+
+
+def graph_network(program: GraphProgram, removed: RemovedByOutput) -> Network:
+    """Return the operators of ``program``, one for each call of its graph; the executor places the tensors."""
+    constants = frozenset(constant.name for constant in program.constants)
+    packed = {function.name: function for function in program.functions}
+    calls = [node.function for node in program.executor_graph.nodes if node.op == CALL]
+    nodes = [program.graph.nodes[index] for index in program.storage.calls]
+    return Network(
+        arena=0,
+        tensors=(),
+        operators=tuple(
+            _call(program.graph, node, packed[name], constants, removed)
+            for node, name in zip(nodes, calls, strict=True)
+        ),
+        constants=tuple(_origins(program.constants)),
+    )
+
+
+def _call(
+    graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str], removed: RemovedByOutput
+) -> NetworkOperator:
+    symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
+    return NetworkOperator(
+        node.name,
+        operator_label(node),
+        packed.name,
+        tuple(symbols),
+        macs_of(graph, node),
+        removed=_removed(node, removed),
+    )
+
+
+def _removed(node: Node, removed: RemovedByOutput) -> RemovedChannels | None:
+    """Return what is missing in ``node``, or in the nodes of which a chain consists."""
+    nodes = node.operator.part.nodes if isinstance(node.operator, Fused) else (node,)
+    found = [removed[each.outputs[0]] for each in nodes if each.outputs[0] in removed]
+    return functools.reduce(add, found) if found else None
+
+
+def macs_of(graph: Graph, node: Node) -> int:
+    """Return the multiply-accumulates of ``node``."""
+    return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
+
+
+def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
+    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written."""
+    graph, end = program.graph, max(len(program.steps) - 1, 0)
+    lives = dict.fromkeys(graph.sources, (0, 0))
+    for step in program.steps:
+        for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
+            if tensor is not None and not tensor.constant:
+                lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    for name in graph.results:
+        lives[name] = (lives.get(name, (0, 0))[0], end)
+    return lives
+
+
+def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:
+    location, ports = program.plan.locations[tensor.name], program.interface
+    offset = None if location.area is StorageKind.CONSTANT else location.position
+    area = location.area.name.lower()
+    side = {StorageKind.INPUT: ports.inputs, StorageKind.OUTPUT: ports.outputs}.get(location.area)
+    port = side[location.position] if side else None
+    name = port.name if port is not None and port.tensor.name == tensor.name else tensor.name  # or it is a view
+    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
+
+
+def _operator(
+    program: LinkedModel,
+    step: ModelStep,
+    numbers: Mapping[str, int],
+    constants: frozenset[str],
+    removed: RemovedByOutput,
+) -> NetworkOperator:
+    scratch = step.function.call.scratch if step.function is not None else 0
+    return NetworkOperator(
+        name=step.node.name,
+        operator=operator_label(step.node),
+        function="" if step.function is None else step.function.name,
+        symbols=tuple(dict.fromkeys(_constants_in(step.arguments, constants))),
+        macs=macs_of(program.graph, step.node),
+        inputs=tuple(_numbers(step.node.inputs, numbers)),
+        outputs=tuple(_numbers(step.node.outputs, numbers)),
+        scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
+        removed=_removed(step.node, removed),
+    )
+
+
+def _constants_in(arguments: tuple[str, ...], constants: frozenset[str]) -> Iterator[str]:
+    """Yield the constants in the C expressions ``arguments``, which may be casts or addresses of them."""
+    names = (argument.rpartition(")")[2].removeprefix("&") for argument in arguments)
+    yield from (name for name in names if name in constants)
+
+
+def _numbers(names: tuple[str | None, ...], numbers: Mapping[str, int]) -> Iterator[int]:
+    yield from (numbers[name] for name in names if name is not None and name in numbers)

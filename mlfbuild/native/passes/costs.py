@@ -1,0 +1,108 @@
+"""Estimate instructions, precisely enough to compare ways of executing a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlfbuild.native.graph import DType, Graph
+from mlfbuild.native.graph.bases import Convolution
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+from mlfbuild.native.lowering import Chain, ImageRows, Stage, stages_of
+from mlfbuild.native.settings import CodegenSettings
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Instructions, as counted on QEMU."""
+
+    product: float
+    """For each product of a convolution."""
+    depthwise: float
+    """For each product of a depthwise convolution."""
+    element: float
+    """For each element of other operators."""
+    output: float
+    """For each output of a convolution of either kind."""
+    moved: float
+    """For each byte of a copy."""
+    call: float
+    """For each call of a kernel."""
+    block: int
+    """Pixels that a convolution computes together."""
+    again: float
+    """For each element that a depthwise convolution reads once more."""
+
+
+_PORTABLE = _Rates(3.0, 6.0, 15.0, 10.0, 0.9, 60, 1, 0.0)
+_DSP = _Rates(0.85, 2.1, 15.0, 6.5, 0.9, 220, 3, 3.5)
+_MVE = _Rates(0.17, 0.6, 3.0, 1.8, 0.35, 280, 2, 0.8)
+_DSP_INT16 = _Rates(0.9, 3.0, 15.0, 4.0, 0.9, 220, 3, 0.0)
+_MVE_INT16 = _Rates(0.3, 1.4, 15.0, 4.0, 0.35, 280, 3, 0.0)
+
+
+_BORDER = 0.25
+"""The least extra cost of an output row at the border of an image, relative to the cost of another row."""
+
+
+class Costs:
+    """Estimates for the processor of ``settings``."""
+
+    def __init__(self, settings: CodegenSettings) -> None:
+        self.settings = settings
+
+    def total(self, graph: Graph) -> float:
+        """Return the instructions of ``graph`` if its operators are executed one after the other."""
+        chainable = sum(self._alone(stage) for stage in stages_of(graph) if stage is not None)
+        weights = [graph.inputs_of(node)[1] for node in graph.nodes if isinstance(node.operator, FullyConnected)]
+        return chainable + sum(tensor.elements for tensor in weights if tensor is not None) * _PORTABLE.product / 3
+
+    def added(self, chain: Chain) -> float:
+        """Return how many more instructions ``chain`` executes than its operators one after the other."""
+        rates = self._rates(chain.stages[0])
+        steps = chain.steps - chain.first_step
+        moved = sum(steps * lines.kept * lines.row for lines in chain.buffers)
+        moved += chain.lines[0].image.size if chain.copied else 0
+        run_up = sum(-chain.first_step * lines.count * lines.row for lines in chain.buffers)
+        total = (moved + run_up) * rates.moved
+        for stage, lines in zip(chain.stages, chain.lines[1:], strict=True):
+            inside = _steps_inside(lines, chain.first_step, chain.steps)
+            again = inside * lines.count / lines.image.shape[1] - 1  # rows outside the image
+            total += self._stage(stage, lines.count, inside) + again * self._alone(stage)
+        return total
+
+    def _stage(self, stage: Stage, rows: int, steps: int) -> float:
+        rates = self._rates(stage)
+        calls = steps * rates.call
+        if isinstance(stage.node.operator, DepthwiseConv2D):
+            read_again = steps * stage.reach.kept * stage.source.shape[2] * stage.source.shape[3]
+            return calls + read_again * rates.again + steps * stage.source.shape[3] / 4 * rates.call
+        if isinstance(stage.node.operator, Conv2D):
+            pixels = rows * stage.output.shape[2]
+            wasted = -pixels % rates.block / pixels
+            # In a line buffer, padding costs as much as other rows; at the border of an image, it costs extra.
+            border = _BORDER * (stage.reach.before + stage.reach.after) / stage.source.shape[1]
+            return calls + max(0.0, wasted - border) * self._alone(stage)
+        return calls
+
+    def _alone(self, stage: Stage) -> float:
+        rates = self._rates(stage)
+        if isinstance(stage.node.operator, Convolution):
+            product = rates.depthwise if isinstance(stage.node.operator, DepthwiseConv2D) else rates.product
+            return stage.work * product + stage.output.elements * rates.output
+        return stage.work * rates.element
+
+    def _rates(self, stage: Stage) -> _Rates:
+        wide = stage.output.dtype is DType.INT16
+        if stage.output.dtype is not DType.INT8 and not wide:
+            return _PORTABLE
+        if self.settings.has("mve"):
+            return _MVE_INT16 if wide else _MVE
+        if self.settings.has("dsp"):
+            return _DSP_INT16 if wide else _DSP
+        return _PORTABLE
+
+
+def _steps_inside(lines: ImageRows, first: int, end: int) -> int:
+    """Return how many of the steps ``first`` to ``end`` - 1 compute a row of the image."""
+    behind = -((lines.lead - lines.image.shape[1]) // lines.count)
+    return min(end, behind) - max(first, -lines.lead // lines.count)

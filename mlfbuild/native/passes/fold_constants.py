@@ -1,0 +1,48 @@
+"""Compute nodes that read only constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.native.graph import Graph, Node, Tensor
+from mlfbuild.native.passes.rewrite import rebuild
+
+_ALWAYS_FOLDED = 1 << 16
+"""Results of at most this many bytes are folded even if they are larger than the operands."""
+
+_MOST_FOLDED = 1 << 24
+"""Bytes of all results of a graph that are folded although they are larger than their operands."""
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Replace each node whose inputs are all constant by its value, which the operator's numpy reference computes.
+
+    Nodes whose result is much larger than their operands stay.
+    """
+    known: dict[str, Tensor] = {}
+    kept: list[Node] = []
+    left = _MOST_FOLDED
+    for node in graph.nodes:
+        inputs = [None if name is None else known.get(name, graph.tensor(name)) for name in node.inputs]
+        if all(tensor is None or tensor.constant for tensor in inputs) and _worth_its_flash(graph, node, left):
+            values = [None if tensor is None else tensor.data for tensor in inputs]
+            outputs = graph.outputs_of(node)
+            left -= _growth(graph, node)
+            results = node.operator.reference(inputs, values, outputs)
+            for tensor, value in zip(outputs, results, strict=True):
+                known[tensor.name] = replace(tensor, data=value)
+        else:
+            kept.append(node)
+    return rebuild(graph, kept, tuple(known.values()))
+
+
+def _worth_its_flash(graph: Graph, node: Node, left: int) -> bool:
+    # The result of a PAD of a few bytes can have gigabytes, which would fill flash and the compiler's memory.
+    results, growth = sum(tensor.size for tensor in graph.outputs_of(node)), _growth(graph, node)
+    return growth == 0 or (results <= _ALWAYS_FOLDED and growth <= left)
+
+
+def _growth(graph: Graph, node: Node) -> int:
+    """Return by how many bytes the results of ``node`` are larger than its operands."""
+    operands = sum(tensor.size for tensor in graph.inputs_of(node) if tensor is not None)
+    return max(0, sum(tensor.size for tensor in graph.outputs_of(node)) - operands)

@@ -1,0 +1,44 @@
+"""Fuse a PAD into the padding of the convolutions after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.bases import resting
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, Pad
+from mlfbuild.native.passes.rewrite import rebuild
+
+
+def fuse_padding(graph: Graph) -> Graph:
+    """Let convolutions read the input of a PAD of rows and columns, with their padding increased by it.
+
+    Convolutions pad with the zero point of their input, and only a PAD of that value is fused. If an operator other
+    than a convolution reads the PAD, nothing changes. ``remove_dead_nodes`` removes PADs that are no longer read.
+    """
+    fused: dict[Node, Node] = {}
+    for pad in graph.nodes:
+        if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.results:
+            users = graph.readers(pad.outputs[0])
+            wider = [_fuse(graph, pad, pad.operator, user) for user in users]
+            if None not in wider:
+                fused.update((user, new) for user, new in zip(users, wider, strict=True) if new is not None)
+    return rebuild(graph, [fused.get(node, node) for node in graph.nodes])
+
+
+def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
+    """Return ``user`` with the input and padding of ``pad``, or ``None`` if they cannot be fused."""
+    source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
+    convolution = user.operator
+    if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
+        return None
+    batch, rows, columns, channels = operator.paddings
+    if operator.value(padded) != resting(padded):
+        return None
+    if any(batch) or any(channels) or source.quantization != padded.quantization:
+        return None
+    (top, bottom), (left, right) = convolution.padding
+    padding = ((top + rows[0], bottom + rows[1]), (left + columns[0], right + columns[1]))
+    new = replace(user, operator=replace(convolution, padding=padding), inputs=(pad.inputs[0], *user.inputs[1:]))
+    inputs = (source, *graph.inputs_of(user)[1:])
+    return new if new.operator.check(inputs, graph.outputs_of(user)) is None else None

@@ -1,0 +1,275 @@
+"""Decide which operators are executed row by row, together or in place, so that the arena is small.
+
+The list of nodes is cut into pieces: single nodes and chains (``lowering/chains.py``). A piece needs memory while it
+runs, and a chain executes more instructions than its operators one after the other. For a given limit on the memory of
+each piece, dynamic programming finds the cheapest cut. Bisection finds the lowest limit whose cut is cheap enough. So
+the cut is optimal with respect to the estimates. ``MOST_EXTRA`` limits the extra instructions.
+
+How much scratch memory kernels need is known only after lowering, which takes time. So a chain is lowered only when it
+is part of the best cut. Until then it counts as if its kernels needed none, which never overestimates its memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, product
+
+from mlfbuild.native.graph import Graph, Node, Tensor
+from mlfbuild.native.graph.ops import Fused, Reshape
+from mlfbuild.native.lowering import (
+    Chain,
+    KernelCall,
+    Lower,
+    LoweredChain,
+    Stage,
+    follows,
+    lower_chain,
+    lower_stage,
+    plan_chain,
+    rows_to_try,
+    stages_of,
+    whole_images,
+)
+from mlfbuild.native.passes.costs import Costs
+from mlfbuild.native.passes.rewrite import rebuild
+from mlfbuild.native.settings import CodegenSettings
+
+MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
+"""Value of the option ``memory`` -> extra instructions of chains, relative to the instructions without chains."""
+_EXTRA_OF_THUMB = 0.02
+"""At least this much on cores without SIMD, whose fast kernels need scratch memory that the portable ones do not."""
+_LONGEST = 12
+"""The most operators of a chain."""
+_SOUGHT = 400
+"""The approximate number of sequences of operators that are tried as chains."""
+
+
+@dataclass(eq=False)
+class _Piece:
+    """Nodes ``first`` to ``end`` - 1: a chain, or a single node if ``chain`` is ``None``."""
+
+    first: int
+    end: int
+    memory: int
+    """Bytes in the arena while it runs, without the scratch memory of kernels if the chain is not lowered yet."""
+    extra: float = 0.0
+    """Instructions in addition to those of its operators one after the other."""
+    chain: Chain | None = None
+    lowered: LoweredChain | None = None
+
+
+def fuse(
+    graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower, whole: Graph | None = None
+) -> tuple[Graph, list[KernelCall]]:
+    """Return ``graph`` with chains instead of their nodes, and the calls of the new nodes.
+
+    ``calls`` are those of the nodes of ``graph``. Extra instructions are limited relative to those of ``whole``, the
+    network with its dead channels, because fewer channels should not lead to a larger arena. With tracing there are no
+    chains, because a chain never has a complete intermediate tensor in memory.
+    """
+    most = MOST_EXTRA.get(settings.memory)
+    if most is not None and settings.is_plain_thumb:
+        most = max(most, _EXTRA_OF_THUMB)
+    if most is None or not calls or settings.trace:
+        return graph, list(calls)
+    cutting = _Cutting(graph, calls, settings, lower)
+    pieces = cutting.best(most * cutting.costs.total(whole or graph))
+    return _rebuilt(graph, calls, pieces)
+
+
+def _rebuilt(graph: Graph, calls: Sequence[KernelCall], pieces: Sequence[_Piece]) -> tuple[Graph, list[KernelCall]]:
+    nodes: list[Node] = []
+    new: list[KernelCall] = []
+    for piece in pieces:
+        if piece.lowered is None:
+            nodes += graph.nodes[piece.first : piece.end]
+            new += calls[piece.first : piece.end]
+        else:
+            nodes.append(_fused(graph, piece.lowered.chain))
+            new.append(lower_chain(piece.lowered))
+    return (rebuild(graph, nodes), new) if any(piece.lowered for piece in pieces) else (graph, new)
+
+
+def _fused(graph: Graph, chain: Chain) -> Node:
+    nodes = [stage.node for stage in chain.stages]
+    images, output = whole_images(chain.stages), chain.stages[-1].output.name
+    names = dict.fromkeys(name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None)
+    tensors = [graph.tensor(name) for name in names]
+    constants = [tensor.name for tensor in tensors if tensor.constant]
+    part = Graph(graph.name, tensors, nodes, images, [output])
+    return Node(" + ".join(node.name for node in nodes), Fused(part), (*images, *constants), (output,))
+
+
+@dataclass
+class _Lives:
+    """The lifetimes of tensors in the arena, from the node that writes each to the last one that reads it."""
+
+    graph: Graph
+    roots: dict[str, str] = field(default_factory=dict)
+    """Tensor -> the tensor that has its bytes: itself, or the source of a RESHAPE."""
+    first: dict[str, int] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for index, node in enumerate(self.graph.nodes):
+            for name in (*node.inputs, *node.outputs):
+                if name is not None:
+                    root = self._root(node, name)
+                    self.first.setdefault(root, index)
+                    self.last[root] = index
+
+    def _root(self, node: Node, name: str) -> str:
+        if isinstance(node.operator, Reshape) and name == node.outputs[0] and node.inputs[0] is not None:
+            self.roots[name] = self.roots.get(node.inputs[0], node.inputs[0])
+        return self.roots.setdefault(name, name)
+
+    @cached_property
+    def outside(self) -> frozenset[str]:
+        """The tensors in the caller's buffers or in flash."""
+        kept = {*self.graph.sources, *self.graph.results}
+        names = {name for name, tensor in self.graph.tensors.items() if tensor.constant or name in kept}
+        return frozenset(self.roots.get(name, name) for name in names)
+
+    def size(self, root: str) -> int:
+        """Return the bytes of ``root`` in the arena."""
+        return 0 if root in self.outside else self.graph.tensor(root).size
+
+    @cached_property
+    def before(self) -> tuple[int, ...]:
+        """The bytes in the arena before each node, of tensors that it or a later node reads."""
+        change = [0] * (len(self.graph.nodes) + 1)
+        for root, first in self.first.items():
+            change[first + 1] += self.size(root)
+            change[self.last[root] + 1] -= self.size(root)
+        return tuple(accumulate(change[:-1]))
+
+    def dies(self, name: str, end: int) -> bool:
+        """Return whether the tensor is in the arena, and no node from ``end`` on reads it."""
+        root = self.roots[name]
+        return root not in self.outside and self.last[root] < end
+
+    def piece(self, first: int, node: Node, end: int, overwrites: Sequence[str], scratch: int) -> int:
+        """Return the bytes in the arena while nodes ``first`` to ``end`` - 1 run; the last of them is ``node``."""
+        new = [self.roots[name] for name in node.outputs if self.first[self.roots[name]] >= first]
+        size = sum(self.size(root) for root in new)
+        shared = [name for name in overwrites if self.dies(name, end)]
+        if shared and len(new) == 1 and size:
+            size = max(0, size - self.size(self.roots[shared[0]]))
+        return self.before[first] + size + scratch
+
+
+class _Cutting:
+    """All possible pieces of a graph, and the search for the best cut."""
+
+    def __init__(self, graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower) -> None:
+        self.graph, self.calls, self.lower = graph, calls, lower
+        self.costs = Costs(settings)
+        self.lives = _Lives(graph)
+        self._lowered: dict[tuple[int, str, int], KernelCall] = {}
+        self.single = [self._plain(index) for index in range(len(calls))]
+        self.chains: dict[int, list[_Piece]] = {}
+        for piece in self._all_chains():
+            self.chains.setdefault(piece.end, []).append(piece)
+
+    def _plain(self, index: int) -> _Piece:
+        node, call = self.graph.nodes[index], self.calls[index]
+        overwrites = [str(node.inputs[position]) for position in call.overwrites]
+        return _Piece(index, index + 1, self.lives.piece(index, node, index + 1, overwrites, call.scratch))
+
+    def best(self, most: float) -> list[_Piece]:
+        """Return the pieces of the cut with the least memory that costs at most ``most`` extra instructions."""
+        while True:
+            limits = sorted({piece.memory for piece in self._pieces()})
+            low, high = 0, len(limits) - 1
+            while low < high:
+                middle = (low + high) // 2
+                cost = self._cheapest(limits[middle])[0]
+                low, high = (low, middle) if cost <= most else (middle + 1, high)
+            pieces = self._cheapest(limits[low])[1]
+            waiting = [piece for piece in pieces if piece.chain is not None and piece.lowered is None]
+            if not waiting:
+                return pieces
+            for piece in waiting:
+                self._lower(piece)
+
+    def _pieces(self) -> Iterator[_Piece]:
+        yield from self.single
+        for pieces in self.chains.values():
+            yield from pieces
+
+    def _cheapest(self, limit: int) -> tuple[float, list[_Piece]]:
+        """Return (extra instructions, pieces) of the cheapest cut whose pieces need at most ``limit`` bytes each."""
+        costs = [0.0]
+        taken: list[_Piece | None] = [None]
+        for end in range(1, len(self.single) + 1):
+            fitting = [piece for piece in (self.single[end - 1], *self.chains.get(end, ())) if piece.memory <= limit]
+            best = min(fitting, key=lambda piece: costs[piece.first] + piece.extra, default=None)
+            costs.append(float("inf") if best is None else costs[best.first] + best.extra)
+            taken.append(best)
+        pieces: list[_Piece] = []
+        at = len(self.single)
+        while at > 0 and (piece := taken[at]) is not None:
+            pieces.append(piece)
+            at = piece.first
+        return costs[-1], pieces[::-1]
+
+    def _all_chains(self) -> Iterator[_Piece]:
+        """Yield the chains that need less memory than the largest of their nodes."""
+        readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
+        readers.update(self.graph.results)
+        stages = stages_of(self.graph)
+        longest = max(3, min(_LONGEST, _SOUGHT // len(stages)))
+        for first in range(len(stages)):
+            chained: list[Stage] = []
+            for index in range(first, min(len(stages), first + longest)):
+                stage = stages[index]
+                if stage is not None and chained:
+                    stage = follows(stage, chained[-1], readers)
+                if stage is None:
+                    break
+                chained.append(stage)
+                worst = max(piece.memory for piece in self.single[first : index + 1])
+                yield from (piece for piece in self._variants(tuple(chained)) if piece.memory < worst)
+
+    def _variants(self, stages: tuple[Stage, ...]) -> Iterator[_Piece]:
+        first, end = stages[0].index, stages[-1].index + 1
+        dies = self.lives.dies(stages[0].source.name, end) and not self._in_caller(stages[-1].output)
+        ways = product(
+            rows_to_try(stages[-1].output, len(self.calls)), (False, True) if dies else (False,), (False, True)
+        )
+        known: set[Chain | None] = {None}
+        for rows, in_place, aligned in ways:
+            chain = plan_chain(stages, rows, in_place=in_place, aligned=aligned)
+            if chain not in known and chain is not None and (in_place or len(stages) > 1):
+                memory = self._memory(chain, LoweredChain(chain, ()).scratch)
+                yield _Piece(first, end, memory, self.costs.added(chain), chain)
+            known.add(chain)
+
+    def _in_caller(self, tensor: Tensor) -> bool:
+        return self.lives.roots[tensor.name] in self.lives.outside
+
+    def _memory(self, chain: Chain, scratch: int) -> int:
+        first, last = chain.stages[0], chain.stages[-1]
+        overwrites = [first.source.name] if chain.in_place else []
+        if last.operand is not None and last.operand.name != first.source.name:
+            overwrites.append(last.operand.name)
+        overwrites = [name for name in overwrites if self.lives.dies(name, last.index + 1)]
+        return self.lives.piece(first.index, last.node, last.index + 1, overwrites, scratch)
+
+    def _lower(self, piece: _Piece) -> None:
+        assert piece.chain is not None
+        calls = [
+            self._lower_stage(stage, lines.count)
+            for stage, lines in zip(piece.chain.stages, piece.chain.lines[1:], strict=True)
+        ]
+        piece.lowered = LoweredChain(piece.chain, tuple(calls))
+        piece.memory = self._memory(piece.chain, piece.lowered.scratch)
+
+    def _lower_stage(self, stage: Stage, rows: int) -> KernelCall:
+        key = (stage.index, stage.source.name, rows)
+        if key not in self._lowered:
+            self._lowered[key] = lower_stage(self.graph, stage, rows, self.lower)
+        return self._lowered[key]

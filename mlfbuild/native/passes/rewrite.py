@@ -1,0 +1,27 @@
+"""Functions that passes share: rebuild a graph, rename tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mlfbuild.native.graph import Graph, Node, Tensor
+
+
+def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
+    """Return ``graph`` with other ``nodes`` and the tensors that they use; ``extra`` tensors replace those by name."""
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
+    used.update(graph.sources, graph.results)
+    tensors = dict(graph.tensors)
+    tensors.update((tensor.name, tensor) for tensor in extra)
+    kept = [tensor for name, tensor in tensors.items() if name in used]
+    return Graph(graph.name, kept, nodes, graph.inputs, graph.outputs, graph.states, graph.notes)
+
+
+def rename(node: Node, names: Mapping[str, str]) -> Node:
+    """Return ``node`` with the tensors it reads and writes renamed by ``names``."""
+    return replace(
+        node,
+        inputs=tuple(None if name is None else names.get(name, name) for name in node.inputs),
+        outputs=tuple(names.get(name, name) for name in node.outputs),
+    )

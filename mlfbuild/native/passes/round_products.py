@@ -1,0 +1,32 @@
+"""The numbers of TensorFlow Lite Micro until 2026-10-12: it rounded the product of two scales to float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.graph import Graph, Node, OperatorError
+from mlfbuild.native.graph.ops import BatchMatmul, FullyConnected, Svdf, UnidirectionalSequenceLstm
+from mlfbuild.native.passes.rewrite import rebuild
+
+
+def rounded_products(graph: Graph) -> Graph:
+    """Return ``graph`` with the older multipliers of operators that sum products of two scales.
+
+    Raises ``UnsupportedModelError`` if a product of scales is not a float32.
+    """
+    try:
+        return rebuild(graph, [_rounded(node) for node in graph.nodes])
+    except OperatorError as error:
+        raise UnsupportedModelError(
+            "product-of-scales",
+            place=f"{graph.name}: {error.where}",
+            reason=f"with the product of its scales rounded to float32, {error.reason}",
+            hint="remove the option tflm",
+        ) from None
+
+
+def _rounded(node: Node) -> Node:
+    if isinstance(node.operator, BatchMatmul | FullyConnected | Svdf | UnidirectionalSequenceLstm):
+        return replace(node, operator=replace(node.operator, rounded_product=True))
+    return node

@@ -1,0 +1,61 @@
+"""Replace the two operators that advance a ring buffer by one that does it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.ops import Concatenation, Shift, Slice, Steps
+from mlfbuild.native.passes.rewrite import rebuild
+
+
+def shift_states(graph: Graph) -> Graph:
+    """Join a SLICE that drops the oldest rows of a state and a CONCATENATION that appends new ones, in either order.
+
+    As separate operators, they copy the remaining rows into the arena and back. They are joined only if no other node
+    reads the tensor between them.
+    """
+    states = {state.before for state in graph.states}
+    places = {node: at for at, node in enumerate(graph.nodes)}
+    shifts: dict[Node, Node] = {}
+    for sliced in graph.nodes:
+        if isinstance(sliced.operator, Slice):
+            for join in _neighbours(graph, sliced):
+                shift = _shift(graph, sliced, join)
+                if shift is not None and shift.inputs[0] in states:
+                    first, last = sorted((sliced, join), key=places.__getitem__)
+                    shifts[last] = shift
+                    places.pop(first)
+                    break
+    return rebuild(graph, [shifts.get(node, node) for node in graph.nodes if node in places])
+
+
+def _neighbours(graph: Graph, sliced: Node) -> Iterator[Node]:
+    """Yield the CONCATENATIONs of two tensors directly after or before ``sliced``."""
+    for join in graph.nodes:
+        if isinstance(join.operator, Concatenation) and len(join.inputs) == 2:
+            if join.inputs[0] == sliced.outputs[0] and _is_only_reader(graph, join, sliced.outputs[0]):
+                yield join
+            if join.outputs[0] == sliced.inputs[0] and _is_only_reader(graph, sliced, join.outputs[0]):
+                yield join
+
+
+def _is_only_reader(graph: Graph, node: Node, name: str) -> bool:
+    return name not in graph.results and graph.readers(name) == (node,)
+
+
+def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
+    """Return the node that replaces both, or ``None`` if they do not advance a ring buffer."""
+    assert isinstance(sliced.operator, Slice) and isinstance(join.operator, Concatenation)
+    is_last = sliced.inputs[0] == join.outputs[0]
+    last = sliced if is_last else join
+    node = Node(
+        last.name, Shift(join.operator.axis), (join if is_last else sliced).inputs[:1] + join.inputs[1:], last.outputs
+    )
+    if sliced.operator.dropped or node.operator.check(graph.inputs_of(node), graph.outputs_of(node)) is not None:
+        return None
+    axis, output = join.operator.axis, graph.tensor(last.outputs[0])
+    new = graph.tensor(str(join.inputs[1])).shape[axis]
+    wanted = [Steps(0, 1, size) for size in output.shape]
+    wanted[axis] = Steps(new, 1, output.shape[axis] - (0 if is_last else new))
+    return node if list(sliced.operator.steps) == wanted else None

@@ -1,0 +1,182 @@
+"""Print the header of a model: TVM's C interface, then the additions of mlfbuild."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
+from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_busy, text
+from mlfbuild.library.keys import Placement
+from mlfbuild.native.graph import DType
+from mlfbuild.native.printing.front_matter import header_notice
+from mlfbuild.native.printing.hook import print_hook_declarations
+from mlfbuild.native.printing.interface import Interface, Port
+from mlfbuild.native.printing.program import LinkedModel
+from mlfbuild.native.printing.trace import print_declarations
+from mlfbuild.native.printing.variants import print_whole_declaration
+from mlfbuild.native.printing.workspace import shares_workspace
+
+_STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
+_SHARED = (
+    "The intermediate tensors are in a static workspace, mlf_shared_workspace, which other",
+    "modules of the firmware use too: one call of any of them at a time.",
+)
+
+
+def print_header(program: LinkedModel, source: str, placement: Placement) -> str:
+    """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``."""
+    shares = shares_workspace(program, placement)
+    busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY"] if shares else []
+    results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
+    parts = [
+        *interface_parts(_interface(program), _SHARED if shares else _STATIC, results),
+        *_static_reset(program),
+        *_own_part(program, shares=shares),
+    ]
+    return guarded(f"{program.prefix.upper()}_H_", header_notice(source), parts)
+
+
+def print_facts(name: str, interface: Interface, source: str, kind: str) -> str:
+    """Return the text of ``mlf_<model>.h``, which the header of the static executor includes.
+
+    ``kind`` is a word for the code that calls the network.
+    """
+    return guarded(f"MLF_{name.upper()}_{kind.upper()}_H_", header_notice(source), _fact_parts(name, interface))
+
+
+def print_structs(program: LinkedModel) -> str:
+    """Return the definitions of the structs of inputs and outputs."""
+    return "\n\n".join(interface_structs(_interface(program)))
+
+
+def _interface(program: LinkedModel) -> CInterface:
+    sides = [
+        tuple(Member(port.member, port.tensor.size) for port in ports)
+        for ports in (program.interface.inputs, program.interface.outputs)
+    ]
+    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size)
+
+
+def _static_reset(program: LinkedModel) -> Iterator[str]:
+    if program.resets:
+        yield (
+            brief(
+                f'resets the state of TVM module "{program.name}": the next run behaves like the first one',
+                "The data that it keeps between runs is in a static state.",
+                r"\return 0",
+            )
+            + f"\nint32_t {program.prefix}_reset(void);"
+        )
+
+
+def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
+    name, upper = program.name, f"MLF_{program.name.upper()}"
+    if shares:
+        yield print_busy(name)
+    yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
+    if program.resets:
+        yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
+        yield brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"
+        yield (
+            brief(
+                f'initialises or resets a state of the caller for module "{name}"; call it before the first run',
+                rf"\param kept {upper}_STATE_SIZE bytes, aligned to {upper}_STATE_ALIGNMENT",
+                r"\return 0, or -1 if the pointer is NULL or not aligned",
+            )
+            + f"\nint32_t mlf_{name}_reset(void* kept);"
+        )
+    state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
+    yield (
+        brief(
+            f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
+            rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+            *state,
+            r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
+        )
+        + f"\nint32_t mlf_{name}_run(\n  const struct tvmgen_{name}_inputs* inputs,\n"
+        f"  const struct tvmgen_{name}_outputs* outputs,\n  void* workspace{',' if state else ''}\n"
+        + ("  void* kept\n" if state else "")
+        + ");"
+    )
+    if program.hook:
+        yield from print_hook_declarations(program)
+    if program.trace:
+        yield from print_declarations(program)
+    if program.hook and program.trace:
+        yield print_whole_declaration(program)
+    yield from _fact_parts(name, program.interface)
+
+
+def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
+    """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
+    form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
+    yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
+    words = macro_words(port.member for port in interface.ports)
+    macros = {member: f"MLF_{name.upper()}_{word}" for member, word in words.items()}
+    for port in _distinct(interface):
+        yield "\n".join(_facts(macros[port.member], port))
+    for port in _distinct(interface):
+        if port.tensor.dtype is DType.INT8 and port.info.scale is not None:
+            yield _quantize(name, port, macros[port.member])
+            yield _dequantize(name, port, macros[port.member])
+
+
+def _distinct(interface: Interface) -> Iterable[Port]:
+    """Return every port once, even if an input is also an output."""
+    return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
+
+
+def _facts(prefix: str, port: Port) -> Iterator[str]:
+    tensor, info = port.tensor, port.info
+    yield f"/* {port.member}: {tensor.dtype.value}{list(tensor.shape)} */"
+    yield f"#define {prefix}_RANK {len(tensor.shape)}"
+    if tensor.shape:
+        yield f"#define {prefix}_SHAPE {braces(tensor.shape)}"
+    for axis, size in enumerate(tensor.shape):
+        yield f"#define {prefix}_DIM{axis} {size}"
+    yield f"#define {prefix}_ELEMENTS {tensor.elements}"
+    if info.scale is not None and info.zero_point is not None:
+        yield f"#define {prefix}_SCALE {floating(info.scale)}"
+        yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
+    if tensor.labels:
+        meaning = (
+            "names of the columns" if tensor.dtype is DType.FLOAT32 else "labels, of which an element is a position"
+        )
+        yield f"/* {port.member}: {meaning} */"
+        yield " \\\n".join([f"#define {prefix}_LABELS {{", *(f"    {text(label)}," for label in tensor.labels), "}"])
+
+
+def _quantize(name: str, port: Port, facts: str) -> str:
+    return "\n".join(
+        [
+            f"/*! \\brief Quantise a real number for {port.member}: to nearest, ties away from zero */",
+            f"static inline int8_t mlf_{name}_quantize_{port.member}(float real)",
+            "{",
+            f"  const float value = real / {facts}_SCALE;",
+            "  int32_t stored;",
+            "  float rest;",
+            "  if (!(value > -512.0f)) {",
+            f"    return (int8_t)(value <= -512.0f ? -128 : {facts}_ZERO_POINT);",
+            "  }",
+            "  if (value > 512.0f) {",
+            "    return 127;",
+            "  }",
+            "  stored = (int32_t)value;",
+            "  rest = value - (float)stored;",
+            f"  stored += {facts}_ZERO_POINT + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);",
+            "  return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);",
+            "}",
+        ]
+    )
+
+
+def _dequantize(name: str, port: Port, facts: str) -> str:
+    return "\n".join(
+        [
+            f"/*! \\brief Dequantise a stored value of {port.member} */",
+            f"static inline float mlf_{name}_dequantize_{port.member}(int8_t stored)",
+            "{",
+            f"  return (float)((int32_t)stored - {facts}_ZERO_POINT) * {facts}_SCALE;",
+            "}",
+        ]
+    )

@@ -1,0 +1,266 @@
+"""Link lowered calls to a model: the functions, constants and calls of which C, header and metadata are made."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mlfbuild.native.form import C_INTERFACE, CodeForm
+from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
+from mlfbuild.native.graph.ops import Fused, Reshape
+from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
+from mlfbuild.native.memory import Location, Plan, StorageKind
+from mlfbuild.native.printing.classes import class_of
+from mlfbuild.native.printing.interface import Interface
+
+_BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
+
+
+@dataclass(frozen=True)
+class NodeFunction:
+    """An operator function; nodes whose functions have equal text share it."""
+
+    name: str
+    call: KernelCall
+    node: Node
+    """The first node that calls it."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tensor that a traced run passes to the callback after it was written."""
+
+    number: int
+    """Its position in the order of the callback's calls."""
+    tensor: Tensor
+    pointer: str
+    """A C expression."""
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """The call of a node's function with C expressions as arguments, or no call."""
+
+    index: int
+    node: Node
+    function: NodeFunction | None
+    arguments: tuple[str, ...]
+    written: tuple[Written, ...] = ()
+    """The tensors that a traced run passes to the callback after this step; empty without the option ``trace``."""
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte."""
+
+    offset: int
+    size: int
+    value: int = 0
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class LinkedModel:
+    """A lowered model with addresses; constants have their names in C."""
+
+    name: str
+    graph: Graph
+    plan: Plan
+    interface: Interface
+    functions: tuple[NodeFunction, ...]
+    constants: tuple[Constant, ...]
+    steps: tuple[ModelStep, ...]
+    copies: tuple[tuple[str, str, int], ...]
+    """(destination, source, bytes) of the copies at the end of a run, as C expressions."""
+    resets: tuple[Reset, ...] = ()
+    """The initial values of the states, in the order of their addresses."""
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """Constant -> its class for placement; the first use of a constant determines it."""
+    trace: bool = False
+    """Whether there is a run function that passes every written tensor to a callback."""
+    hook: bool = False
+    """Whether there is a run function that calls a hook before each operator."""
+    form: CodeForm = C_INTERFACE
+    """How firmware calls the network."""
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of every name in the C file."""
+        return f"tvmgen_{self.name}"
+
+    @property
+    def constants_size(self) -> int:
+        """Bytes of all constants; gaps between them are not counted."""
+        return sum(constant.size for constant in self.constants)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The kernel headers that functions include, in alphabetical order."""
+        return included_headers(self.functions)
+
+
+def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:
+    """Return the kernel headers that ``functions`` include, in alphabetical order."""
+    calls = [function.call for function in functions]
+    more = (header for call in calls for header in call.more_headers)
+    return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
+
+
+def link_calls(
+    name: str,
+    graph: Graph,
+    calls: Sequence[KernelCall],
+    plan: Plan,
+    interface: Interface,
+    *,
+    trace: bool = False,
+    hook: bool = False,
+    form: CodeForm = C_INTERFACE,
+) -> LinkedModel:
+    """Return the linked model of ``graph``, whose nodes are lowered to ``calls``; equal functions are stored once.
+
+    With ``trace``, it has a run function that passes every written tensor to a callback; with ``hook``, one that calls
+    a hook before each operator.
+    """
+    linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
+    steps = tuple(
+        linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
+    )
+    steps = tuple(linking.handing_out(steps)) if trace else steps
+    copies = tuple(
+        (linking.address(to), linking.place(tensor), graph.tensor(tensor).size) for tensor, to in plan.copies
+    )
+    resets = tuple(linking.reset(state) for state in graph.states)
+    functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
+    classes = linking.classes
+    return LinkedModel(
+        name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook, form
+    )
+
+
+class _Linking:
+    """Collects functions and constants; equal ones are stored once."""
+
+    def __init__(self, prefix: str, graph: Graph, plan: Plan, interface: Interface) -> None:
+        self.prefix = prefix
+        self.graph = graph
+        self.plan = plan
+        self.interface = interface
+        self.functions: dict[tuple[object, ...], NodeFunction] = {}
+        self.constants: list[Constant] = []
+        self.classes: dict[str, str] = {}
+        self._names: dict[Constant, str] = {}
+
+    def step(self, index: int, node: Node, call: KernelCall) -> ModelStep:
+        """Return the step of the node at ``index``."""
+        if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
+            return ModelStep(index, node, None, ())
+        function = self._function(index, node, call)
+        arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
+        return ModelStep(index, node, function, arguments)
+
+    def handing_out(self, steps: Iterable[ModelStep]) -> Iterator[ModelStep]:
+        """Yield ``steps`` with the tensors that they write."""
+        numbers = itertools.count()
+        for step in steps:
+            yield replace(
+                step,
+                written=tuple(
+                    Written(next(numbers), tensor, self.address(self.plan.locations[tensor.name]))
+                    for tensor in self.graph.outputs_of(step.node)
+                ),
+            )
+
+    def _same_place(self, node: Node) -> bool:
+        return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]
+
+    def _function(self, index: int, node: Node, call: KernelCall) -> NodeFunction:
+        declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
+        new = NodeFunction(f"{self.prefix}_{call.operator}_{index}", call, node)
+        return self.functions.setdefault((call.operator, declared, call.body), new)
+
+    def _arguments(self, prefix: str, call: KernelCall, scratch: int) -> tuple[str, ...]:
+        arguments = []
+        for parameter in call.parameters:
+            value = parameter.argument
+            if isinstance(value, Constant):
+                name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
+                cast = f"({parameter.c_type})" if value.is_packed else ""
+                arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
+            elif isinstance(value, ScratchBuffer):
+                arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
+                scratch += value.size
+            else:
+                arguments.append(self._tensor(parameter.c_type, value))
+        return tuple(arguments)
+
+    def _tensor(self, c_type: str, value: str) -> str:
+        place = self.place(value)
+        if self.plan.locations[value].area is StorageKind.CONSTANT:
+            return place
+        if self.plan.locations[value].area in {StorageKind.ARENA, StorageKind.STATE}:
+            return _pointer(c_type, place)
+        return f"({c_type}){place}"
+
+    def place(self, tensor: str) -> str:
+        """Return the C expression of a pointer to the tensor called ``tensor``."""
+        location = self.plan.locations[tensor]
+        return self._constant_tensor(tensor) if location.area is StorageKind.CONSTANT else self.address(location)
+
+    def address(self, location: Location) -> str:
+        """Return the C expression of a pointer to ``location``, which is not a constant."""
+        if location.area is StorageKind.INPUT:
+            return f"inputs->{self.interface.inputs[location.position].member}"
+        if location.area is StorageKind.OUTPUT:
+            return f"outputs->{self.interface.outputs[location.position].member}"
+        return f"&{location.area.name.lower()}[{location.position}]"
+
+    def reset(self, state: State) -> Reset:
+        """Return the initial value of ``state``."""
+        offset, content = self.plan.locations[state.before].position, state.initial.tobytes()
+        if content.count(content[0]) == len(content):
+            return Reset(offset, len(content), content[0])
+        value = Constant.array("initial", C_TYPES[self.graph.tensor(state.before).dtype], state.initial)
+        name = self._constant(replace(value, name=f"{self.prefix}_initial_{offset}"), value)
+        return Reset(offset, len(content), source=name)
+
+    def _constant_tensor(self, name: str) -> str:
+        tensor = self.graph.tensor(name)
+        assert tensor.data is not None
+        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.data)
+        value = replace(value, origin=Origin(name, (tensor,)))
+        return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
+
+    def _constant(self, named: Constant, value: Constant) -> str:
+        """Return the name of the constant of the same class that equals ``value``; if there is none, add ``named``."""
+        key = replace(value, name=class_of(value))  # not shared with another class, which may be in other memory
+        if key not in self._names:
+            self._names[key] = named.name
+            self.constants.append(named)
+            self.classes[named.name] = key.name
+        return self._names[key]
+
+
+def _pointer(c_type: str, place: str) -> str:
+    """Return the address ``place`` in the arena as a ``c_type``, via void if elements are larger than bytes."""
+    through = "" if c_type in _BYTE_POINTERS else "(void *)"
+    return f"({c_type}){through}{place}"
+
+
+def node_comment(graph: Graph, node: Node) -> str:
+    """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
+    fused = node.operator if isinstance(node.operator, Fused) else None
+    read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
+    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
+    results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
+    return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
+
+
+def operator_label(node: Node) -> str:
+    """Return the operator of ``node``, such as ``CONV_2D``, or ``CONV_2D + ADD`` for a chain."""
+    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
+
+
+def _shape(dtype: str, sizes: Sequence[int]) -> str:
+    return f"{dtype}[{','.join(str(size) for size in sizes)}]"

@@ -1,0 +1,236 @@
+"""Print the C file of a model: includes, constants, workspace, state, operators, entries; always in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild import __version__
+from mlfbuild.library import Identity
+from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, joined, wrapped
+from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
+from mlfbuild.native.graph import Graph
+from mlfbuild.native.kernels import include_lines
+from mlfbuild.native.lowering import Constant
+from mlfbuild.native.printing.front_matter import cpu_check, source_notice
+from mlfbuild.native.printing.header import print_structs
+from mlfbuild.native.printing.hook import print_ask, print_operator_table
+from mlfbuild.native.printing.interface import Port
+from mlfbuild.native.printing.outline import header_path
+from mlfbuild.native.printing.packed import print_main
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
+from mlfbuild.native.printing.state import (
+    print_reset,
+    print_state,
+    print_state_attributes,
+    print_static_reset,
+)
+from mlfbuild.native.printing.trace import print_hand_out, print_table
+from mlfbuild.native.printing.variants import Variant, lesser, print_lesser, print_unused, whole
+from mlfbuild.native.printing.workspace import print_attributes, print_static_call, print_workspace
+from mlfbuild.targets import Cpu
+
+
+def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement, cpu: Cpu) -> Iterator[str]:
+    """Yield the text of ``<model>_lib0.c`` for ``cpu``, large constants in pieces.
+
+    The model is in the file named ``source``, which has the SHA-256 ``model_id``.
+    """
+    first = source_notice(source, model_id, program.headers)
+    yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
+    yield from _constants(program, model_id, placement)
+    parts = [
+        print_structs(program) if program.form.packed else "",
+        print_operator_table(program) if program.hook else "",
+        print_table(program) if program.trace else "",
+        print_workspace(program, placement),
+        print_state(program, placement),
+        *(print_function(program.graph, function) for function in program.functions),
+        print_reset(program),
+        *_reentrant_entries(program),
+        print_static_reset(program, placement),
+        *_static_entries(program, placement),
+    ]
+    yield from (f"\n\n{part}" for part in parts if part)
+    yield "\n"
+
+
+def _includes(program: LinkedModel, placement: Placement) -> str:
+    return "\n".join(
+        [
+            *([] if placement.code is None else [f'#define MLF_CODE_SECTION "{placement.code}"']),
+            *([f'#include "{header_path(program.name).name}"', ""] if program.form.has_c_interface else []),
+            "#include <stddef.h>",
+            "#include <stdint.h>",
+            "#include <string.h>",
+            "",
+            *include_lines(program.headers),
+        ]
+    )
+
+
+def _sections(program: LinkedModel, placement: Placement) -> str:
+    upper = program.prefix.upper()
+    params = {"params": placement.params or PARAMS_SECTION, **_own_sections(program, placement)}
+    macros = {f"{upper}_{name.upper()}": section for name, section in params.items()}
+    return "\n".join(
+        [
+            "#if defined(__GNUC__) && defined(__ELF__)",
+            *(
+                f'#define {macro} __attribute__((section("{section}"))) MLF_ALIGNED({ALIGNMENT})'
+                for macro, section in macros.items()
+            ),
+            *print_attributes(program, placement, elf=True),
+            *print_state_attributes(program, placement, elf=True),
+            "/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */",
+            f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
+            "#else",
+            *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
+            *print_attributes(program, placement, elf=False),
+            *print_state_attributes(program, placement, elf=False),
+            f"#define {upper}_ENTRY",
+            "#endif",
+        ]
+    )
+
+
+def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
+    """Return class -> section for the classes that have a separate section and occur in the model."""
+    own = {name: getattr(placement, name) for name in CONSTANT_CLASSES if name in program.classes.values()}
+    return {name: section for name, section in own.items() if section is not None}
+
+
+def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Iterator[str]:
+    upper, own = program.prefix.upper(), _own_sections(program, placement)
+    identity = Identity(program.name, model_id, __version__)
+    yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
+    for constant in program.constants:
+        kind = program.classes[constant.name]
+        macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"
+        about = f"/* {constant.about} */\n" if constant.about else ""
+        yield f"\n\n{about}{macro} static const {declarator(constant)} = "
+        yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
+        yield ";"
+
+
+def declarator(constant: Constant) -> str:
+    """Return the declarator of ``constant``, without storage class."""
+    length = "" if constant.length is None else f"[{constant.length}]"
+    return f"{constant.c_type} {constant.name}{length}"
+
+
+def print_function(graph: Graph, function: NodeFunction) -> str:
+    """Return the definition of an operator function of ``graph``."""
+    parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
+    return "\n".join(
+        [
+            f"/* {node_comment(graph, function.node)} */",
+            wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
+            "{",
+            *(f"    {line}" for line in function.call.body),
+            "}",
+        ]
+    )
+
+
+def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
+    yield _run(program, _signature(program, whole(program)))
+    yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
+
+
+def _signature(program: LinkedModel, variant: Variant) -> str:
+    parameters = [
+        f"const struct tvmgen_{program.name}_inputs *inputs",
+        f"const struct tvmgen_{program.name}_outputs *outputs",
+        "void *workspace",
+        *(["void *kept"] if program.graph.states else []),
+        *variant.parameters.values(),
+    ]
+    storage = "static " if program.form.packed else ""
+    return wrapped(f"{storage}int32_t {variant.name}(", parameters, ")", 0)
+
+
+def _run(program: LinkedModel, signature: str) -> str:
+    arena = program.plan.arena_size > 0
+    declarations = [
+        *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
+        *(["    uint8_t *const state = (uint8_t *)kept;"] if program.graph.states else []),
+    ]
+    return "\n".join(
+        [
+            signature,
+            "{",
+            *declarations,
+            *([""] if declarations else []),
+            "    /* Read the id, so that the linker keeps it if the model is used. */",
+            f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
+            *_checks(program, arena=arena),
+            *print_unused(program),
+            *(line for step in program.steps for line in _step(step, program)),
+            "",
+            *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
+            "    return 0;",
+            "}",
+        ]
+    )
+
+
+def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
+    """Yield the lines that reject missing and misaligned pointers."""
+    yield "    if (inputs == NULL || outputs == NULL) {"
+    yield "        return -1;"
+    yield "    }"
+    tests = [
+        *(test for port in program.interface.inputs for test in _pointer_tests(f"inputs->{port.member}", port)),
+        *(test for port in program.interface.outputs for test in _pointer_tests(f"outputs->{port.member}", port)),
+    ]
+    if arena:
+        tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
+    else:
+        yield "    (void)workspace; /* not used: the model has no intermediate tensors */"
+    if program.graph.states:
+        tests += ["kept == NULL", f"(uintptr_t)kept % {STATE_ALIGNMENT} != 0"]
+    if tests:
+        yield f"    if ({joined(tests, ' ||', 8)}) {{"
+        yield "        return -1;"
+        yield "    }"
+
+
+def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
+    if not port.tensor.elements:
+        return
+    yield f"{pointer} == NULL"
+    if port.tensor.dtype.size > 1:
+        yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"
+
+
+def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
+    yield ""
+    yield f"    /* {step.index}: {comment_text(step.node.name)}"
+    yield f"       {node_comment(program.graph, step.node)} */"
+    if program.hook:
+        yield from print_ask(step)
+    if step.function is not None:
+        yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
+    else:
+        yield "    /* nothing to do: input and output are the same bytes */"
+    yield from print_hand_out(step)
+
+
+def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]:
+    name, run = program.name, f"tvmgen_{program.name}_run"
+    pointers = [f"struct tvmgen_{name}_inputs *inputs", f"struct tvmgen_{name}_outputs *outputs"]
+    body = list(print_static_call(program, placement))
+    if program.form.packed:
+        yield print_main(program, body)
+        return
+    if program.hook:
+        hook = Variant(name, hook=True, trace=False).parameters
+        yield _entry(program, wrapped(f"int32_t {run}_hooked(", [*pointers, *hook.values()], ")", 0), body)
+        body = [f"    return {run}_hooked(inputs, outputs, NULL, NULL);"]
+    yield _entry(program, f"int32_t {run}({', '.join(pointers)})", body)
+    if program.form.single_file:
+        yield print_main(program, [f"    return {run}(inputs, outputs);"])
+
+
+def _entry(program: LinkedModel, signature: str, body: Sequence[str]) -> str:
+    return "\n".join([f"{program.prefix.upper()}_ENTRY", signature, "{", *body, "}"])

@@ -1,0 +1,102 @@
+"""Print the static state, which a model keeps between runs, and the functions that reset it.
+
+The state is a variable separate from the workspace, because it outlives a run. If all its initial values are zero, the
+start-up code of the firmware initialises it like every static variable. If they are not, or if the project file places
+the state in a section, which may not be zeroed, the first run or reset initialises it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.library.cgen import STATE_ALIGNMENT
+from mlfbuild.library.keys import Placement
+from mlfbuild.native.printing.program import LinkedModel, Reset
+
+
+def begins_as_zeros(program: LinkedModel) -> bool:
+    """Return whether the initial values of all states are zero."""
+    return all(reset.source is None and reset.value == 0 for reset in program.resets)
+
+
+def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
+    """Return whether start-up code, which zeroes static variables, initialises the static state."""
+    return begins_as_zeros(program) and placement.state is None
+
+
+def print_state_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
+    """Yield the macro with the attributes of a placed state, for GNU C and ELF or for other compilers."""
+    if program.resets and placement.state is not None:
+        section = f'__attribute__((section("{placement.state}"))) ' if elf else ""
+        yield f"#define {program.prefix.upper()}_STATE {section}MLF_ALIGNED({STATE_ALIGNMENT})"
+
+
+def print_state(program: LinkedModel, placement: Placement) -> str:
+    """Return the definition of the static state; empty if the model has no state."""
+    if not program.resets:
+        return ""
+    placed = f"{program.prefix.upper()}_STATE"
+    attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
+    lines = [f"{attributes} static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
+    if not _begins_at_start(program, placement):
+        lines += ["/* Not 0 after the first reset of the state. */", f"static uint8_t {program.prefix}_state_begun;"]
+    return "\n".join(lines)
+
+
+def print_reset(program: LinkedModel) -> str:
+    """Return the function that resets a state of the caller; empty if the model has no state."""
+    if not program.resets:
+        return ""
+    return "\n".join(
+        [
+            f"int32_t mlf_{program.name}_reset(void *kept)",
+            "{",
+            "    uint8_t *const state = (uint8_t *)kept;",
+            "",
+            f"    if (kept == NULL || (uintptr_t)kept % {STATE_ALIGNMENT} != 0) {{",
+            "        return -1;",
+            "    }",
+            *_reset_lines(program),
+            "    return 0;",
+            "}",
+        ]
+    )
+
+
+def _reset_lines(program: LinkedModel) -> Iterator[str]:
+    if begins_as_zeros(program):
+        yield f"    memset(state, 0, {program.plan.state_size});"
+        return
+    yield from (f"    {_reset_line(reset)}" for reset in program.resets)
+
+
+def _reset_line(reset: Reset) -> str:
+    place = f"&state[{reset.offset}]"
+    if reset.source is None:
+        return f"memset({place}, {reset.value}, {reset.size});"
+    return f"memcpy({place}, {reset.source}, {reset.size});"
+
+
+def print_static_reset(program: LinkedModel, placement: Placement) -> str:
+    """Return the function that resets the static state; empty if the model has no state."""
+    if not program.resets:
+        return ""
+    begun = [] if _begins_at_start(program, placement) else [f"    {program.prefix}_state_begun = 1;"]
+    return "\n".join(
+        [
+            f"{program.prefix.upper()}_ENTRY",
+            f"int32_t {program.prefix}_reset(void)",
+            "{",
+            *begun,
+            f"    return mlf_{program.name}_reset({program.prefix}_state);",
+            "}",
+        ]
+    )
+
+
+def print_beginning(program: LinkedModel, placement: Placement) -> Iterator[str]:
+    """Yield the lines of ``tvmgen_<model>_run`` that initialise the static state in the first run."""
+    if program.resets and not _begins_at_start(program, placement):
+        yield f"    if (!{program.prefix}_state_begun) {{"
+        yield f"        (void){program.prefix}_reset();"
+        yield "    }"

@@ -1,0 +1,60 @@
+"""Print the static workspace of a model: its own, or one shared by models that never run at the same time.
+
+``cgen/sharing`` describes the shared workspace. If the compiler does not support common symbols, each model has its own
+workspace, which needs more memory but is correct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.library import SHARED_WORKSPACE
+from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, busy_name, print_exclusive_call, print_shared_workspace
+from mlfbuild.library.keys import Placement
+from mlfbuild.native.printing.program import LinkedModel
+from mlfbuild.native.printing.state import print_beginning
+
+
+def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
+    """Return whether the model's code uses the shared workspace; a model without intermediate tensors does not.
+
+    Neither does packed code: around it, unpacking the archive generates code that moves its workspace there.
+    """
+    return placement.shares_workspace and program.plan.arena_size > 0 and not program.form.packed
+
+
+def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
+    """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
+    macro = f"{program.prefix.upper()}_WORKSPACE"
+    aligned = f"MLF_ALIGNED({ALIGNMENT})"
+    if not shares_workspace(program, placement):
+        section = f'__attribute__((section("{placement.workspace or WORKSPACE_SECTION}"))) ' if elf else ""
+        yield f"#define {macro} {section}{aligned}"
+        return
+    yield f"#define {macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
+    yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
+
+
+def print_workspace(program: LinkedModel, placement: Placement) -> str:
+    """Return the definition of the workspace; empty if the model needs none."""
+    size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
+    if not size:
+        return ""
+    bound = f"/* Peak use: {program.plan.lower_bound} of {size} bytes. */"
+    if not shares_workspace(program, placement):
+        return f"{bound}\n{macro} static uint8_t {program.prefix}_workspace[{size}];"
+    return "\n".join([bound, *print_shared_workspace(program.prefix, size, macro, f"{macro}_FLAG")])
+
+
+def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:
+    """Yield the body of ``tvmgen_<model>_run``, or of the hooked run function that it calls."""
+    name, prefix = program.name, program.prefix
+    run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"
+    more = (f", {prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")
+    if not shares_workspace(program, placement):
+        workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
+        yield from print_beginning(program, placement)
+        yield f"    return {run}(inputs, outputs, {workspace}{more});"
+        return
+    call = f"{run}(inputs, outputs, {SHARED_WORKSPACE}{more})"
+    yield from print_exclusive_call(prefix, busy_name(name), call, print_beginning(program, placement))

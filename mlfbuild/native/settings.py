@@ -1,0 +1,62 @@
+"""The settings of code generation: the CPU and the options that change how operators are lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlfbuild.core.keys import parse_size
+from mlfbuild.library import CompileRequest, OptionValue
+from mlfbuild.native.graph import MAX_CONSTANTS, Graph
+from mlfbuild.targets import Cpu
+
+MEMORY = ("smallest", "balanced", "fastest")
+"""The values of the option ``memory``."""
+
+TFLM = ("2026-10-12", "2026-10-13")
+"""The values of the option ``tflm``: dates of tflite-micro releases between which numbers changed; the last is the
+default."""
+
+DEAD_CHANNELS = ("remove", "keep")
+"""The values of the option ``dead-channels``; the first one is the default."""
+
+_PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
+"""Architectures with Thumb instructions and without SIMD."""
+
+
+def most_constants(options: Mapping[str, OptionValue]) -> int | None:
+    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""
+    value = options.get(MAX_CONSTANTS)
+    size = parse_size(value) if isinstance(value, str) else value
+    return size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None
+
+
+@dataclass(frozen=True)
+class CodegenSettings:
+    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options."""
+
+    cpu: Cpu
+    memory: str = "balanced"
+    """The preference between a small arena and few instructions: one of ``MEMORY``."""
+    trace: bool = False
+    """Whether every tensor that an operator writes is passed to a callback, so that it must be complete in memory."""
+
+    def has(self, feature: str) -> bool:
+        """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""
+        return feature in self.cpu.features
+
+    @property
+    def is_dual_issue(self) -> bool:
+        """Whether the CPU is a Cortex-M7, which loads and multiplies in the same cycle and has a data cache."""
+        return self.cpu.name.startswith("cortex-m7")
+
+    @property
+    def is_plain_thumb(self) -> bool:
+        """Whether the CPU is a Cortex-M without SIMD."""
+        return self.cpu.architecture in _PLAIN_THUMB
+
+
+def tflm_of(request: CompileRequest, graph: Graph) -> str:
+    """Return the date of the tflite-micro release whose numbers the code has; empty if it does not run the network."""
+    unknown = graph.litert or request.source.suffix.lower() == ".onnx"
+    return "" if unknown else str(request.options.get("tflm", TFLM[-1]))

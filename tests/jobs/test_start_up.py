@@ -1,0 +1,46 @@
+"""Modules that a process loads: most of the time of a build with nothing to do is imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.jobs import in_worker, load, target_jobs
+from support.firmware_repo import FirmwareRepo
+from support.start_up import compile_and_list, loaded, ours
+
+LARGE = {"numpy", "jinja2", "elftools", "pygments", "rich"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
+        tool(name)
+    return FirmwareRepo(tmp_path)
+
+
+def test_help_loads_at_most_14_modules(tmp_path: Path) -> None:
+    modules = loaded(tmp_path, "-m", "mlfbuild", "--help")
+    assert len(ours(modules)) <= 14, ours(modules)
+    assert not LARGE & {*modules}
+
+
+def test_check_loads_at_most_120_modules(repo: FirmwareRepo) -> None:
+    modules = loaded(repo.root, "-m", "mlfbuild", "check")
+    assert len(ours(modules)) <= 140, ours(modules)
+    assert not (LARGE - {"rich"}) & {*modules}
+
+
+def test_builds_with_nothing_to_do_load_at_most_200_modules(repo: FirmwareRepo) -> None:
+    repo.build()
+    modules = loaded(repo.root, "-m", "SCons", "-Q")
+    assert len(ours(modules)) <= 200, ours(modules)
+    assert not LARGE & {*modules}
+
+
+def test_a_worker_that_compiles_a_model_loads_at_most_310_modules(repo: FirmwareRepo) -> None:
+    (target,) = target_jobs(load(repo.root / "mlfbuild.yml"))
+    modules = ours(in_worker(compile_and_list, target.models[0], 1))
+    assert len(modules) <= 310, modules

@@ -1,0 +1,104 @@
+"""Arithmetic on shapes in numpy gives the results of ONNX's evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from hypothesis import given, settings, strategies as st
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from mlfbuild.native.frontends.onnx.folding import fold
+from mlfbuild.native.frontends.onnx.reader import RawNode, read_model
+from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
+from mlfbuild.native.graph import ConstantBudget, GraphError
+from support.examples import examples
+from support.onnx_models import model
+
+Array = npt.NDArray[Any]
+
+
+def read(operator: str, inputs: Sequence[Array], **attributes: Any) -> tuple[RawNode, bytes]:
+    """Return the node and a model that contains it, with the constants ``inputs``."""
+    names = [f"i{number}" for number in range(len(inputs))]
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    data = model([node], [], [("y", [])], dict(zip(names, inputs, strict=True)), element=onnx.TensorProto.INT64)
+    return read_model(data).nodes[0], data
+
+
+def check(operator: str, *inputs: Array, left: bool = False, **attributes: Any) -> None:
+    """Check that the result equals the evaluator's, or that the node is ``left`` to the evaluator."""
+    node, data = read(operator, inputs, **attributes)
+    wanted = np.asarray(ReferenceEvaluator(onnx.load_from_string(data)).run(None, {})[0])
+    made = computed(node, inputs)
+    assert (made is None) == left
+    if made is not None:
+        assert made.dtype == wanted.dtype
+        np.testing.assert_array_equal(made, wanted)
+
+
+def whole(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@given(data=st.data())
+def test_slices_and_gathers(data: st.DataObject) -> None:
+    shape = data.draw(st.tuples(*[st.integers(1, 4)] * 3))
+    values = np.arange(np.prod(shape)).reshape(shape)
+    axes = data.draw(st.permutations([0, 1, 2]))[: data.draw(st.integers(1, 3))]
+    steps = [data.draw(st.sampled_from([1, 2, -1, -2])) for _ in axes]
+    far = data.draw(st.booleans())
+    starts = [data.draw(st.integers(-6, 6)) for _ in axes]
+    ends = [(-(1 << 62) if step < 0 else 1 << 62) if far else data.draw(st.integers(-6, 6)) for step in steps]
+    check("Slice", values, whole(*starts), whole(*ends), whole(*axes), whole(*steps))
+    check("Slice", values, whole(*starts), whole(*ends), whole(*axes))
+    axis = data.draw(st.integers(-3, 2))
+    positions = data.draw(st.lists(st.integers(-shape[axis], shape[axis] - 1), min_size=1, max_size=3))
+    check("Gather", values, whole(*positions), axis=axis)
+    check("Gather", values, np.array(positions[0]), axis=axis)
+    check("Concat", values, values + 1, axis=axis)
+
+
+@pytest.mark.parametrize("values", [whole(3, 1, 4), whole(5), np.arange(6).reshape(1, 2, 3)])
+def test_other_operators(values: Array) -> None:
+    check("Add", values, values + 7)
+    check("Sub", np.array(4), values)
+    check("Mul", values, np.array(-3))
+    check("Div", values, np.array(2))
+    check("Identity", values)
+    check("Size", values)
+    check("Shape", values)
+    check("Shape", values, start=-1)
+    check("Shape", values, start=0, end=-1)
+    check("Unsqueeze", values, whole(0, -1))
+    check("Squeeze", values[np.newaxis], whole(0))
+
+
+def test_operators_for_the_evaluator() -> None:
+    check("Div", whole(-3, 3), whole(2, 2), left=True)
+    check("Add", np.array([0.5], np.float32), np.array([1.5], np.float32), left=True)
+    check("Cast", whole(1), left=True, to=onnx.TensorProto.INT32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "words"),
+    [
+        ("Gather", (whole(1, 2), np.array(7)), {}, "out of bounds"),
+        ("Unsqueeze", (whole(1, 2), whole(5)), {}, "out of bounds"),
+        ("Squeeze", (whole(1, 2), whole(0)), {}, "size not equal to one"),
+        ("Concat", (whole(1, 2), np.array([[1]])), {"axis": 0}, "same number of dimensions"),
+        ("Add", (whole(1, 2), whole(1, 2, 3)), {}, "shape mismatch"),
+    ],
+)
+def test_wrong_inputs_raise(operator: str, inputs: tuple[Array, ...], attributes: dict[str, Any], words: str) -> None:
+    node, _ = read(operator, inputs, **attributes)
+    with pytest.raises(GraphError) as caught:
+        fold(node, inputs, 21, ConstantBudget.of_file(0))
+    assert str(caught.value).startswith(f"node 0 ({operator}) writing 'y': cannot be computed: ")
+    assert words in str(caught.value)

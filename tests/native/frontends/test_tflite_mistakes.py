@@ -1,0 +1,490 @@
+"""Errors for invalid TFLite files, and for operators that break their rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tflite.BuiltinOperator import BuiltinOperator
+from tflite.BuiltinOptions import BuiltinOptions
+
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.native.frontends.tflite import parse_tflite, reader
+from support.oracle import tflite_micro_run
+from support.refusals import Refusal, assert_refused
+from support.tflite_builder import Network
+from support.tflite_writer import TensorSpec
+
+IMAGE, WEIGHTS, BIAS, FEATURES, FLAT = range(5)
+"""Indices of tensors of ``network``."""
+
+
+def network() -> Network:
+    """Return a convolution and a reshape; each test changes one part."""
+    net = Network()
+    image = net.input((1, 4, 4, 2), 0.5, 3, name="image")
+    weights = np.ones((3, 2, 2, 2), np.int8)
+    features = net.conv2d(image, weights, np.ones(3, np.int32), weight_scales=[0.1, 0.2, 0.3], scale=1)
+    net.tensors[features].name = "features"
+    flat = net.reshape(features, (27,), with_shape_tensor=False)
+    assert (features, flat) == (FEATURES, FLAT)
+    return net
+
+
+def refused(data: bytes, kind: type[MlfError] = InputFileError) -> MlfError:
+    with pytest.raises(kind) as caught:
+        parse_tflite(data, "net", "net.tflite")
+    return caught.value
+
+
+def assert_malformed(data: bytes, place: str, *facts: str) -> None:
+    assert_refused(refused(data), "tflite-malformed", place, *facts)
+
+
+def test_undamaged_network_is_valid() -> None:
+    assert len(parse_tflite(network().build(), "net", "net.tflite").nodes) == 2
+
+
+HEADERS = {
+    "short": b"\x1c\x00\x00\x00TF",
+    "text": b"models:\n  kws: {source: kws.tflite}\n",
+    "zeros": bytes(4096),
+    "random": np.random.default_rng(1).bytes(4096),
+}
+
+
+@pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS)
+def test_file_of_another_format(data: bytes) -> None:
+    assert_malformed(data, "header", "TFL3")
+
+
+def test_empty_file() -> None:
+    assert_malformed(b"", "header", "empty")
+
+
+def test_file_with_only_a_header() -> None:
+    assert_malformed(b"\x1c\x00\x00\x00TFL3", "header")
+
+
+def test_random_bytes_after_the_header() -> None:
+    assert refused(b"\x1c\x00\x00\x00TFL3" + b"\xff" * 4096).code == "tflite-malformed"
+
+
+def test_unsupported_schema_version() -> None:
+    net = network()
+    net.version = 2
+    assert_malformed(net.build(), "header", "2", "3")
+
+
+def test_file_without_subgraph() -> None:
+    net = network()
+    net.subgraphs = 0
+    assert_malformed(net.build(), "subgraphs")
+
+
+def edit_tensor(index: int, **fields: object) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        for name, value in fields.items():
+            setattr(net.tensors[index], name, value)
+
+    return edit
+
+
+def edit_operator(index: int, **fields: object) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        for name, value in fields.items():
+            setattr(net.operators[index], name, value)
+
+    return edit
+
+
+def edit_options(**options: int) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        net.operators[0].options.update(options)
+
+    return edit
+
+
+def edit_network(**fields: object) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        for name, value in fields.items():
+            setattr(net, name, value)
+
+    return edit
+
+
+def both(first: Callable[[Network], object], second: Callable[[Network], object]) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        first(net)
+        second(net)
+
+    return edit
+
+
+CONV = "operator 0 (CONV_2D) writing 'features'"
+ADD = BuiltinOperator.ADD
+ADD_OPTIONS: dict[str, object] = {"options_kind": "AddOptions", "options": {}}
+
+MISTAKES: dict[str, tuple[Callable[[Network], object], Refusal]] = {
+    "tensor index too large": (
+        edit_operator(0, inputs=[IMAGE, 99, BIAS]),
+        ("tflite-malformed", CONV, "99", "5"),
+    ),
+    "tensor index negative": (
+        edit_operator(0, inputs=[IMAGE, -2, BIAS]),
+        ("tflite-malformed", CONV, "-2", "5"),
+    ),
+    "output index too large": (
+        edit_operator(1, outputs=[7]),
+        ("tflite-malformed", "operator 1 (RESHAPE)", "7", "5"),
+    ),
+    "input of the model too large": (
+        edit_network(inputs=[5]),
+        ("tflite-malformed", "the model's inputs", "5"),
+    ),
+    "output of the model absent": (
+        edit_network(outputs=[-1]),
+        ("tflite-malformed", "the model's outputs", "-1", "5"),
+    ),
+    "required input absent": (
+        edit_operator(0, inputs=[IMAGE, -1, BIAS]),
+        ("tflite-malformed", CONV, "1"),
+    ),
+    "first input absent": (
+        edit_operator(0, inputs=[-1, WEIGHTS]),
+        ("tflite-malformed", CONV),
+    ),
+    "no inputs": (
+        edit_operator(0, inputs=[]),
+        ("tflite-malformed", CONV),
+    ),
+    "too many inputs": (
+        edit_operator(0, inputs=[IMAGE, WEIGHTS, BIAS, BIAS]),
+        ("tflite-malformed", CONV, "4", "3"),
+    ),
+    "no outputs": (
+        edit_operator(1, outputs=[]),
+        ("operator-invalid", "RESHAPE ''", "0", "1"),
+    ),
+    "two outputs": (
+        edit_operator(1, outputs=[FLAT, FLAT]),
+        ("tflite-malformed", "RESHAPE 't4'"),
+    ),
+    "cycle": (
+        both(edit_tensor(FLAT, shape=[1, 3, 3, 3]), edit_operator(0, code=ADD, inputs=[FLAT, FLAT], **ADD_OPTIONS)),
+        ("tflite-malformed", "ADD 'features'", "'t4'", "(a cycle, or nodes out of order)"),
+    ),
+    "reads itself": (
+        edit_operator(1, inputs=[FLAT]),
+        ("tflite-malformed", "RESHAPE 't4'", "(a cycle, or nodes out of order)"),
+    ),
+    "written twice": (
+        edit_operator(1, inputs=[FEATURES], outputs=[FEATURES]),
+        ("tflite-malformed", "RESHAPE 'features'"),
+    ),
+    "input written": (
+        edit_operator(1, outputs=[IMAGE]),
+        ("tflite-malformed", "RESHAPE 'image'"),
+    ),
+    "constant input": (
+        edit_network(inputs=[IMAGE, WEIGHTS]),
+        ("tflite-malformed", "tensor 't1'"),
+    ),
+    "input twice": (
+        edit_network(inputs=[IMAGE, IMAGE]),
+        ("tflite-malformed", "graph 'net'"),
+    ),
+    "nothing writes an output": (
+        both(lambda net: net.tensor((1,)), edit_network(outputs=[FLAT, 5])),
+        ("tflite-malformed", "graph 'net'", "'t5'"),
+    ),
+    "negative dimension": (
+        edit_tensor(IMAGE, shape=[1, -4, 4, 2]),
+        ("operator-invalid", f"{CONV}: tensor 0 'image'", "[1, -4, 4, 2]"),
+    ),
+    "shape overflows": (
+        edit_tensor(IMAGE, shape=[2**31 - 1] * 4),
+        ("operator-invalid", f"{CONV}: tensor 0 'image'", "[2147483647, 2147483647, 2147483647, 2147483647]"),
+    ),
+    "too many dimensions": (
+        edit_tensor(IMAGE, shape=[1] * 9),
+        ("tflite-malformed", "tensor 0", "9", "8"),
+    ),
+    "shape does not multiply to the content": (
+        edit_tensor(WEIGHTS, shape=[3, 2, 2, 3]),
+        ("tflite-malformed", f"{CONV}: tensor 1 't1'", "24", "[3, 2, 2, 3]"),
+    ),
+    "missing buffer": (
+        edit_tensor(WEIGHTS, content=b""),
+        ("tflite-malformed", "CONV_2D 'features'", "'t1'", "(a cycle, or nodes out of order)"),
+    ),
+    "buffer index too large": (
+        edit_tensor(WEIGHTS, buffer=77),
+        ("tflite-malformed", "buffer 77", "6"),
+    ),
+    "content beyond the file": (
+        edit_tensor(WEIGHTS, external=(10_000_000, 24)),
+        ("tflite-malformed", "buffer 2"),
+    ),
+    "content longer than the file": (
+        edit_tensor(WEIGHTS, external=(8, 2**62)),
+        ("tflite-malformed", "buffer 2"),
+    ),
+    "scale nan": (
+        edit_tensor(IMAGE, scales=[math.nan]),
+        ("operator-invalid", f"{CONV}: tensor 0 'image'"),
+    ),
+    "scale zero": (
+        edit_tensor(WEIGHTS, scales=[0.1, 0.0, 0.1]),
+        ("operator-invalid", f"{CONV}: tensor 1 't1'"),
+    ),
+    "scale negative": (
+        edit_tensor(FEATURES, scales=[-1.0]),
+        ("operator-invalid", f"{CONV}: tensor 3 'features'"),
+    ),
+    "scale infinite": (
+        edit_tensor(FEATURES, scales=[math.inf]),
+        ("operator-invalid", f"{CONV}: tensor 3 'features'"),
+    ),
+    "scale too small to divide by": (
+        edit_tensor(FEATURES, scales=[1e-38]),
+        ("operator-invalid", "CONV_2D 'features'", "5e+36", "30"),
+    ),
+    "no scale": (
+        edit_tensor(FEATURES, scales=[], zero_points=[]),
+        ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 3]"),
+    ),
+    "zero points missing": (
+        edit_tensor(WEIGHTS, zero_points=[0, 0]),
+        ("operator-invalid", f"{CONV}: tensor 1 't1'", "3"),
+    ),
+    "zero point outside int8": (
+        edit_tensor(IMAGE, zero_points=[128]),
+        ("operator-invalid", "CONV_2D 'features'", "'image' int8[1, 4, 4, 2]", "128"),
+    ),
+    "weights not symmetric": (
+        edit_tensor(WEIGHTS, zero_points=[0, 1, 0]),
+        ("operator-invalid", "CONV_2D 'features'", "'t1' int8[3, 2, 2, 2]", "0"),
+    ),
+    "scales along a dimension that is not there": (
+        edit_tensor(WEIGHTS, axis=4),
+        ("tflite-malformed", "tensor 't1'", "3", "4"),
+    ),
+    "scales along a negative dimension": (
+        edit_tensor(WEIGHTS, axis=-1),
+        ("tflite-malformed", "tensor 't1'", "3", "-1"),
+    ),
+    "activation with a scale per channel": (
+        edit_tensor(IMAGE, scales=[0.1, 0.2], zero_points=[0, 0], axis=3),
+        ("operator-invalid", "CONV_2D 'features'", "'image' int8[1, 4, 4, 2]"),
+    ),
+    "bias of another length": (
+        edit_tensor(BIAS, shape=[2], content=bytes(8), scales=[], zero_points=[]),
+        ("operator-invalid", "CONV_2D 'features'", "'t2' int32[2]"),
+    ),
+    "bias of another type": (
+        edit_tensor(BIAS, type=0, scales=[], zero_points=[]),
+        ("operator-invalid", "CONV_2D 'features'", "'t2' float32[3]"),
+    ),
+    "bias of another scale": (
+        edit_tensor(BIAS, scales=[0.05, 0.2, 0.15]),
+        (
+            ("operator-invalid", "CONV_2D 'features'", "'t2' int32[3]", "0.2")
+        ),
+    ),
+    "bias with a zero point": (
+        edit_tensor(BIAS, zero_points=[0, 0, 1]),
+        ("operator-invalid", "CONV_2D 'features'", "'t2' int32[3]", "0"),
+    ),
+    "weights of other channels": (
+        edit_tensor(WEIGHTS, shape=[3, 2, 1, 4]),
+        (
+            ("operator-invalid", "CONV_2D 'features'", "'t1' int8[3, 2, 1, 4]", "'image' int8[1, 4, 4, 2]")
+        ),
+    ),
+    "weights of another rank": (
+        edit_tensor(WEIGHTS, shape=[3, 8]),
+        ("operator-invalid", CONV, "'t1' int8[3, 8]", "4"),
+    ),
+    "output of another size": (
+        edit_tensor(FEATURES, shape=[1, 4, 3, 3]),
+        (
+            ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 4, 3, 3]", "(2, 2)")
+        ),
+    ),
+    "output of other channels": (
+        edit_tensor(FEATURES, shape=[1, 3, 3, 9]),
+        ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 9]"),
+    ),
+    "output of another batch": (
+        edit_tensor(FEATURES, shape=[2, 3, 3, 3]),
+        ("operator-invalid", "CONV_2D 'features'", "'features' int8[2, 3, 3, 3]", "'image' int8[1, 4, 4, 2]"),
+    ),
+    "reshape to other elements": (
+        edit_tensor(FLAT, shape=[26]),
+        ("operator-invalid", "RESHAPE 't4'", "'features' int8[1, 3, 3, 3]", "27"),
+    ),
+    "stride zero": (
+        edit_options(StrideH=0),
+        ("operator-invalid", CONV, "(2, 2)", "(0, 1)"),
+    ),
+    "stride negative": (
+        edit_options(StrideW=-1),
+        ("operator-invalid", CONV, "(2, 2)", "(1, -1)"),
+    ),
+    "dilation zero": (
+        edit_options(DilationWFactor=0),
+        ("operator-invalid", CONV, "(2, 2)", "(1, 1)"),
+    ),
+    "filter larger than the image": (
+        edit_options(DilationHFactor=2**30),
+        (
+            ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 3]", "(2, 2)")
+        ),
+    ),
+    "padding neither SAME nor VALID": (
+        edit_options(Padding=2),
+        ("operator-invalid", CONV, "SAME", "VALID"),
+    ),
+    "options of another operator": (
+        edit_operator(0, options_tag=BuiltinOptions.SoftmaxOptions),
+        ("tflite-malformed", CONV),
+    ),
+    "no options": (
+        edit_operator(0, options_kind=None),
+        ("tflite-malformed", CONV),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_one_mistake(name: str) -> None:
+    edit, expected = MISTAKES[name]
+    net = network()
+    net.outputs = [FLAT]
+    edit(net)
+    kind = InputFileError if expected[0] == "tflite-malformed" else UnsupportedModelError
+    assert_refused(refused(net.build(), kind), *expected)
+
+
+def then(build: Callable[[Network, int], object], edit: Callable[[Network], object]) -> Callable[[Network, int], None]:
+    def build_and_edit(net: Network, x: int) -> None:
+        build(net, x)
+        edit(net)
+
+    return build_and_edit
+
+
+ATTRIBUTES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
+    "axis out of range": (
+        then(lambda net, x: net.mean(x, [0]), edit_tensor(1, content=np.int32(4).tobytes())),
+        ("operator-invalid", "operator 0 (MEAN) writing 't2'", "4", "'x' float32[1, 4, 4, 2]"),
+    ),
+    "axes as floats": (
+        then(lambda net, x: net.mean(x, [0]), edit_tensor(1, type=0)),
+        ("operator-invalid", "operator 0 (MEAN) writing 't2'", "'t1' float32[1]", "64"),
+    ),
+    "padding negative": (
+        lambda net, x: net.pad(x, [(0, 0), (-1, 0), (0, 0), (0, 0)]),
+        ("operator-invalid", "PAD 't2'", "((0, 0)", "(-1, 0)"),
+    ),
+    "paddings of another rank": (
+        then(lambda net, x: net.pad(x, [(0, 0)] * 4), edit_tensor(1, shape=[3, 2], content=bytes(24))),
+        ("operator-invalid", "operator 0 (PAD) writing 't2'", "6", "'x' float32[1, 4, 4, 2]"),
+    ),
+    "paddings that the output lacks": (
+        then(lambda net, x: net.pad(x, [(0, 1)] * 4), edit_tensor(2, shape=[1, 4, 4, 2])),
+        ("operator-invalid", "PAD 't2'", "'t2' float32[1, 4, 4, 2]", "[2, 5, 5, 3]"),
+    ),
+    "pool of size zero": (
+        then(lambda net, x: net.pool2d("MAX", x, (2, 2)), edit_options(FilterHeight=0)),
+        ("operator-invalid", "operator 0 (MAX_POOL_2D) writing 't1'", "(0, 2)", "(1, 1)"),
+    ),
+    "beta nan": (
+        lambda net, x: net.softmax(x, beta=math.nan),
+        ("operator-invalid", "SOFTMAX 't1'"),
+    ),
+    "shapes that do not broadcast": (
+        then(lambda net, x: net.add(net.input((1, 2)), x), edit_tensor(1, shape=[3])),
+        ("operator-invalid", "ADD 't2'", "'t1' float32[3]", "'x' float32[1, 4, 4, 2]"),
+    ),
+    "rows that the weights do not fit": (
+        then(
+            lambda net, x: net.fully_connected(x, np.ones((2, 4), np.float32)),
+            edit_tensor(1, shape=[2, 5], content=bytes(40)),
+        ),
+        (
+            ("operator-invalid", "FULLY_CONNECTED 't2'", "'x' float32[1, 4, 4, 2]", "5")
+        ),
+    ),
+    "depth multiplier that the weights do not fit": (
+        then(
+            lambda net, x: net.depthwise_conv2d(x, np.ones((1, 2, 2, 4), np.float32)),
+            edit_options(DepthMultiplier=3),
+        ),
+        (
+            ("operator-invalid", "DEPTHWISE_CONV_2D 't2'", "'t1' float32[1, 2, 2, 4]", "'x' float32[1, 4, 4, 2]")
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "expected"), ATTRIBUTES.values(), ids=ATTRIBUTES)
+def test_wrong_attributes(build: Callable[[Network, int], None], expected: Refusal) -> None:
+    net = Network()
+    build(net, net.input((1, 4, 4, 2), name="x"))
+    assert_refused(refused(net.build(), UnsupportedModelError), *expected)
+
+
+def test_bool_that_is_neither_true_nor_false() -> None:
+    net = Network()
+    x = net.input((2,), dtype="bool", name="x")
+    net.operator("LOGICAL_AND", [x, net.constant(np.array([False, True]))], net.activation((2,), dtype="bool"))
+    net.tensors[1].content = b"\x00\xfb"
+    assert_malformed(net.build(), "tensor 't1'", "false (0)")
+
+
+def test_overlapping_vectors() -> None:
+    net = network()
+    net.tensors += [TensorSpec("x" * 10_000, [1], 0)] * 3000
+    data = net.build()
+    assert len(data) < 50_000
+    assert_malformed(data, "vectors")
+
+
+def test_too_many_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAXIMUM_COUNT", 4)
+    assert_malformed(network().build(), "tensors", "5", "4")
+
+
+RESHAPE, TANH, GELU = BuiltinOperator.RESHAPE, BuiltinOperator.TANH, BuiltinOperator.GELU
+
+
+def unary(code: int, old_code: int) -> bytes:
+    """An operator without options whose code has any two fields."""
+    net = Network()
+    net.operator("TANH", [net.input((2,))], net.activation((2,)))
+    net.operators[0].code, net.operators[0].old_code = code, old_code
+    return net.build()
+
+
+@pytest.mark.parametrize(("code", "old_code"), [(TANH, TANH), (TANH, 0), (0, TANH)])
+def test_either_field_of_an_operator_code_names_the_operator(code: int, old_code: int) -> None:
+    data, x = unary(code, old_code), np.array([-1, 2], np.float32)
+    assert [node.operator.name for node in parse_tflite(data, "net", "net.tflite").nodes] == ["TANH"]
+    np.testing.assert_allclose(*tflite_micro_run(data, [x]), np.tanh(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("old_code", [127, 0])
+def test_operators_after_the_127th_have_only_the_new_field(old_code: int) -> None:
+    assert refused(unary(GELU, old_code)).place == "net.tflite: operator 0 (GELU) writing 't1'", "it lacks options"
+
+
+@pytest.mark.parametrize(
+    ("code", "old_code"),
+    [(TANH, RESHAPE), (RESHAPE, TANH), (TANH, 127), (GELU, TANH), (GELU, -1), (0, -1), (-1, 0), (-1, -1), (-1, TANH)],
+)
+def test_fields_of_an_operator_code_that_contradict_each_other(code: int, old_code: int) -> None:
+    assert_malformed(unary(code, old_code), "operator code 0", f" {code} contradicts", f"_code {old_code}")
