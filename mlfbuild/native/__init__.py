@@ -32,14 +32,8 @@ if TYPE_CHECKING:
     from mlfbuild.native.frontends.ports import declared_ports as declared_ports
     from mlfbuild.native.frontends.tflite.reader import IDENTIFIER as IDENTIFIER, reading as reading
     from mlfbuild.native.graph.evaluation import evaluate_in_turn as evaluate_in_turn
-    from mlfbuild.native.graph.types import (
-        Array as Array,
-        DType as DType,
-        Graph as Graph,
-        GraphError as GraphError,
-        Node as Node,
-        Tensor as Tensor,
-    )
+    from mlfbuild.native.graph.nodes import Graph as Graph, Node as Node
+    from mlfbuild.native.graph.tensors import Array as Array, DType as DType, GraphError as GraphError, Tensor as Tensor
     from mlfbuild.native.kernels import kernel_headers as kernel_headers
     from mlfbuild.native.printing.interface import chosen_problem as chosen_problem
     from mlfbuild.native.settings import most_constants as most_constants

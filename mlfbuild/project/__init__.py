@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.described_mcu import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.device import DeviceKeys as DeviceKeys
     from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
     from mlfbuild.project.problems import KeyPath as KeyPath
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
         load_template as load_template,
         template_error as template_error,
     )
-    from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
         Budget as Budget,
         BudgetFile as BudgetFile,

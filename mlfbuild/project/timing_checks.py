@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import Mistake, in_quotes, listed, unknown
 from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
+from mlfbuild.project.described_mcu import memory_of_region, needed_keys, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys, memory_of_region, needed_keys, whole_mcu
+from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys
 from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory
 
 if TYPE_CHECKING:

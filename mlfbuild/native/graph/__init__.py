@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.fixed_point import high_multiply as high_multiply
     from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
     from mlfbuild.native.graph.lookup_table import look_up as look_up
+    from mlfbuild.native.graph.nodes import Graph as Graph, Node as Node, State as State
     from mlfbuild.native.graph.operator import Activation as Activation, Operator as Operator
     from mlfbuild.native.graph.quantize import (
         Rescale as Rescale,
@@ -51,17 +52,14 @@ if TYPE_CHECKING:
         prelu_rescales as prelu_rescales,
         squared_difference_rescales as squared_difference_rescales,
     )
-    from mlfbuild.native.graph.types import (
+    from mlfbuild.native.graph.tensors import (
         EVERY as EVERY,
         UNSIGNED as UNSIGNED,
         Array as Array,
         DType as DType,
-        Graph as Graph,
         GraphError as GraphError,
-        Node as Node,
         OperatorError as OperatorError,
         Quantization as Quantization,
-        State as State,
         Tensor as Tensor,
     )
     from mlfbuild.native.graph.wide_sums import wide_rescale as wide_rescale

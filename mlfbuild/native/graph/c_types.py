@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlfbuild.native.graph.types import DType
+from mlfbuild.native.graph.tensors import DType
 
 C_TYPES = {
     DType.INT8: "int8_t",

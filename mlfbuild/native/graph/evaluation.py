@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from mlfbuild.native.graph.types import Array, Graph, Tensor
+from mlfbuild.native.graph.nodes import Graph
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array] | None = None) -> dict[str, Array]:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from mlfbuild.native.graph.types import DType
+from mlfbuild.native.graph.tensors import DType
 
 if TYPE_CHECKING:
-    from mlfbuild.native.graph.types import Array, Tensor
+    from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 class Activation(enum.Enum):

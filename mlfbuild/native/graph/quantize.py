@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.fixed_point import high_multiply, shift_right
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 Int32Array = npt.NDArray[np.int32]
 

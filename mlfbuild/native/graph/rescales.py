@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 
 SUM_LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
 """Bits by which ADD and SUB shift their inputs left before they bring them to a common scale."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.native.graph.quantize import Int32Array, Rescale
-from mlfbuild.native.graph.types import Array
+from mlfbuild.native.graph.tensors import Array
 
 LARGEST_SUM = 1 << 47
 """The product of a smaller sum and a multiplier fits into 64 bits."""

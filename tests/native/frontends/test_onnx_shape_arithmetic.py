@@ -14,7 +14,8 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from mlfbuild.native.frontends.onnx.folding import fold
-from mlfbuild.native.frontends.onnx.reader import RawNode, read_model
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
+from mlfbuild.native.frontends.onnx.reader import read_model
 from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.native.graph import ConstantBudget, GraphError
 from support.examples import examples

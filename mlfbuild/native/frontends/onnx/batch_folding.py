@@ -16,7 +16,7 @@ import numpy as np
 
 from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
 from mlfbuild.native.frontends.onnx.constants import Constants
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.graph import Array
 
 _EPSILON = 1e-5

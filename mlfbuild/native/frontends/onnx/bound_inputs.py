@@ -14,7 +14,7 @@ import onnx
 
 from mlfbuild.core import UsageError, listed, suggestion
 from mlfbuild.native.frontends.onnx.dimensions import fixed_shape
-from mlfbuild.native.frontends.onnx.reader import RawModel, RawPort
+from mlfbuild.native.frontends.onnx.raw_graph import RawModel, RawPort
 from mlfbuild.native.graph import Array
 
 

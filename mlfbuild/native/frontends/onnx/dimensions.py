@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed, suggestion
-from mlfbuild.native.frontends.onnx.reader import RawModel, RawPort, Size
+from mlfbuild.native.frontends.onnx.raw_graph import RawModel, RawPort, Size
 
 
 def with_sizes(raw: RawModel, dims: Mapping[str, int], name: str) -> tuple[RawModel, list[str]]:

@@ -18,7 +18,7 @@ from onnx import helper, numpy_helper
 from mlfbuild.core import UnsupportedModelError, printable
 from mlfbuild.native.frontends.onnx.builder import checked
 from mlfbuild.native.frontends.onnx.folding import run_evaluator
-from mlfbuild.native.frontends.onnx.reader import ELEMENT_TYPES, Attribute, RawGraph, RawModel, RawNode, Size
+from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, Attribute, RawGraph, RawModel, RawNode, Size
 from mlfbuild.native.graph import Array, ConstantBudget, DType, GraphError
 
 Operand = tuple[str, tuple[int, ...], np.dtype[Any], Array | None]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
-from mlfbuild.native.frontends.onnx.reader import Attribute, RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import Attribute, RawNode
 from mlfbuild.native.graph import GraphError
 
 

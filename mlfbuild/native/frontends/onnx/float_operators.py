@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.core import shown
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.native.graph.bases import Movement

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 from mlfbuild.core import UnsupportedModelError, printable
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.native.graph import Array, ConstantBudget, GraphError
 

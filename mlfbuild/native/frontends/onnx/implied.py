@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
 Shape = tuple[int, ...]
 

@@ -33,7 +33,8 @@ from mlfbuild.native.frontends.onnx.implied import Choice, Shapes, all_declared,
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
 from mlfbuild.native.frontends.onnx.operators import OPERATORS, converter
-from mlfbuild.native.frontends.onnx.reader import ELEMENT_TYPES, ML_DOMAIN, RawModel, RawNode, RawPort, Size
+from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
+from mlfbuild.native.frontends.onnx.reader import ML_DOMAIN
 from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, Refusals, refusal
 from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.frontends.onnx.tabulation import tabulated

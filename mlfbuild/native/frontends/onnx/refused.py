@@ -11,7 +11,7 @@ from mlfbuild.native.frontends.errors import unsupported
 from mlfbuild.native.graph import GraphError, OperatorError
 
 if TYPE_CHECKING:
-    from mlfbuild.native.frontends.onnx.reader import RawNode
+    from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
 SEE = "see docs/onnx.md, or use another compiler (tvm or command)"
 """The hint of errors that have no better one."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.graph import Array
 
 Inputs = Sequence[Array | None]

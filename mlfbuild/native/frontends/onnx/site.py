@@ -14,7 +14,7 @@ from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder, checked
 from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx
-from mlfbuild.native.frontends.onnx.reader import RawNode
+from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.frontends.onnx.refused import SEE
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 

@@ -19,7 +19,7 @@ from mlfbuild.native.graph.quantize import (
     multiply_by_quantized_multiplier,
     rescale_arrays,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide
 
 Sums = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, 
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 WHOLE = (DType.INT32, DType.INT64)
 """Integer types without scale and zero point."""

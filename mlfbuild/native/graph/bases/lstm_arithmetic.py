@@ -26,7 +26,7 @@ from mlfbuild.native.graph.quantize import (
     scale_product,
     zero_point_of,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
 
 Whole = npt.NDArray[np.int64]

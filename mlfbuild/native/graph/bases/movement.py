@@ -14,7 +14,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
 Move = tuple[Array, Array]
 """(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from mlfbuild.native.graph.quantize import integer_range
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 
 Reason = str | None
 

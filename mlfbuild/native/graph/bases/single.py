@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.types import Tensor
+from mlfbuild.native.graph.tensors import Tensor
 
 
 @dataclass(frozen=True)

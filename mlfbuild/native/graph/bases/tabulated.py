@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.lookup_table import Floats, look_up, lookup_table
 from mlfbuild.native.graph.quantize import integer_range, round_half_away, scale_of, zero_point_of
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 
 
 @dataclass(frozen=True)

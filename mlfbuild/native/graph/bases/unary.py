@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.quantize import integer_range, zero_point_of
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 Whole = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.quantize import Rescale, scale_of
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM, wide_rescale
 
 TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.native.graph.bases.rules import WrongShape
-from mlfbuild.native.graph.types import Tensor
+from mlfbuild.native.graph.tensors import Tensor
 
 Pair = tuple[int, int]
 """(height, width)"""

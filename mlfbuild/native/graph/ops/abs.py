@@ -16,7 +16,7 @@ from mlfbuild.native.graph.quantize import (
     zero_point_of,
 )
 from mlfbuild.native.graph.rescales import ratio_rescale
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

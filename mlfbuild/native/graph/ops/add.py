@@ -15,7 +15,7 @@ from mlfbuild.native.graph.rescales import (
     add_rescales,
     squared_difference_rescales,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

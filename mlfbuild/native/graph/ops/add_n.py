@@ -11,7 +11,7 @@ from mlfbuild.native.graph.bases.accumulate import centred
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.ops.cumsum import check_sum_scales, stored_sums
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _MOST_TENSORS = 16
 """The number of int8 summands with ``HALF_BITS`` whose sum always fits into 32 bits."""

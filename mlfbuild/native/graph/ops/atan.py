@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.unary import OnlyFloat
-from mlfbuild.native.graph.types import Array
+from mlfbuild.native.graph.tensors import Array
 
 
 @dataclass(frozen=True)

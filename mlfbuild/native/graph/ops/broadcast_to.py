@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
 from mlfbuild.native.graph.ops.relu import rescaled
 from mlfbuild.native.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from mlfbuild.native.graph.bases import weighted
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.convolution import Convolution
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.convolution import Convolution
-from mlfbuild.native.graph.types import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.native.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
 from mlfbuild.native.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.native.graph.rescales import divide_rescale
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

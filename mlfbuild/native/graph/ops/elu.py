@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph.bases.tabulated import inverse_scale, stored_of
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.quantize import scale_of
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph.bases.tabulated import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
 from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_of
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

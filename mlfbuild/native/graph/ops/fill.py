@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlfbuild.native.graph.ops.broadcast_to import BroadcastTo
-from mlfbuild.native.graph.types import Tensor
+from mlfbuild.native.graph.tensors import Tensor
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.types import Array, DType
+from mlfbuild.native.graph.tensors import Array, DType
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mlfbuild.native.graph.quantize import (
     scale_of,
     zero_point_of,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

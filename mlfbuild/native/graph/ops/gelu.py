@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.tabulated import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _Real = npt.NDArray[np.float64]
 _INPUTS = 5

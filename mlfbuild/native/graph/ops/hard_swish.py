@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.fixed_point import shift_right
 from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
 

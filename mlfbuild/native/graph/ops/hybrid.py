@@ -22,7 +22,7 @@ from mlfbuild.native.graph.ops.conv2d import Conv2D
 from mlfbuild.native.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.native.graph.ops.fully_connected import FullyConnected
 from mlfbuild.native.graph.quantize import float_activation_range, round_half_away
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _FAR = np.float32(512)
 """Numbers beyond it are out of range after a zero point is added, too."""

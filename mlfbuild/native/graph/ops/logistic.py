@@ -20,7 +20,7 @@ from mlfbuild.native.graph.quantize import (
     scale_of,
     zero_point_of,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of int8 functions."""

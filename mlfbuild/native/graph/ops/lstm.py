@@ -29,7 +29,7 @@ from mlfbuild.native.graph.bases.lstm_arithmetic import (
     whole_step,
 )
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM
 
 _OUTPUTS = 3

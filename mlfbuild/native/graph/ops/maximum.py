@@ -11,7 +11,7 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
 from mlfbuild.native.graph.quantize import zero_point_of
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

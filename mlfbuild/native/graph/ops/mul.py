@@ -9,7 +9,7 @@ from mlfbuild.native.graph.bases.accumulate import Sums, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.graph.rescales import multiply_rescale
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

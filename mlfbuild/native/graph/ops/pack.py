@@ -12,7 +12,7 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move
 from mlfbuild.native.graph.ops.concatenation import Joining
 from mlfbuild.native.graph.ops.split import Parting
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

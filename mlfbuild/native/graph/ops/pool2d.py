@@ -14,7 +14,7 @@ from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import activation_range
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

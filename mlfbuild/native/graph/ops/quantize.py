@@ -23,7 +23,7 @@ from mlfbuild.native.graph.quantize import (
     scale_of,
     zero_point_of,
 )
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
 """The types that can be quantised."""

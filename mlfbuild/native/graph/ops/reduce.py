@@ -16,7 +16,7 @@ from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import Rescale, mean_rescale, requantize_rescale
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from mlfbuild.native.graph.quantize import (
     zero_point_of,
 )
 from mlfbuild.native.graph.rescales import leaky_rescale, prelu_rescales
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 

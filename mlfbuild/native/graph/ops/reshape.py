@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

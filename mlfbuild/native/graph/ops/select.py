@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.types import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)

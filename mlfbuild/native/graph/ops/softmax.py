@@ -29,7 +29,7 @@ from mlfbuild.native.graph.quantize import (
     softmax_rescale,
     softmax_table_rescale,
 )
-from mlfbuild.native.graph.types import Array, DType, Quantization, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Quantization, Tensor
 
 _SUM_INTEGER_BITS = 12
 """Integer bits of the sum of exponentials."""

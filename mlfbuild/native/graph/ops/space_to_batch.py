@@ -11,7 +11,7 @@ from typing import ClassVar
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.ops.pad import Paddings
-from mlfbuild.native.graph.types import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Tensor
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 class SvdfTensors(NamedTuple):

@@ -13,7 +13,7 @@ from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.convolution import Filtering, convolution_tensors
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.types import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from mlfbuild.native.frontends.onnx.layout import Value
 from mlfbuild.native.frontends.onnx.operators import computed
 from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, binary
 from mlfbuild.native.frontends.onnx.operators.softmax import along_rows
-from mlfbuild.native.frontends.onnx.reader import ELEMENT_TYPES
+from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES
 from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 

@@ -14,7 +14,7 @@ from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.native.frontends.onnx.operators.gather import taken
 from mlfbuild.native.frontends.onnx.operators.relu import clamped, limited
-from mlfbuild.native.frontends.onnx.reader import ELEMENT_TYPES
+from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES
 from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.frontends.onnx.targets import affine_of
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops

@@ -1,4 +1,4 @@
-"""Tensor, Node and Graph: frozen values that are checked on construction.
+"""Node and Graph: frozen values that are checked on construction.
 
 A ``Graph`` is a list of nodes in the order of execution. Nodes name the tensors they read and write; every tensor is
 written at most once (single assignment). The constructor checks this, and the shape and type rules of each operator, so
@@ -7,173 +7,14 @@ other code can rely on them.
 
 from __future__ import annotations
 
-import enum
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from mlfbuild.native.graph.operator import Operator
-
-Array = npt.NDArray[Any]
-
-_LONGEST_NAME = 160
-"""Characters of a tensor's name in messages."""
-
-
-class GraphError(ValueError):
-    """A graph breaks a rule; ``where`` names the node or tensor."""
-
-    def __init__(self, where: str, reason: str) -> None:
-        super().__init__(f"{where}: {reason}")
-        self.where = where
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type[GraphError], tuple[str, str]]:
-        return type(self), (self.where, self.reason)
-
-
-class OperatorError(GraphError):
-    """The tensors of a node contradict the rules of its operator; the structure of the graph is valid."""
-
-
-class DType(enum.Enum):
-    """Element types; the value is numpy's name."""
-
-    INT8 = "int8"
-    UINT8 = "uint8"
-    INT16 = "int16"
-    UINT16 = "uint16"
-    INT32 = "int32"
-    INT64 = "int64"
-    UINT32 = "uint32"
-    UINT64 = "uint64"
-    FLOAT32 = "float32"
-    BOOL = "bool"
-
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        """The numpy dtype."""
-        return np.dtype(self.value)
-
-    @property
-    def size(self) -> int:
-        """Bytes of one element."""
-        return self.numpy.itemsize
-
-
-UNSIGNED = (DType.UINT32, DType.UINT64)
-"""The types that only CAST and operators of signal processing use."""
-
-EVERY = tuple(dtype for dtype in DType if dtype not in (DType.UINT16, *UNSIGNED))
-"""The types of operators that only move elements; CAST converts uint16, which only ONNX files have."""
-
-
-@dataclass(frozen=True)
-class Quantization:
-    """Affine quantisation: real = scale * (stored - zero point), as in TFLite's specification.
-
-    One scale and zero point for the tensor, or one for each index of dimension ``axis`` (per channel).
-    """
-
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    axis: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.scales or len(self.scales) != len(self.zero_points):
-            raise GraphError("quantisation", f"{len(self.scales)} scales and {len(self.zero_points)} zero points")
-        if not all(math.isfinite(scale) and scale > 0 for scale in self.scales):
-            raise GraphError("quantisation", "every scale must be a positive number")
-
-    @property
-    def per_channel(self) -> bool:
-        """Whether there is more than one scale."""
-        return len(self.scales) > 1
-
-    @property
-    def scale(self) -> float:
-        """The scale of a per-tensor quantisation (a float32 value); raises ``ValueError`` for per-channel ones."""
-        (scale,) = self.scales
-        return scale
-
-    @property
-    def zero_point(self) -> int:
-        """The zero point of a per-tensor quantisation; raises ``ValueError`` for per-channel ones."""
-        (zero_point,) = self.zero_points
-        return zero_point
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A value of the network: a name, a static shape (row-major, NHWC for images), a type, perhaps constant data.
-
-    Only inputs and outputs of a network may have no elements: no node reads or writes them, and such an output is
-    constant.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: DType
-    quantization: Quantization | None = None
-    data: Array | None = None
-    labels: tuple[str, ...] = ()
-    """For an output: the texts that its integers are positions of, or the names of its last dimension."""
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise GraphError("tensor", "has no name")
-        if any(size < 0 for size in self.shape):
-            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 0")
-        self._check_quantization()
-        if self.data is not None:
-            self._check_data(self.data)
-
-    def _check_quantization(self) -> None:
-        quantization = self.quantization
-        if quantization is None or not quantization.per_channel:
-            return
-        if not 0 <= quantization.axis < len(self.shape) or self.shape[quantization.axis] != len(quantization.scales):
-            raise GraphError(
-                f"tensor {self.name!r}",
-                f"{len(quantization.scales)} scales do not fit dimension {quantization.axis} of {list(self.shape)}",
-            )
-
-    def _check_data(self, data: Array) -> None:
-        if data.shape != self.shape or data.dtype != self.dtype.numpy:
-            raise GraphError(
-                f"tensor {self.name!r}",
-                f"holds {data.dtype}{list(data.shape)}, declared {self.dtype.value}{list(self.shape)}",
-            )
-        if self.dtype is DType.BOOL and data.view(np.uint8).max(initial=0) > 1:
-            raise GraphError(f"tensor {self.name!r}", "holds a byte that is neither false (0) nor true (1)")
-        data.setflags(write=False)
-
-    @property
-    def elements(self) -> int:
-        """Number of elements (1 for a scalar)."""
-        return math.prod(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Size in bytes, without gaps between rows."""
-        return self.elements * self.dtype.size
-
-    @property
-    def constant(self) -> bool:
-        """Whether the value is known at compile time."""
-        return self.data is not None
-
-    def __str__(self) -> str:
-        name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
-        return f"{name!r} {self.dtype.value}{list(self.shape)}"
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.tensors import Array, GraphError, OperatorError, Tensor
 
 
 @dataclass(frozen=True)
