@@ -16,7 +16,7 @@ INPUTS := 100000
 SECONDS := 600
 BUILDS := 400
 SEED := 0
-COVERED := tflite onnx tar metadata graph-json params project
+COVERED := tflite onnx tar metadata graph-json params project elf map npz lock bundle report
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -12,6 +12,7 @@ figure is over its limit.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import statistics
 import subprocess
@@ -27,6 +28,8 @@ TVM = {"kws_int8": (5.9, 249), "vww_int8": (13.0, 252)}
 """Seconds and MiB."""
 LARGE = 50
 """Megabytes."""
+SECONDS_OF_A_MEGABYTE = 2.0
+"""Seconds of CPU, besides imports, for a network of a megabyte or less, such as a detector of a hundred operators."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,20 @@ class Limit:
 
 
 def limit_of(model: Path) -> Limit:
-    """Return the limit: of a small network that of its kind, of a large one three times its size."""
+    """Return the limit: of a network in ../shared that of its kind, of a large one three times its size."""
     size = model.stat().st_size / 2**20
-    small = Limit(1.5 if model.stem.startswith("vww") else 1.0, 100)
-    return small if size < 4 else Limit(20 * size / LARGE, 3 * size)
+    if size >= 4:
+        return Limit(20 * size / LARGE, 3 * size)
+    if model.parent == SHARED / "models":
+        return Limit(1.5 if model.stem.startswith("vww") else 1.0, 100)
+    return Limit(imports() + SECONDS_OF_A_MEGABYTE * max(size, 1), 100)
+
+
+@functools.cache
+def imports() -> float:
+    """Return the seconds of CPU that importing the compiler takes."""
+    command = [sys.executable, "-c", "import mlfbuild.cli.app, mlfbuild.compilers.native.build"]
+    return min(measure(command).cpu_seconds for _ in range(3))
 
 
 def line(model: Path, cpu: str, runs: int, folder: str) -> tuple[str, bool]:

@@ -39,6 +39,7 @@ from mlfbuild.core import (
     running,
 )
 from mlfbuild.targets import cmake_folder
+from mlfbuild.verify.vectors import UNREADABLE
 
 CPU_SECONDS = 600
 MEMORY = 4 * 1024**3
@@ -147,6 +148,6 @@ def _arrays(answer: bytes, size: int) -> dict[str, Array]:
                 raise ValueError
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:
             return dict(arrays)
-    except (TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):  # the last: compression
+    except UNREADABLE:
         reason = "returned no arrays of the expected size"
         raise ProcessFailedError("sandbox-answer-unreadable", place="sandbox", reason=reason) from None

@@ -30,8 +30,8 @@ _SAVEZ = "write the file with numpy.savez"
 _LARGEST = 1 << 30
 """Maximum unpacked bytes of a vectors file."""
 
-_UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, ValueError, OSError, EOFError, KeyError,
+UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, ValueError, OSError, EOFError, LookupError,
     MemoryError, RuntimeError, TypeError,
 )  # fmt: skip
 """Exceptions of zipfile and of numpy's header parser for files that are damaged, encrypted or malicious."""
@@ -163,7 +163,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers that numpy reads in a slower way
             read = {name: arrays[name] for name in arrays.files}
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputFileError(
             "not-a-vectors-file",

@@ -33,6 +33,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count, islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -237,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="worker processes (default 2)")
     parser.add_argument("--seed", type=int, default=0, help="start of the numbers: another seed has other inputs")
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="folder of what is wrong")
+    parser.add_argument("--kinds", nargs="+", choices=SUBJECTS, default=list(SUBJECTS), help="kinds (default all)")
     parser.add_argument("--only", type=int, help="read the input with this number in this process")
     parser.add_argument("--json", type=Path, help="file to write the counts to")
     options = parser.parse_args(arguments)
@@ -244,10 +246,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _one(options.only)
     start, counts = time.monotonic(), Counts(options.keep.absolute())
     first = options.seed * 1_000_000_000
-    numbers = range(first, first + options.inputs)
+    numbers = list(islice((at for at in count(first) if subject_of(at) in options.kinds), options.inputs))
     from fuzz import numbers as numbers_stage, seeds
 
-    for prepare in (seeds.sound_models, seeds.sound_onnx, seeds.sound_archives):
+    for prepare in (seeds.sound_models, seeds.sound_onnx, seeds.sound_archives, seeds.sound_image):
         prepare()  # once, before the workers fork
     accepted: list[int] = []
     share = 0.7 if options.builds else 1.0

@@ -30,6 +30,12 @@ ROOMS = {
     "graph-json": ("library",),
     "params": ("library",),
     "project": ("project",),
+    "elf": ("report.sizes", "report.stack", "verify", "runners"),
+    "map": ("report.sizes", "report.stack"),
+    "npz": ("verify",),
+    "lock": ("requirements",),
+    "bundle": ("verify", "archive.tar"),
+    "report": ("report.document", "report.text", "report.html"),
 }
 """The packages whose lines guide the fuzzing of each subject. To instrument one takes seconds."""
 
@@ -77,10 +83,16 @@ PARSERS = {
     "params": _params,
     "project": _project,
 }
+"""The parser of each subject; the others are read as in the campaign."""
+
+
+def _read(data: bytes) -> None:
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        SUBJECTS[NAME].read(data, 0, Path(folder))
 
 
 def main() -> None:
-    parse, make = PARSERS[NAME], SUBJECTS[NAME].make
+    parse, make = PARSERS.get(NAME, _read), SUBJECTS[NAME].make
 
     def one(data: bytes) -> None:
         try:

@@ -37,7 +37,7 @@ class ModelMutator:
     def model(self, data: bytes) -> bytes:
         """Return the valid file ``data`` with one or more defects."""
         if self._random.random() < 0.25:
-            return self._bytes(data)
+            return self.binary(data)
         network = copy_of(data)
         for _ in range(self._pick(1, 1, 1, 2, 3)):
             self._pick(
@@ -47,13 +47,13 @@ class ModelMutator:
         try:
             return network.build(network.outputs)
         except (TypeError, OverflowError):  # a number that does not fit its field
-            return self._bytes(data)
+            return self.binary(data)
 
     def _pick(self, *choices: Any) -> Any:
         return self._random.choice(choices)
 
-    def _bytes(self, data: bytes) -> bytes:
-        """Change bytes and words, more often in the tables at both ends of a file than in its weights."""
+    def binary(self, data: bytes) -> bytes:
+        """Change bytes and words, more often in the tables at both ends of a file than between them."""
         changed = bytearray(data)
         for _ in range(self._pick(1, 1, 2, 8)):
             near = self._random.randrange(min(len(changed), 4096))

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from mlfbuild.archive import archive_files, tar
+from mlfbuild.build.tree import SYMBOL, Subject
+from mlfbuild.core import find_tool
+from mlfbuild.library import TensorInfo
 from support.classical_networks import CLASSICAL
 from support.foreign_archives import linked_archive, operators_archive
 from support.hybrid_networks import KINDS, hybrid
 from support.libraries import graph_library, native_library
+from support.linked_image import linked_image
 from support.networks import OPERATORS_AND_TYPES, drawn
 from support.old_archives import model_archive, operator_archive, sketch_archive
 from support.onnx_networks import EXPORTED, quantized_network
@@ -61,3 +66,24 @@ def sound_archives() -> list[dict[str, bytes]]:
     old += [linked_archive(), operators_archive(), with_bundle(tiny_module())]
     plain = [{name: bytes(content) for name, content in each.items()} for each in (*own, *files, *old)]
     return [each for each in plain if sum(map(len, each.values())) < LARGEST_SEED]
+
+
+SUBJECT = Subject(
+    "alpha",
+    "mps2-an386",
+    (TensorInfo("samples", "int8", 6, (1, 2, 3)), TensorInfo("gain", "float32", 4, (1,))),
+    (TensorInfo("scores", "float32", 8),),
+    64,
+    16,
+    takes_workspace=True,
+)
+"""The description of a model in the sound image and bundle, and of the arrays in the sound vectors."""
+
+
+@functools.cache
+def sound_image() -> tuple[bytes, bytes]:
+    """An ELF image with two models, which describes itself as test firmware does, and its linker map."""
+    constants = {SYMBOL: SUBJECT.to_json(), "mlf_alpha_model_id": f"mlf:alpha:{'0a' * 32}:0.1.0"}
+    with tempfile.TemporaryDirectory(prefix="fuzz-image-") as folder:
+        image = linked_image(Path(folder), str(find_tool("arm-none-eabi-gcc")), constants)
+        return image.read_bytes(), image.with_name(f"{image.name}.map").read_bytes()

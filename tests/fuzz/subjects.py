@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from fuzz import product_files
 from fuzz.model_mutate import ModelMutator
 from fuzz.mutate import INTERESTING, Mutator
 from fuzz.onnx_mutate import damaged_model
@@ -200,6 +201,12 @@ SUBJECTS: dict[str, Subject] = {
     "graph-json": Subject(".json", 10, _graph, _read_graph),
     "params": Subject(".params", 5, _params, _read_params),
     "project": Subject(".yml", 10, _project, _read_project, frozenset({2})),
+    "elf": Subject(".elf", 5, product_files.elf, product_files.read_elf, MODEL),
+    "map": Subject(".map", 5, product_files.linker_map, product_files.read_map),
+    "npz": Subject(".npz", 5, product_files.vectors, product_files.read_vectors, frozenset({1, 5})),
+    "lock": Subject(".lock", 5, product_files.lock, product_files.read_lock_file, frozenset({5, 6})),
+    "bundle": Subject(".mlfbundle", 5, product_files.bundle, product_files.read_bundle_file, frozenset({1, 5})),
+    "report": Subject(".json", 5, product_files.report_json, product_files.read_report_json),
 }
 
 

@@ -83,6 +83,6 @@ def test_outcomes(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_inputs_are_of_every_subject_and_the_same_again() -> None:
     found = Counter(subject_of(number) for number in range(2000))
     assert found.keys() == SUBJECTS.keys()
-    for name in ("graph-json", "params", "project", "metadata", "tar"):
+    for name in ("graph-json", "params", "project", "metadata", "tar", "npz", "lock", "bundle", "report"):
         assert SUBJECTS[name].make(17) == SUBJECTS[name].make(17)
         assert len({SUBJECTS[name].make(number) for number in range(20)}) > 10

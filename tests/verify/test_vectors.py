@@ -143,6 +143,7 @@ UNREADABLE = {
     "a header without end": zipped(in0=npy(b"{'descr': ('<i4', 'shape': (1,)\n", bytes(8))),
     "a member that is no array": zipped(in0=b"hello"),
     "a shape of truth values": zipped(in0=npy(b"{'descr': '|i1', 'fortran_order': False, 'shape': (True,)}\n", b"1")),
+    "a type of no parts": zipped(in0=npy(b"{'descr': (), 'fortran_order': False, 'shape': (1,)}\n", b"1")),
     "a negative shape": zipped(in0=npy(b"{'descr': '<i4', 'fortran_order': False, 'shape': (-1, 4)}\n", bytes(8))),
 }
 

@@ -169,6 +169,7 @@ class _Search:
         self.lives = [(buffer.first, buffer.last) for buffer in buffers]
         self.bound = lower_bound(buffers)
         self.neighbours = _neighbours(buffers)
+        self.pairs = [[(other, own, its) for other, pairs in near for own, its in pairs] for near in self.neighbours]
         self.order: Order = ()
         self.offsets: tuple[int, ...] = ()
         self.size = -1
@@ -213,8 +214,8 @@ class _Search:
 
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
-        near = [(offsets[other], pairs) for other, pairs in self.neighbours[index] if offsets[other] >= 0]
-        taken = sorted([(at - own, at + its) for at, pairs in near for own, its in pairs])
+        taken = [(at - own, at + its) for other, own, its in self.pairs[index] if (at := offsets[other]) >= 0]
+        taken.sort()
         offset = 0
         for below, above in taken:  # what starts strictly between the two overlaps
             if offset <= below:

@@ -116,7 +116,10 @@ class Skyline:
         for time, size in self._uses[index]:
             heights[time] = offset + size
             ahead[time] -= size
-        ends = [max(height, offset) + size if size else height for height, size in zip(heights, ahead, strict=True)]
+        ends = [
+            (height if height > offset else offset) + size if size else height  # noqa: FURB136 - a call costs more
+            for height, size in zip(heights, ahead, strict=True)
+        ]
         if max(ends) >= self.size:
             return None
         met, runs = self._met[index], self._runs

@@ -7,6 +7,7 @@ shifts and clamps from this module, so that they cannot differ.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,7 +119,13 @@ def convolution_rescales(
     scales = _scales(weights)
     if len(scales) == 1:
         return (product_rescale(source, weights, output, rounded=rounded),) * channels
-    return tuple(quantize_multiplier(scale_of(source) * scale / scale_of(output)) for scale in scales)
+    return _channel_rescales(scale_of(source), scales, scale_of(output))
+
+
+@functools.lru_cache(maxsize=1024)
+def _channel_rescales(source: float, scales: tuple[float, ...], output: float) -> tuple[Rescale, ...]:
+    """Return a rescaling for each of ``scales``; each pass over a graph asks for those of all its layers again."""
+    return tuple(quantize_multiplier(source * scale / output) for scale in scales)
 
 
 def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import Concatenation, Shift, Slice, Steps
@@ -17,10 +17,12 @@ def shift_states(graph: Graph) -> Graph:
     """
     states = {state.before for state in graph.states}
     places = {node: at for at, node in enumerate(graph.nodes)}
+    producers = {name: node for node in graph.nodes for name in node.outputs}
     shifts: dict[Node, Node] = {}
     for sliced in graph.nodes:
         if isinstance(sliced.operator, Slice):
-            for join in _neighbours(graph, sliced):
+            before = producers.get(str(sliced.inputs[0]))
+            for join in _joins(graph, sliced, [*([before] if before else []), *graph.readers(sliced.outputs[0])]):
                 shift = _shift(graph, sliced, join)
                 if shift is not None and shift.inputs[0] in states:
                     first, last = sorted((sliced, join), key=places.__getitem__)
@@ -30,9 +32,9 @@ def shift_states(graph: Graph) -> Graph:
     return rebuild(graph, [shifts.get(node, node) for node in graph.nodes if node in places])
 
 
-def _neighbours(graph: Graph, sliced: Node) -> Iterator[Node]:
-    """Yield the CONCATENATIONs of two tensors directly after or before ``sliced``."""
-    for join in graph.nodes:
+def _joins(graph: Graph, sliced: Node, near: Iterable[Node]) -> Iterator[Node]:
+    """Yield those of ``near``, the nodes before and after ``sliced``, that are CONCATENATIONs of two tensors."""
+    for join in near:
         if isinstance(join.operator, Concatenation) and len(join.inputs) == 2:
             if join.inputs[0] == sliced.outputs[0] and _is_only_reader(graph, join, sliced.outputs[0]):
                 yield join

@@ -6,6 +6,7 @@ These kernels requantise in fewer instructions than the portable ones. This is e
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +91,12 @@ class BriefForm:
 _DSP = BriefForm()
 _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
 """Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
+_BLOCK = 64
+"""Channels for which all differences are tried together, in about 10 MB."""
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
+_FEW_OUTPUTS, _SOME_OUTPUTS, _ALL_OUTPUTS = slice(None, None, 32), slice(None, None, 6), slice(None)
+_NEAR = 8
+"""Sums around the exact border between two outputs in which the border after two roundings is expected."""
 
 
 def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DSP) -> DspChannels:
@@ -105,24 +111,41 @@ def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DS
 
 def brief_where_exact(channels: DspChannels, zero_point: int, form: BriefForm) -> DspChannels:
     """Return constants for the brief requantisation; the multiplier is 0 for channels for which it is not exact."""
-    limits = _sums(channels)
-    borders = _Borders(_begins(channels, zero_point, *limits), *limits)
-    value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
-    constant = borders.least == borders.greatest
+    arrays = (*_sums(channels), channels.bias, channels.multiplier, channels.shift)
+    bias, multiplier = _brief_constants(*(array.astype(np.int64).tobytes() for array in arrays), zero_point, form)
+    return DspChannels(channels.weights, bias.copy(), multiplier.copy(), np.zeros_like(bias), brief=True)
+
+
+@functools.lru_cache(maxsize=512)
+def _brief_constants(
+    least: bytes, greatest: bytes, biases: bytes, multipliers: bytes, shifts: bytes, zero_point: int, form: BriefForm
+) -> tuple[Int64Array, Int64Array]:
+    """Return bias and multiplier of channels, whose constants are the bytes of int64 arrays.
+
+    Constants of a layer are computed again when it is printed, compared, or lowered for a part of its rows.
+    """
+    low, high, own, factors, right = (
+        np.frombuffer(data, np.int64) for data in (least, greatest, biases, multipliers, shifts)
+    )
+    borders = _Borders(_begins(low, high, factors, right, zero_point), low, high)
+    value = (borders.begins <= low[:, None]).sum(axis=1) + _INT8.min
+    constant = low == high
     bias = np.where(constant, (4 * value + 2) << form.shift, 0)
     multiplier = np.where(constant, 1 << 30, 0)
-    for change in _CHANGES:
+    for changes in (_CHANGES[:1], _CHANGES[1:]):
         missing = np.flatnonzero(multiplier == 0)
-        factor = channels.multiplier[missing] * 2.0 ** -(channels.shift[missing] + 32)
-        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
-        nearest = factor * 2.0 ** (32 + form.shift - form.scale)
-        candidate = np.rint(nearest + change * step).astype(np.int64)
-        candidate = candidate & -16 | form.scale if form.tagged else candidate
-        offset, exact = borders.of(missing).offset(candidate, form)
-        found = missing[exact]
-        multiplier[found] = candidate[exact]
-        bias[found] = offset[exact] + (channels.bias[found] // 2 << form.scale)
-    return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
+        for part in (missing[at : at + _BLOCK] for at in range(0, len(missing), _BLOCK)):
+            factor = factors[part] * 2.0 ** -(right[part] + 32)
+            step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
+            nearest = factor * 2.0 ** (32 + form.shift - form.scale)
+            candidates = np.rint(nearest[:, None] + np.outer(step, changes)).astype(np.int64).reshape(-1)
+            candidates = candidates & -16 | form.scale if form.tagged else candidates
+            exact, offset = borders.offsets(np.repeat(part, len(changes)), candidates, form)
+            _, first = np.unique(exact // len(changes), return_index=True)
+            found = part[exact[first] // len(changes)]
+            multiplier[found] = candidates[exact[first]]
+            bias[found] = offset[first] + (own[found] // 2 << form.scale)
+    return bias, multiplier
 
 
 @dataclass(frozen=True)
@@ -134,37 +157,60 @@ class _Borders:
     least: Int64Array
     greatest: Int64Array
 
-    def of(self, channels: Int64Array) -> _Borders:
-        return _Borders(self.begins[channels], self.least[channels], self.greatest[channels])
+    def offsets(self, channels: Int64Array, multiplier: Int64Array, form: BriefForm) -> tuple[Int64Array, Int64Array]:
+        """Return which of ``channels`` a ``multiplier`` suits, and what to add to the scaled sum of each of these.
 
-    def offset(self, multiplier: Int64Array, form: BriefForm) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """Return what to add to the scaled sum of each channel, and whether that is exact."""
-        scale = form.scale
-        far = 1 << 60
-        usable = (multiplier > 0) & (multiplier < 1 << 31)
-        needed = -((form.added - (_OUTPUTS << 32 + form.shift)) // np.where(usable, multiplier, 1)[:, None])
-        lowest = np.where(self.begins <= self.greatest[:, None], needed - (self.begins << scale), -far).max(axis=1)
-        before = needed - (self.begins - 1 << scale) - 1
-        highest = np.where(self.begins > self.least[:, None], before, far).min(axis=1)
+        Few outputs suffice to rule out most multipliers.
+        """
+        at = np.flatnonzero((multiplier > 0) & (multiplier < 1 << 31))
+        for outputs in (_FEW_OUTPUTS, _SOME_OUTPUTS, _ALL_OUTPUTS):
+            offset, exact = self._offset(channels[at], multiplier[at], form, outputs)
+            at, offset = at[exact], offset[exact]
+        return at, offset
+
+    def _offset(
+        self, channels: Int64Array, multiplier: Int64Array, form: BriefForm, outputs: slice
+    ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return what to add to the scaled sum of each of ``channels``, and whether that is exact for ``outputs``."""
+        scale, far, begins = form.scale, 1 << 60, self.begins[channels, outputs]
+        least, greatest = self.least[channels], self.greatest[channels]
+        needed = -((form.added - (_OUTPUTS[outputs] << 32 + form.shift)) // multiplier[:, None])
+        lowest = np.where(begins <= greatest[:, None], needed - (begins << scale), -far).max(axis=1)
+        before = needed - (begins - 1 << scale) - 1
+        highest = np.where(begins > least[:, None], before, far).min(axis=1)
         offset = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
-        low, high = (self.least << scale) + offset, (self.greatest << scale) + offset
-        return offset, usable & (lowest <= highest) & (low >= -(1 << 31)) & (high < 1 << 31)
+        low, high = (least << scale) + offset, (greatest << scale) + offset
+        whole = outputs == _ALL_OUTPUTS
+        inside = (low >= -(1 << 31)) & (high < 1 << 31) if whole else np.True_
+        return offset, (lowest <= highest) & inside
 
 
-def _begins(channels: DspChannels, zero_point: int, least: Int64Array, greatest: Int64Array) -> Int64Array:
+def _begins(
+    least: Int64Array, greatest: Int64Array, multiplier: Int64Array, shift: Int64Array, zero_point: int
+) -> Int64Array:
     """Return the sums [channels, outputs] at which each output but the least begins, by the rules of ``dsp.h``.
 
     It is ``least`` if all sums give more, ``greatest`` + 1 if none gives as much.
     """
-    low, high = (np.repeat(sums[:, None], len(_OUTPUTS), axis=1) for sums in (least, greatest + 1))
-    multiplier, shift = channels.multiplier[:, None], channels.shift[:, None]
+    first, last, factor, right = (array[:, None] for array in (least, greatest + 1, multiplier, shift))
+
+    def enough(sums: Int64Array) -> npt.NDArray[np.bool_]:
+        product = (2 * sums * factor + (1 << 31)) >> 32
+        reached: npt.NDArray[np.bool_] = (
+            (product + (sums >> 63) + (1 << right)) >> (right + 1)
+        ) + zero_point >= _OUTPUTS
+        return reached
+
+    # Rounding twice moves a border by a few sums only; a bracket that does not hold the border is widened.
+    near = np.rint((_OUTPUTS - zero_point - 0.5) * 2.0 ** (right + 32) / np.maximum(factor, 1))
+    low, high = (np.clip(near + way, first, last).astype(np.int64) for way in (-_NEAR, _NEAR))
+    low = np.where((low > first) & enough(low - 1), first, low)
+    high = np.where((high < last) & ~enough(high), last, high)
     while (low < high).any():
         middle = (low + high) >> 1
-        product = (2 * middle * multiplier + (1 << 31)) >> 32
-        result = ((product + (middle >> 63) + (1 << shift)) >> (shift + 1)) + zero_point
-        enough = result >= _OUTPUTS
-        high = np.where(enough, middle, high)
-        low = np.where(enough, low, np.minimum(middle + 1, high))
+        found = enough(middle)
+        high = np.where(found, middle, high)
+        low = np.where(found, low, np.minimum(middle + 1, high))
     return low
 
 
