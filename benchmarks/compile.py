@@ -53,7 +53,7 @@ def limit_of(model: Path) -> Limit:
 @functools.cache
 def imports() -> float:
     """Return the seconds of CPU that importing the compiler takes."""
-    command = [sys.executable, "-c", "import mlfbuild.cli.app, mlfbuild.compilers.native.build"]
+    command = [sys.executable, "-c", "import mlfbuild.cli.app, mlfbuild.native.build"]
     return min(measure(command).cpu_seconds for _ in range(3))
 
 

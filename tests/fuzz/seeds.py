@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mlfbuild.archive import archive_files, tar
-from mlfbuild.build.tree import SYMBOL, Subject
 from mlfbuild.core import find_tool
+from mlfbuild.jobs.tree import SYMBOL, Subject
 from mlfbuild.library import TensorInfo
 from support.classical_networks import CLASSICAL
 from support.foreign_archives import linked_archive, operators_archive

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.compilers import Placement
 from mlfbuild.core.files import sha256
-from mlfbuild.library import CompileRequest, Library
+from mlfbuild.library import CompileRequest, Library, OptionValue
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Graph
@@ -33,15 +34,20 @@ def compile_bytes(
     cpu: str = "cortex-m4",
     memory: str = "balanced",
     dead_channels: str = "remove",
+    io: str = "caller",
 ) -> Library:
     """Return the native library of the ``.tflite`` content ``model``."""
     wanted = request(name, cpu=cpu, memory=memory, dead_channels=dead_channels)
+    wanted = replace(wanted, options={**wanted.options, "io": io})
     return compile_graph(parse_tflite(model, name, name), wanted, sha256(model))
 
 
-def compile_network(graph: Graph, cpu: str = "cortex-m4", executor: str | None = None) -> Library:
+def compile_network(
+    graph: Graph, cpu: str = "cortex-m4", executor: str | None = None, options: Mapping[str, OptionValue] | None = None
+) -> Library:
     """Return the native library of ``graph``."""
     wanted = replace(request(graph.name, cpu=cpu), executor=executor)
+    wanted = replace(wanted, options={**wanted.options, **(options or {})})
     return compile_graph(graph, wanted, sha256(graph.name.encode()))
 
 

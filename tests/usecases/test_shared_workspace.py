@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
-from mlfbuild.compilers.types import Placement
 
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.jobs.committed_tree import committed
 from mlfbuild.library import CompileRequest
+from mlfbuild.library.keys import Placement
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from support import warm

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.constant_budget import MAX_CONSTANTS as MAX_CONSTANTS, ConstantBudget as ConstantBudget
     from mlfbuild.native.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
     from mlfbuild.native.graph.fixed_point import high_multiply as high_multiply
+    from mlfbuild.native.graph.half_even import HalfEvenRescale as HalfEvenRescale
     from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
     from mlfbuild.native.graph.lookup_table import look_up as look_up
     from mlfbuild.native.graph.nodes import Graph as Graph, Node as Node, State as State
@@ -62,6 +63,6 @@ if TYPE_CHECKING:
         Quantization as Quantization,
         Tensor as Tensor,
     )
-    from mlfbuild.native.graph.wide_sums import wide_rescale as wide_rescale
+    from mlfbuild.native.graph.wide_sums import fine_multiplier as fine_multiplier, wide_rescale as wide_rescale
 else:
     __getattr__ = lazy_attributes(__name__)
