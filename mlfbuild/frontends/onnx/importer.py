@@ -28,7 +28,7 @@ from mlfbuild.frontends.onnx.empty import (
 )
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
-from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
+from mlfbuild.frontends.onnx.folding import FOLDABLE, fold, is_foldable
 from mlfbuild.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
@@ -221,12 +221,10 @@ class _Importer:
             known = [np.broadcast_to(np.int8(0), shape)]  # takes no memory, regardless of the shape
         elif node.operator == "DequantizeLinear":
             return self._keep_quantized(node)
-        elif (
-            node.written is None
-            and node.operator in FOLDABLE
-            and all(name in self._constants for name in node.inputs if name)
-        ):
+        elif node.written is None and all(name in self._constants for name in node.inputs if name):
             known = [self._constants.get(name) for name in node.inputs]
+            if not is_foldable(node, known):
+                return False
         else:
             return False
         for name, value in zip(node.outputs, fold(node, known, self._raw.opset, self._budget), strict=True):
