@@ -64,6 +64,6 @@ if TYPE_CHECKING:
         State as State,
         Tensor as Tensor,
     )
-    from mlfbuild.graph.wide_sums import wide_rescale as wide_rescale
+    from mlfbuild.graph.wide_sums import fine_multiplier as fine_multiplier, wide_rescale as wide_rescale
 else:
     __getattr__ = lazy_attributes(__name__)
