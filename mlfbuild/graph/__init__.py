@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.constant_budget import MAX_CONSTANTS as MAX_CONSTANTS, ConstantBudget as ConstantBudget
     from mlfbuild.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
     from mlfbuild.graph.fixed_point import high_multiply as high_multiply
+    from mlfbuild.graph.half_even import HalfEvenRescale as HalfEvenRescale
     from mlfbuild.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
     from mlfbuild.graph.lookup_table import look_up as look_up
     from mlfbuild.graph.operator import Activation as Activation, Operator as Operator
@@ -63,6 +64,6 @@ if TYPE_CHECKING:
         State as State,
         Tensor as Tensor,
     )
-    from mlfbuild.graph.wide_sums import wide_rescale as wide_rescale
+    from mlfbuild.graph.wide_sums import fine_multiplier as fine_multiplier, wide_rescale as wide_rescale
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -13,10 +13,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph import DType, ops
+from mlfbuild.graph import DType
 from mlfbuild.graph.evaluation import evaluate
 from support.onnx_models import QuantizedNetwork, Scale
-from support.onnx_quantized import PROPERTIES, RANDOM, Array, check, integers, scales
+from support.onnx_quantized import (
+    PROPERTIES,
+    RANDOM,
+    Array,
+    assert_within_a_step,
+    check,
+    integers,
+    scales,
+    values_of,
+)
 
 pytestmark = pytest.mark.usefixtures("same_numbers")
 
@@ -195,23 +204,70 @@ def test_functions_with_a_fixed_output_scale(operator: str, source: Scale, fine:
     check(network, floats=fine and operator == "Softmax")
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1.7, 0.5])
-def test_average_pool(ratio: float) -> None:
-    """The pool rounds with the input's scale, so it is a convolution if the output's scale is finer."""
-    network = QuantizedNetwork()
-    x = network.input("x", (1, 3, 6, 6), Scale(0.1, 120))
-    network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0], count_include_pad=1)
-    network.output(network.quantized("y", Scale(float(np.float32(0.1)) * ratio, 130)), 4)
-    graph = check(network)
-    assert any(isinstance(node.operator, ops.AveragePool2D) for node in graph.nodes) == (ratio >= 1)
+POOLS: dict[str, dict[str, Any]] = {
+    "all counts are equal": {"kernel_shape": [3, 2]},
+    "padding counts": {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "count_include_pad": 1},
+    "padding does not count": {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]},
+    "positions are rounded up": {"kernel_shape": [4, 3], "strides": [3, 2], "ceil_mode": 1},
+}
 
 
-def test_average_pool_with_a_finer_scale_and_padding_that_does_not_count() -> None:
+def pool(ratio: float, kinds: tuple[str, str], **attributes: Any) -> QuantizedNetwork:
+    """Return an AveragePool whose output has ``ratio`` times the scale of its input."""
     network = QuantizedNetwork()
-    x = network.input("x", (1, 3, 6, 6), Scale(0.1, 120))
-    network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0])
-    network.output(network.quantized("y", Scale(0.05, 130)), 4)
-    check(network, floats=True)
+    points = {"uint8": 120, "int8": -20, "int16": 0}
+    source, target = (Scale(scale, points[kind], kind) for scale, kind in zip((0.1, 0.1 * ratio), kinds, strict=True))
+    network.add("AveragePool", [network.input("x", (1, 6, 9, 8), source)], "y", **attributes)
+    network.output(network.quantized("y", target), 4, target.dtype)
+    return network
+
+
+@pytest.mark.parametrize("kinds", [("uint8", "uint8"), ("int8", "int8"), ("uint8", "int8"), ("int16", "int16")])
+@pytest.mark.parametrize("ratio", [0.3127, 0.7713, 1.1339, 2.9171])
+@pytest.mark.parametrize("name", POOLS)
+def test_average_pools_equal_the_evaluator(name: str, ratio: float, kinds: tuple[str, str]) -> None:
+    """A mean is rounded once, with the output's scale; with these ratios no mean is halfway between two steps."""
+    graph, _, made, wanted = values_of(pool(ratio, kinds, **POOLS[name]).bytes())
+    assert [node.operator.name for node in graph.nodes].count("AVERAGE_POOL_2D") == 1
+    assert DType.FLOAT32 not in {tensor.dtype for tensor in graph.tensors.values()}
+    assert_within_a_step(made, wanted, steps=1 if "int16" in kinds else 0)  # the evaluator's float32 has 24 bits
+
+
+@pytest.mark.parametrize("ratio", [0.31, 1.13])
+@pytest.mark.parametrize("operator", ["GlobalAveragePool", "ReduceMean", "ReduceSum"])
+def test_means_and_sums_equal_the_evaluator(operator: str, ratio: float) -> None:
+    network = QuantizedNetwork()
+    x = network.input("x", (2, 50, 7, 7), Scale(0.01, 110))
+    axes = {} if operator == "GlobalAveragePool" else {"axes": np.array([2, 3])}
+    network.constants |= axes
+    network.add(operator, [x, *axes], "y")
+    scale = 0.01 * ratio * (1 if operator != "ReduceSum" else 7)
+    network.output(network.quantized("y", Scale(scale, 120)), 4)
+    graph, _, made, wanted = values_of(network.bytes())
+    assert DType.FLOAT32 not in {tensor.dtype for tensor in graph.tensors.values()}
+    np.testing.assert_array_equal(made, wanted)
+
+
+@pytest.mark.parametrize("size", [[2, 2], [1, 3], [4, 5]])
+def test_ties_of_means_go_to_the_even_step(size: list[int]) -> None:
+    """With a power of two as both scales, the evaluator's float32 arithmetic is exact."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 64, 8, 15), Scale(0.25, 117))
+    network.add("AveragePool", [x], "y", kernel_shape=size, strides=size)
+    network.output(network.quantized("y", Scale(0.25, 120)), 4)
+    _, _, made, wanted = values_of(network.bytes())
+    np.testing.assert_array_equal(made, wanted)
+
+
+def test_average_pools_without_room_for_the_sum_run_in_float32() -> None:
+    """The sum of int16 has too few bits left after the point."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 1, 128, 64), Scale(0.1, 0, "int16"))
+    network.add("AveragePool", [x], "y", kernel_shape=[128, 64])
+    network.output(network.quantized("y", Scale(0.0001, 0, "int16")), 4, "int16")
+    graph, _, made, wanted = values_of(network.bytes())
+    assert DType.FLOAT32 in {tensor.dtype for tensor in graph.tensors.values()}
+    assert np.abs(made[0].astype(np.int64) - wanted[0]).max() <= 1
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,38 @@ def test_pairs_of_16_bits_use_the_kernels_of_int16(operator: str, dtype: str, ze
     assert floats(graph) == set()
 
 
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+@pytest.mark.parametrize("operator", ["Conv", "Gemm", "BatchNormalization"])
+def test_layers_of_16_bits_equal_the_evaluator(operator: str, dtype: str) -> None:
+    """Apart from sums close to the middle of two steps, if the zero point is in the middle of the range."""
+    build, shape = SIXTEEN[operator]
+    shape = (shape[0] * 50, *shape[1:])
+    network, step = sixteen(dtype, dict(CENTRED)[dtype], build, shape)
+    x = RANDOM.uniform(-3, 3, shape).astype(np.float32)
+    _, (made,) = evaluated(network, {"x": x})
+    steps = np.rint(np.abs(made - reference(network.bytes(OPSET), {"x": x})[0]) / step)
+    assert steps.max() <= 1
+    assert (steps == 1).mean() < 0.01
+
+
+def test_layers_whose_sums_exceed_32_bits_stay_in_integers() -> None:
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 600), Scale(1e-4, 0, "int16"))
+    w = network.weights("w", np.full((5, 600), 127), Scale(0.004, 0, "int8"))
+    network.add("Gemm", [x, w], "c", transB=1)
+    network.output(network.quantized("c", Scale(3e-3, 0, "int16")), 2, "int16")
+    graph, _, made, wanted = values_of(network.bytes(OPSET))
+    assert_within_a_step(made, wanted, steps=2)
+    assert DType.FLOAT32 not in {tensor.dtype for tensor in graph.tensors.values()}
+
+
+@pytest.mark.parametrize(("dtype", "zero_point", "noted"), [("int16", 0, False), ("int16", 9000, True)])
+def test_a_note_names_tensors_of_16_bits_with_a_larger_scale(dtype: str, zero_point: int, noted: bool) -> None:
+    network, _ = sixteen(dtype, zero_point, *SIXTEEN["Gemm"])
+    notes = parse_onnx(network.bytes(OPSET), "net", "net.onnx").notes
+    assert any("ActivationSymmetric" in note for note in notes) == noted
+
+
 @pytest.mark.parametrize(("function", "interpolated"), [("Tanh", True), ("HardSwish", False)])
 def test_a_function_of_int16_is_a_table_if_interpolation_is_exact_enough(function: str, interpolated: bool) -> None:
     """A kink between two entries of the table, as that of HardSwish, is not."""

@@ -13,12 +13,14 @@ from hypothesis import given, settings, strategies as st
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.frontends.onnx.folding import fold
 from mlfbuild.frontends.onnx.reader import RawNode, read_model
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.graph import ConstantBudget, GraphError
+from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
-from support.onnx_models import model
+from support.onnx_models import model, reference
 
 Array = npt.NDArray[Any]
 
@@ -102,3 +104,28 @@ def test_wrong_inputs_raise(operator: str, inputs: tuple[Array, ...], attributes
         fold(node, inputs, 21, ConstantBudget.of_file(0))
     assert str(caught.value).startswith(f"node 0 ({operator}) writing 'y': cannot be computed: ")
     assert words in str(caught.value)
+
+
+DOUBLES: dict[str, list[onnx.NodeProto]] = {
+    "Cast": [],
+    "Clip": [helper.make_node("Clip", ["c", "low", "high"], ["d"])],
+    "MatMul": [helper.make_node("MatMul", ["c", "c"], ["d"])],
+    "Pow": [helper.make_node("Pow", ["c", "low"], ["d"])],
+    "ReduceL2": [helper.make_node("ReduceL2", ["c"], ["d"], keepdims=0)],
+    "Tanh": [helper.make_node("Tanh", ["c"], ["d"])],
+}
+
+
+@pytest.mark.parametrize("last", ["Cast", "CastLike"])
+@pytest.mark.parametrize("name", DOUBLES)
+def test_float64_constants_become_float32_after_their_arithmetic(name: str, last: str) -> None:
+    """No tensor of the network has the type; CastLike takes that of the input."""
+    end = DOUBLES[name][-1].output[0] if DOUBLES[name] else "c"
+    attributes = {"to": onnx.TensorProto.FLOAT} if last == "Cast" else {}
+    cast = helper.make_node(last, [end, *(["x"] if last == "CastLike" else [])], ["f"], **attributes)
+    nodes = [*DOUBLES[name], cast, helper.make_node("Mul", ["x", "f"], ["y"])]
+    constants = {"c": np.array([1.5, -1 / 3, np.pi]), "low": np.array(0.5), "high": np.array(2.5)}
+    constants["c"] = np.abs(constants["c"]) if name == "Pow" else constants["c"]
+    data, x = model(nodes, [("x", (3,))], [("y", (3,))], constants), np.array([0.1, -2, 3], np.float32)
+    graph = parse_onnx(data, "net", "net.onnx")
+    np.testing.assert_array_equal(evaluate(graph, {"x": x})["y"], reference(data, {"x": x})[0])

@@ -1,4 +1,4 @@
-"""Find the operators of a quantised network that run in float32, and the reason for each.
+"""Find the operators of a quantised network that run in float32 with the reason, and tensors with larger scales.
 
 An operator has no integer form if a tensor around it is not quantised, its weights have an unsupported form, its scales
 do not fit, or the compiler has none for its type. A user can change the first three by quantising differently, so
@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.core import shown
+from mlfbuild.frontends.onnx.affine import Affine
 from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Graph, Node, Tensor, ops
@@ -57,6 +58,16 @@ def notes(found: Sequence[FloatOperator], graph: Graph, renamed: Collection[tupl
         for one in found
         if any((node.operator.name, names.get(name, name)) in kept for node in one.nodes for name in node.outputs)
     ]
+
+
+def stretched(activations: Sequence[Affine]) -> list[str]:
+    """Return a sentence if some ``activations`` are held with a larger scale than their own."""
+    count = sum(affine.holder is DType.INT16 and not affine.centred for affine in activations)
+    if not count:
+        return []
+    reason = "have 16 bits and a zero point outside the middle of the range, so they are stored with larger scales"
+    advice = "results may differ by several steps from other runtimes; quantise with ActivationSymmetric to avoid this"
+    return [f"{count} of {len(activations)} quantised tensors {reason}: {advice}"]
 
 
 def _reason(site: OnnxSite) -> str:

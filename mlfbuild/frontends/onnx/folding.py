@@ -78,8 +78,8 @@ _NO_LARGER = (
 )  # fmt: skip
 
 _OWN_TYPE = frozenset({
-    "BlackmanWindow", "Cast", "CastLike", "ConstantOfShape", "HammingWindow", "HannWindow", "MelWeightMatrix",
-    "NonZero", "Shape", "Size",
+    "ArgMax", "ArgMin", "BlackmanWindow", "Cast", "CastLike", "ConstantOfShape", "HammingWindow", "HannWindow",
+    "MelWeightMatrix", "NonZero", "Shape", "Size",
 })  # fmt: skip
 """Operators whose result may be of a wider type than their inputs."""
 
@@ -100,14 +100,37 @@ FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
 """Operators that are computed here if their inputs are constant, with the maximum number of elements of the result."""
 
 
+_DOUBLES: Mapping[str, Callable[[Sequence[Array]], int]] = {
+    **dict.fromkeys(
+        (
+            "Acos", "Acosh", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "Clip", "Cosh", "LogSoftmax",
+            "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "Relu", "Sigmoid", "Sinh",
+            "Softmax", "Softplus", "Tan", "Tanh",
+        ),
+        _no_larger,
+    ),
+    **dict.fromkeys(("Mean", "Sum"), _broadcast),
+    **dict.fromkeys(("Gemm", "MatMul"), _gather),
+}  # fmt: skip
+"""Operators that are computed here only if a constant is float64, a type that no operator of the graph has."""
+
+
+def is_foldable(node: RawNode, constants: Sequence[Array | None]) -> bool:
+    """Return whether ``fold`` computes ``node``, whose inputs are ``constants``."""
+    if node.operator in FOLDABLE:
+        return True
+    return node.operator in _DOUBLES and any(value is not None and value.dtype == np.float64 for value in constants)
+
+
 def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
-    """Return the outputs of ``node``, an operator of ``FOLDABLE``, and take their bytes from ``budget``.
+    """Return the outputs of ``node``, for which ``is_foldable`` holds, and take their bytes from ``budget``.
 
     Raises ``GraphError`` if it cannot be computed, ``UnsupportedModelError`` if the result would be huge.
     """
     present = [value for value in inputs if value is not None]
     try:
-        budget.check(node.place, FOLDABLE[node.operator](present) * _width(node, present))
+        elements = (FOLDABLE.get(node.operator) or _DOUBLES[node.operator])(present)
+        budget.check(node.place, elements * _width(node, present))
         found = computed(node, inputs)
         outputs = _evaluated(node, inputs, opset) if found is None else (found,)
         if node.operator != "Constant":  # which is in the file

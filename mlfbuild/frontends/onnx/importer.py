@@ -27,8 +27,8 @@ from mlfbuild.frontends.onnx.empty import (
     without_elements,
 )
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
-from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
-from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
+from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
+from mlfbuild.frontends.onnx.folding import FOLDABLE, fold, is_foldable
 from mlfbuild.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
@@ -221,12 +221,10 @@ class _Importer:
             known = [np.broadcast_to(np.int8(0), shape)]  # takes no memory, regardless of the shape
         elif node.operator == "DequantizeLinear":
             return self._keep_quantized(node)
-        elif (
-            node.written is None
-            and node.operator in FOLDABLE
-            and all(name in self._constants for name in node.inputs if name)
-        ):
+        elif node.written is None and all(name in self._constants for name in node.inputs if name):
             known = [self._constants.get(name) for name in node.inputs]
+            if not is_foldable(node, known):
+                return False
         else:
             return False
         for name, value in zip(node.outputs, fold(node, known, self._raw.opset, self._budget), strict=True):
@@ -342,7 +340,8 @@ class _Importer:
             f"the output {shown(name)}, which the model file does not have, is the number of rows before those of -1"
             for name, _ in self._builder.reported
         ]
-        return [*wide, *filled, *notes(self._floats, graph, self._builder.renamed)]
+        activations = [affine for name, affine in self._meanings.items() if name not in self._constants]
+        return [*wide, *filled, *stretched(activations), *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:

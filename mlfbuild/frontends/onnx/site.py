@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -231,6 +232,10 @@ class OnnxSite:
         self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
     ) -> Tensor | None:
         """Add a node in integers; ``None`` if the operator does not support these scales."""
+        first = inputs[0]
+        if isinstance(operator, ops.Conv2D | ops.DepthwiseConv2D | ops.FullyConnected) and _is_int16(first):
+            with suppress(OperatorError):  # sums of 64 bits have other factors
+                return self.emit(replace(operator, fine=True), inputs, shape, quantization=quantization)
         try:
             return self.emit(operator, inputs, shape, quantization=quantization)
         except OperatorError as error:
@@ -287,3 +292,7 @@ class OnnxSite:
         """Return the error for an unsupported element type; ``supported`` names the supported ones."""
         reason = f"type {tensor.dtype.value} of {tensor.name!r} is not supported"
         return self.unsupported(reason, f"use {supported}", "type-unsupported")
+
+
+def _is_int16(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.dtype is DType.INT16

@@ -20,7 +20,7 @@ from mlfbuild.graph.quantize import (
     rescale_arrays,
 )
 from mlfbuild.graph.types import Array, DType, Tensor
-from mlfbuild.graph.wide_sums import rescale_wide
+from mlfbuild.graph.wide_sums import rescale_fine, rescale_wide
 
 Sums = npt.NDArray[np.float64]
 
@@ -47,9 +47,11 @@ def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, ac
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
 
-def finish_wide(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+def finish_wide(
+    sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation, *, fine: bool = False
+) -> Array:
     """Return int64 ``sums`` (channels last) rescaled to the int16 ``output`` and clamped."""
-    scaled = rescale_wide(sums.astype(np.int64), rescales)
+    scaled = (rescale_fine if fine else rescale_wide)(sums.astype(np.int64), rescales)
     return np.clip(scaled, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
 
@@ -61,13 +63,16 @@ def finish(
     activation: Activation,
     *,
     wide: bool = False,
+    fine: bool = False,
 ) -> Array:
     """Add ``bias`` and return the result in the type of ``output``; ``rescales`` apply only to integers.
 
-    If ``wide`` is true, integers are summed in 64 bits.
+    If ``wide`` is true, integers are summed in 64 bits; their factors may be ``fine`` (``wide_sums``).
     """
     if bias is not None:
         sums = sums + bias.reshape(-1)
     if output.dtype is DType.FLOAT32:
         return finish_float(sums, activation)
-    return (finish_wide if wide else finish_quantized)(sums, rescales, output, activation)
+    if wide:
+        return finish_wide(sums, rescales, output, activation, fine=fine)
+    return finish_quantized(sums, rescales, output, activation)

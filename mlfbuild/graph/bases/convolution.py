@@ -57,6 +57,8 @@ class Convolution(Filtering):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
     rounded_product: bool = field(default=False, kw_only=True, repr=False)
+    fine: bool = field(default=False, kw_only=True, repr=False)
+    """Whether factors of int16 sums, which fit into 32 bits, have 32 bits after the point, as in ONNX networks."""
 
     int16_biases: ClassVar[tuple[DType, ...]]
     """The types of a bias over int16 activations."""
@@ -77,6 +79,12 @@ class Convolution(Filtering):
             or self.window(weights).problem(source, output)
             or self._check_output(weights, output)
             or self._check_rescales(source, weights, bias, output)
+            or (self._check_fine(source, weights, bias, output) if self.fine else None)
+        )
+
+    def _check_fine(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        return rules.computable(
+            lambda: weighted.check_fine(weights, bias, self.channel_axis, self.rescales(source, weights, output))
         )
 
     @abc.abstractmethod
@@ -96,7 +104,7 @@ class Convolution(Filtering):
         sums = self.sums(source, weights, output, centred(source, image), centred(weights, filters))
         rescales = self.rescales(source, weights, output)
         wide = self.sums_are_wide(source, offset)
-        return (finish(sums, bias, rescales, output, self.activation, wide=wide),)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide, fine=self.fine),)
 
     def sums(self, source: Tensor, weights: Tensor, output: Tensor, pixels: Sums, factors: Sums) -> Sums:
         """Return the sums of the products of ``pixels`` and ``factors``, without zero points, for each output."""

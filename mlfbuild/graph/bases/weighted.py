@@ -14,7 +14,7 @@ import numpy as np
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.quantize import Rescale, scale_of
 from mlfbuild.graph.types import DType, Tensor
-from mlfbuild.graph.wide_sums import LARGEST_SUM, wide_rescale
+from mlfbuild.graph.wide_sums import LARGEST_SUM, fine_multiplier, wide_rescale
 
 TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 """Types of activations."""
@@ -106,6 +106,17 @@ def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = Fal
     if source.dtype is not DType.INT16:
         return False
     return not int32_sums if bias is None else bias.dtype is not DType.INT32
+
+
+def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequence[Rescale]) -> None:
+    """Raise ``OverflowError`` if sums of int16 may exceed 32 bits or a factor is too large for ``fine``."""
+    if weights.data is None:
+        raise OverflowError("the weights are computed")
+    matrix = np.abs(np.moveaxis(weights.data, axis, 0).astype(np.int64)).reshape(weights.shape[axis], -1)
+    if (matrix.sum(axis=1) << 15).max(initial=0) + _largest_value(bias) >= 1 << 31:
+        raise OverflowError("sums may exceed 32 bits")
+    for rescale in rescales:
+        fine_multiplier(rescale)
 
 
 def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:

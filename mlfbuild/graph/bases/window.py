@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from mlfbuild.graph.bases.rules import WrongShape
-from mlfbuild.graph.types import Tensor
+from mlfbuild.graph.types import Array, Tensor
 
 Pair = tuple[int, int]
 """(height, width)"""
@@ -56,6 +58,13 @@ class Window:
         for row, written_rows, read_rows in self._axis_taps(0, source.shape[1], output.shape[1]):
             for column, written_columns, read_columns in self._axis_taps(1, source.shape[2], output.shape[2]):
                 yield (row, column), (written_rows, written_columns), (read_rows, read_columns)
+
+    def counts(self, source: Tensor, output: Tensor) -> Array:
+        """Return the number of pixels of the image under each position of the window, int64 [height, width, 1]."""
+        counts = np.zeros((*output.shape[1:3], 1), np.int64)
+        for _, write, _ in self.taps(source, output):
+            counts[write] += 1
+        return counts
 
     def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:
         stride, dilation, before = self.stride[axis], self.dilation[axis], self.padding[axis][0]

@@ -39,6 +39,9 @@ class FullyConnected(Operator):
     in_double: bool = field(default=False, repr=False)
     """Whether int8 sums are multiplied by a double and rounded once, half away from zero, as LiteRT does for uint8."""
 
+    fine: bool = field(default=False, repr=False)
+    """Whether factors of int16 sums, which fit into 32 bits, have 32 bits after the point, as in ONNX networks."""
+
     name: ClassVar[str] = "FULLY_CONNECTED"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
@@ -52,7 +55,11 @@ class FullyConnected(Operator):
             or weighted.check(source, weights, bias, output, 0, (DType.INT64, DType.INT32))
             or self._check_shapes(source, weights, output)
             or self._check_rescales(source, weights, bias, output)
+            or (self._check_fine(source, weights, bias, output) if self.fine else None)
         )
+
+    def _check_fine(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        return rules.computable(lambda: weighted.check_fine(weights, bias, 0, self.rescales(source, weights, output)))
 
     def _check_shapes(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
         channels, depth = weights.shape
@@ -119,7 +126,7 @@ class FullyConnected(Operator):
         if self.in_double:
             return (self._rounded_once(sums, bias, double_scale(source, weights, output).real, output),)
         rescales, wide = self.rescales(source, weights, output), self.sums_are_wide(source, offset)
-        return (finish(sums, bias, rescales, output, self.activation, wide=wide).reshape(output.shape),)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide, fine=self.fine).reshape(output.shape),)
 
     def _rounded_once(self, sums: Sums, bias: Array | None, scale: float, output: Tensor) -> Array:
         """Return the int8 result of sums, which wrap at 32 bits."""

@@ -1,7 +1,8 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D: input and output NHWC, of the same scale and zero point."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D: input and output NHWC, of the same scale and zero point, except in ONNX."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -12,8 +13,9 @@ from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.accumulate import finish_float
 from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.bases.window import Padding, Pair, Window
+from mlfbuild.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.quantize import activation_range
+from mlfbuild.graph.quantize import activation_range, integer_range, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -37,7 +39,7 @@ class Pool2D(Single):
             rules.arithmetic(source, output, types=self.types)
             or rules.rank(source, 4)
             or rules.rank(output, 4)
-            or rules.same_quantization(source, output)
+            or self._check_quantization(source, output)
             or self.window().problem(source, output)
             or (None if output.shape[3] == source.shape[3] else f"{output} has other channels than {source}")
             or (
@@ -47,6 +49,9 @@ class Pool2D(Single):
             )
         )
 
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        return rules.same_quantization(source, output)
+
 
 @dataclass(frozen=True)
 class AveragePool2D(Pool2D):
@@ -54,6 +59,8 @@ class AveragePool2D(Pool2D):
 
     half_up: bool = field(default=False, repr=False)
     """Whether halves of stored integers are rounded up, as LiteRT does for uint8, whose values have no sign."""
+    half_even: bool = field(default=False, repr=False)
+    """Whether the output has its own scale, to which sums are brought with one rounding, half to even, as in ONNX."""
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"
 
@@ -63,18 +70,50 @@ class AveragePool2D(Pool2D):
         source, output = inputs[0], outputs[0]
         assert source is not None and values[0] is not None
         image = values[0].astype(np.float64)
-        sums, counts = np.zeros(output.shape), np.zeros((*output.shape[1:3], 1))
+        sums, counts = np.zeros(output.shape), self.window().counts(source, output)
         for _, write, read in self.window().taps(source, output):
             sums[:, write[0], write[1]] += image[:, read[0], read[1]]
-            counts[write] += 1
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / counts, self.activation),)
+        if self.half_even:
+            return (self._rescaled(source, output, sums.astype(np.int64), counts),)
         halves = counts // 2
         if self.half_up:
             means = np.floor((sums + halves) / counts)
         else:
             means = np.trunc((sums + np.copysign(halves, sums)) / counts)
         return (np.clip(means, *activation_range(self.activation, output)).astype(output.dtype.numpy),)
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        if not self.half_even or source.dtype is DType.FLOAT32:
+            return super()._check_quantization(source, output)
+        return rules.computable(
+            lambda: self.rescale(source, output, 1), lambda: self.rescale(source, output, self.most)
+        )
+
+    @property
+    def most(self) -> int:
+        """The number of pixels under a window inside the image."""
+        return math.prod(self.filter)
+
+    def rescale(self, source: Tensor, output: Tensor, count: int) -> HalfEvenRescale:
+        """Return the rescaling of a sum of ``count`` pixels without zero points, with ``half_even``.
+
+        Raises ``OverflowError`` if the scales do not allow it.
+        """
+        least, greatest = integer_range(source.dtype)
+        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
+        return half_even_rescale(scale_of(source) / scale_of(output) / count, count * reach)
+
+    def _rescaled(self, source: Tensor, output: Tensor, sums: Array, counts: Array) -> Array:
+        """Return the means of ``sums`` of stored integers; ``counts`` has the pixels under each window."""
+        stored = np.zeros(output.shape, np.int64)
+        for count in np.unique(counts):
+            here = np.broadcast_to(counts == count, output.shape)
+            real = sums[here] - count * zero_point_of(source)
+            stored[here] = rescale_half_even(real, self.rescale(source, output, int(count)))
+        stored += zero_point_of(output)
+        return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 
 
 @dataclass(frozen=True)

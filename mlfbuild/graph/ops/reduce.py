@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -14,8 +14,16 @@ from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.graph.bases.binary import WHOLE
 from mlfbuild.graph.bases.single import Single
+from mlfbuild.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.quantize import Rescale, mean_rescale, requantize_rescale
+from mlfbuild.graph.quantize import (
+    Rescale,
+    integer_range,
+    mean_rescale,
+    requantize_rescale,
+    scale_of,
+    zero_point_of,
+)
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -60,14 +68,25 @@ class Reduction(Single):
 class Summing(Reduction):
     """A reduction by addition; integers that are not quantised wrap."""
 
+    half_even: bool = field(default=False, repr=False)
+    """Whether sums are brought to the output's scale with one rounding, half to even, as in ONNX."""
+
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        return rules.computable(lambda: self.rescale(source, output))
+        rescale = self.half_even_rescale if self.half_even else self.rescale
+        return rules.computable(lambda: rescale(source, output))
 
     @abc.abstractmethod
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling of a sum of stored values without zero points; raises ``OverflowError``."""
+
+    def half_even_rescale(self, source: Tensor, output: Tensor) -> HalfEvenRescale:
+        """Return the same with ``half_even``."""
+        least, greatest = integer_range(source.dtype)
+        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
+        factor = scale_of(source) / scale_of(output) / self._divisor(source)
+        return half_even_rescale(factor, self.count(source.shape) * reach)
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
@@ -79,6 +98,9 @@ class Summing(Reduction):
         sums = np.asarray(centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims))
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / self._divisor(source), Activation.NONE),)
+        if self.half_even:
+            stored = rescale_half_even(sums, self.half_even_rescale(source, output)) + zero_point_of(output)
+            return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
         rescale = self.rescale(source, output)
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
 

@@ -99,5 +99,6 @@ MLF_KERNEL int64_t mlf_conv2d_sum_int16(const struct mlf_window *window, const s
 
 MLF_CONV2D_INT16(wide, mlf_wide_channel)
 MLF_CONV2D_INT16(narrow, mlf_channel)
+MLF_CONV2D_INT16(fine, mlf_fine_channel)
 
 #endif /* MLF_CONV2D_INT16_H_ */

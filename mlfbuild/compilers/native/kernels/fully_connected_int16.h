@@ -42,5 +42,6 @@
 
 MLF_FULLY_CONNECTED_INT16(wide, mlf_wide_channel)
 MLF_FULLY_CONNECTED_INT16(narrow, mlf_channel)
+MLF_FULLY_CONNECTED_INT16(fine, mlf_fine_channel)
 
 #endif /* MLF_FULLY_CONNECTED_INT16_H_ */

@@ -121,20 +121,34 @@ MLF_KERNEL uint32_t mlf_means_dsp(uint32_t even, uint32_t odd, int32_t count)
     return means;
 }
 
+/* Sums of 16 bits of four channels under a window, in the order of the bytes that were added. */
+struct mlf_sums4 {
+    uint32_t even;
+    uint32_t odd;
+    int32_t count;
+};
+
+/* Input points at the first channel. */
+MLF_KERNEL struct mlf_sums4 mlf_sums4_dsp(const struct mlf_window *window, const struct mlf_taps *rows,
+                                          const struct mlf_taps *columns, const int8_t *input)
+{
+    struct mlf_sums4 sums = {0, 0, mlf_tap_count(rows, columns)};
+    for (int32_t row = rows->first; row < rows->end; row++) {
+        for (int32_t column = columns->first; column < columns->end; column++) {
+            const uint32_t word = mlf_load4_dsp(input + mlf_pixel(window, rows, columns, row, column));
+            sums.even = mlf_add_even_dsp(sums.even, word);
+            sums.odd = mlf_add_odd_dsp(sums.odd, word);
+        }
+    }
+    return sums;
+}
+
 /* The means of four channels under a window; input points at the first channel. */
 MLF_KERNEL uint32_t mlf_average4_dsp(const struct mlf_window *window, const struct mlf_taps *rows,
                                      const struct mlf_taps *columns, const int8_t *input)
 {
-    uint32_t even = 0;
-    uint32_t odd = 0;
-    for (int32_t row = rows->first; row < rows->end; row++) {
-        for (int32_t column = columns->first; column < columns->end; column++) {
-            const uint32_t word = mlf_load4_dsp(input + mlf_pixel(window, rows, columns, row, column));
-            even = mlf_add_even_dsp(even, word);
-            odd = mlf_add_odd_dsp(odd, word);
-        }
-    }
-    return mlf_means_dsp(even, odd, mlf_tap_count(rows, columns));
+    const struct mlf_sums4 sums = mlf_sums4_dsp(window, rows, columns, input);
+    return mlf_means_dsp(sums.even, sums.odd, sums.count);
 }
 
 MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range range)
@@ -148,10 +162,9 @@ MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range
     memcpy(to, &word, sizeof word);
 }
 
-/* The loops of both pools: `four` and `one` compute four values and one value for a window. */
-#define MLF_POOL_DSP(name, four, one)                                                                                  \
-    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
-                         int8_t *output)                                                                               \
+/* The loops of all pools: `four` and `one` compute four values and one value for a window, `store` and `clamp` both. */
+#define MLF_POOL_DSP(name, range_type, four, store, one, clamp)                                                        \
+    MLF_KERNEL void name(const struct mlf_window *window, range_type range, const int8_t *input, int8_t *output)       \
     {                                                                                                                  \
         const int32_t depth = window->input_channels;                                                                  \
         for (int32_t batch = 0; batch < window->batches; batch++) {                                                    \
@@ -161,10 +174,10 @@ MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range
                     const struct mlf_taps columns = mlf_columns(window, x);                                            \
                     int32_t c = 0;                                                                                     \
                     for (; c + 4 <= depth; c += 4) {                                                                   \
-                        mlf_store4_dsp(output + c, four(window, &rows, &columns, input + c), range);                   \
+                        store(output + c, four(window, &rows, &columns, input + c), range);                            \
                     }                                                                                                  \
                     for (; c < depth; c++) {                                                                           \
-                        output[c] = (int8_t)mlf_clamp_int32(one(window, &rows, &columns, input + c), range);           \
+                        output[c] = (int8_t)clamp(one(window, &rows, &columns, input + c), range);                     \
                     }                                                                                                  \
                 }                                                                                                      \
             }                                                                                                          \
@@ -172,7 +185,9 @@ MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range
         }                                                                                                              \
     }
 
-MLF_POOL_DSP(mlf_average_pool_int8_dsp, mlf_average4_dsp, mlf_average_int8)
-MLF_POOL_DSP(mlf_max_pool_int8_dsp, mlf_greatest4_dsp, mlf_greatest_int8)
+MLF_POOL_DSP(mlf_average_pool_int8_dsp, struct mlf_int32_range, mlf_average4_dsp, mlf_store4_dsp, mlf_average_int8,
+             mlf_clamp_int32)
+MLF_POOL_DSP(mlf_max_pool_int8_dsp, struct mlf_int32_range, mlf_greatest4_dsp, mlf_store4_dsp, mlf_greatest_int8,
+             mlf_clamp_int32)
 
 #endif /* MLF_POOL2D_DSP_H_ */

@@ -18,26 +18,18 @@
 MLF_KERNEL uint32_t mlf_average4_half_up_dsp(const struct mlf_window *window, const struct mlf_taps *rows,
                                              const struct mlf_taps *columns, const int8_t *input)
 {
-    const int32_t count = mlf_tap_count(rows, columns);
-    uint32_t even = 0;
-    uint32_t odd = 0;
-    for (int32_t row = rows->first; row < rows->end; row++) {
-        for (int32_t column = columns->first; column < columns->end; column++) {
-            const uint32_t word = mlf_load4_dsp(input + mlf_pixel(window, rows, columns, row, column));
-            even = mlf_add_even_dsp(even, word);
-            odd = mlf_add_odd_dsp(odd, word);
-        }
-    }
+    struct mlf_sums4 sums = mlf_sums4_dsp(window, rows, columns, input);
     uint32_t means = 0;
     for (int32_t c = 0; c < 4; c++) {
-        const uint32_t next = even >> 16;
-        means = means >> 8 | (uint32_t)mlf_half_up_quotient((int16_t)(uint16_t)even, count) << 24;
-        even = odd;
-        odd = next;
+        const uint32_t next = sums.even >> 16;
+        means = means >> 8 | (uint32_t)mlf_half_up_quotient((int16_t)(uint16_t)sums.even, sums.count) << 24;
+        sums.even = sums.odd;
+        sums.odd = next;
     }
     return means;
 }
 
-MLF_POOL_DSP(mlf_average_pool_half_up_int8_dsp, mlf_average4_half_up_dsp, mlf_average_half_up_int8)
+MLF_POOL_DSP(mlf_average_pool_half_up_int8_dsp, struct mlf_int32_range, mlf_average4_half_up_dsp, mlf_store4_dsp,
+             mlf_average_half_up_int8, mlf_clamp_int32)
 
 #endif /* MLF_POOL2D_HALF_UP_DSP_H_ */

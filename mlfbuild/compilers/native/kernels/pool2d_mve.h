@@ -38,12 +38,10 @@ MLF_KERNEL int32x4_t mlf_pool_quotient(int32x4_t sum, int32_t count, uint32_t re
     return vnegq_m_s32(quotient, quotient, vcmpltq_n_s32(sum, 0));
 }
 
-/* Up to 8 channels of a pixel. */
-MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struct mlf_int32_range range,
-                              uint32_t reciprocal, int8_t *output)
+/* Return sums of 16 bits of up to 8 channels from channel c on. */
+MLF_KERNEL int16x8_t mlf_pool_sums_8(const struct mlf_pool_taps *taps, int32_t c)
 {
     const mve_pred16_t inside = vctp16q((uint32_t)(taps->depth - c));
-    const int32_t count = taps->rows * taps->columns;
     int16x8_t sum = vdupq_n_s16(0);
     const int8_t *row = taps->first + c;
     for (int32_t i = 0; i < taps->rows; i++, row += taps->row) {
@@ -52,6 +50,16 @@ MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struc
             sum = vaddq_s16(sum, vldrbq_z_s16(from, inside));
         }
     }
+    return sum;
+}
+
+/* Up to 8 channels of a pixel. */
+MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struct mlf_int32_range range,
+                              uint32_t reciprocal, int8_t *output)
+{
+    const mve_pred16_t inside = vctp16q((uint32_t)(taps->depth - c));
+    const int32_t count = taps->rows * taps->columns;
+    const int16x8_t sum = mlf_pool_sums_8(taps, c);
     const int32x4_t even = mlf_pool_quotient(vmovlbq_s16(sum), count, reciprocal);
     const int32x4_t odd = mlf_pool_quotient(vmovltq_s16(sum), count, reciprocal);
     int16x8_t mean = vmovntq_s32(vmovnbq_s32(sum, even), odd);
@@ -84,10 +92,9 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
     }
 }
 
-/* The loops of both pools. */
-#define MLF_POOL_MVE(name, portable, reduce)                                                                           \
-    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
-                         int8_t *output)                                                                               \
+/* The loops of all pools. */
+#define MLF_POOL_MVE(name, range_type, portable, reduce)                                                               \
+    MLF_KERNEL void name(const struct mlf_window *window, range_type range, const int8_t *input, int8_t *output)       \
     {                                                                                                                  \
         const int32_t depth = window->input_channels;                                                                  \
         for (int32_t batch = 0; batch < window->batches; batch++) {                                                    \
@@ -112,16 +119,15 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
 
 #else
 
-#define MLF_POOL_MVE(name, portable, reduce)                                                                           \
-    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
-                         int8_t *output)                                                                               \
+#define MLF_POOL_MVE(name, range_type, portable, reduce)                                                               \
+    MLF_KERNEL void name(const struct mlf_window *window, range_type range, const int8_t *input, int8_t *output)       \
     {                                                                                                                  \
         portable(window, range, input, output);                                                                        \
     }
 
 #endif /* MLF_MVE */
 
-MLF_POOL_MVE(mlf_average_pool_int8_mve, mlf_average_pool_int8, mlf_average_window)
-MLF_POOL_MVE(mlf_max_pool_int8_mve, mlf_max_pool_int8, mlf_greatest_window)
+MLF_POOL_MVE(mlf_average_pool_int8_mve, struct mlf_int32_range, mlf_average_pool_int8, mlf_average_window)
+MLF_POOL_MVE(mlf_max_pool_int8_mve, struct mlf_int32_range, mlf_max_pool_int8, mlf_greatest_window)
 
 #endif /* MLF_POOL2D_MVE_H_ */

@@ -4,9 +4,11 @@
  * Layers of int16 activations and int8 weights: sums of products, and their rescaling to int16 with the output's scale.
  *
  * Sums are exact in 64 bits. A product has at most 23 bits, so partial sums of up to MLF_PRODUCTS_INT16 products are
- * added in 32 bits. A sum is rescaled in one of two ways, which TensorFlow Lite Micro chooses by the type of the bias:
+ * added in 32 bits. A sum is rescaled in one of three ways; TensorFlow Lite Micro chooses wide or narrow by the type of the bias:
  *
  *   wide     bias and sum have 64 bits, the factor's multiplier has 15, and the product is rounded once
+ *   fine     of ONNX networks: sum and bias fit into 32 bits, the factor has 32 bits after the point, and the product is
+ *            rounded once
  *   narrow   the sum and an int32 bias are taken modulo 2^32 and rescaled as in layers of int8
  */
 #ifndef MLF_WIDE_SUMS_H_
@@ -32,6 +34,12 @@ struct mlf_wide_channel {
     struct mlf_wide_rescale rescale;
 };
 
+/* The bias of one output channel, and the factor of its sum times 2^32, less than 2^31. */
+struct mlf_fine_channel {
+    int32_t bias;
+    int32_t multiplier;
+};
+
 /* The clamp of a fused activation on stored values. */
 struct mlf_int16_range {
     int32_t minimum;
@@ -55,6 +63,13 @@ MLF_KERNEL int16_t mlf_finish_wide(int64_t sum, const struct mlf_wide_channel *c
 {
     const int64_t bias = (int64_t)((uint64_t)(uint32_t)channel->bias_high << 32 | channel->bias_low);
     return (int16_t)mlf_clamp(mlf_rescale_wide(sum + bias, &channel->rescale), range.minimum, range.maximum);
+}
+
+MLF_KERNEL int16_t mlf_finish_fine(int64_t sum, const struct mlf_fine_channel *channel, struct mlf_int16_range range)
+{
+    const int32_t total = (int32_t)sum + channel->bias;
+    const int32_t value = (int32_t)(((int64_t)total * channel->multiplier + (INT64_C(1) << 31)) >> 32);
+    return (int16_t)mlf_clamp(value, range.minimum, range.maximum);
 }
 
 MLF_KERNEL int16_t mlf_finish_narrow(int64_t sum, const struct mlf_channel *channel, struct mlf_int16_range range)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlfbuild.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import Array, ConstantBudget, Graph, Node, Rescale, Tensor
+from mlfbuild.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
 from mlfbuild.library import DIGEST_LENGTH
 
 LARGEST_SUM = 1 << 23
@@ -134,13 +134,13 @@ class Constant:
         return cls(name, f"struct {c_type}", initializer, numbers().nbytes, len(records), numbers)
 
     @classmethod
-    def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
+    def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale | HalfEvenRescale]) -> Constant:
         """Return a struct of 32-bit integers and rescalings."""
         lines = [
-            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)},"
+            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale | HalfEvenRescale) else integer(value)},"
             for field, value in fields.items()
         ]
-        size = sum(8 if isinstance(value, Rescale) else 4 for value in fields.values())
+        size = sum(8 if isinstance(value, Rescale | HalfEvenRescale) else 4 for value in fields.values())
         return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
 
 
@@ -224,12 +224,14 @@ def unsupported(node: Node, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
 
 
-def rescale_fields(rescale: Rescale) -> tuple[int, int, int]:
+def rescale_fields(rescale: Rescale | HalfEvenRescale) -> tuple[int, int, int]:
     """Return the members of a ``struct mlf_rescale``: multiplier, left shift, right shift."""
+    if isinstance(rescale, HalfEvenRescale):
+        return rescale.multiplier, rescale.left_shift, rescale.right_shift
     return rescale.multiplier, max(rescale.shift, 0), max(-rescale.shift, 0)
 
 
-def rescale_text(rescale: Rescale) -> str:
+def rescale_text(rescale: Rescale | HalfEvenRescale) -> str:
     """Return the initialiser of a ``struct mlf_rescale``."""
     return f"{{{', '.join(map(str, rescale_fields(rescale)))}}}"
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, wide_rescale
+from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 
@@ -37,16 +37,20 @@ class NarrowChannels:
     """The factor times 2**32."""
 
 
-def narrow_channels(weights: Array, bias: Array | None, rescales: Sequence[Rescale]) -> NarrowChannels | None:
+def narrow_channels(
+    weights: Array, bias: Array | None, rescales: Sequence[Rescale], *, fine: bool
+) -> NarrowChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs].
 
-    ``None`` if a sum may need more than 32 bits, or a factor is neither 0 nor between 2**-18 and 1/2.
+    ``None`` if a sum may need more than 32 bits, or a factor is neither 0, between 2**-18 and 1/2, nor ``fine``.
     """
     wide = weights.astype(np.int64)
     offset = np.zeros(len(wide), np.int64) if bias is None else bias.reshape(-1).astype(np.int64)
     products = np.abs(wide).sum(axis=1) << 15
     if (products + np.abs(offset)).max() >= 1 << 31:
         return None
+    if fine:
+        return NarrowChannels(wide, offset, np.array([fine_multiplier(rescale) for rescale in rescales], np.int64))
     factors = [wide_rescale(rescale) for rescale in rescales]
     multiplier = np.array([factor.multiplier for factor in factors], np.int64)
     shift = np.array([factor.right_shift for factor in factors], np.int64)
@@ -84,7 +88,7 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(graph, node, operator, "conv2d", pixels)
     rescales = operator.rescales(source, weights, output)
-    filter_ = _filter(weights, bias, rescales) if operator.sums_are_wide(source, bias) else None
+    filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
@@ -105,7 +109,7 @@ def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyCon
 def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     rescales = operator.rescales(source, weights, output)
-    filter_ = _filter(weights, bias, rescales) if operator.sums_are_wide(source, bias) else None
+    filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
@@ -120,10 +124,10 @@ def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: s
     )
 
 
-def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -> Constant | None:
+def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool) -> Constant | None:
     assert weights.data is not None
     matrix = weights.data.reshape(weights.shape[0], -1)
-    channels = narrow_channels(matrix, None if bias is None else bias.data, rescales)
+    channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     packed = None if channels is None else pack_int16(channels)
     return None if packed is None else Constant.packed(packed, "block_int16_dsp.h")
 

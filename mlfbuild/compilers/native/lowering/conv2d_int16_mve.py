@@ -21,7 +21,7 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     """Return the call of a kernel of ``conv2d_int16_mve.h``, or ``None`` if another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
-    constants = _constants(weights, bias, rescales) if wide else None
+    constants = _constants(weights, bias, rescales, fine=operator.fine) if wide else None
     if constants is None:
         return None
     pixels, inputs = output.elements // output.shape[3], weights.elements // weights.shape[0]
@@ -43,7 +43,7 @@ def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyCon
     """Return the call of ``mlf_matmul_int16_mve``, or ``None`` if another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
-    constants = _constants(weights, bias, rescales) if wide else None
+    constants = _constants(weights, bias, rescales, fine=operator.fine) if wide else None
     if constants is None:
         return None
     rows = source.elements // weights.shape[1]
@@ -64,11 +64,13 @@ def _matmul(
     ))  # fmt: skip
 
 
-def _constants(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -> tuple[Constant, Constant] | None:
+def _constants(
+    weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool
+) -> tuple[Constant, Constant] | None:
     """Return the filter and the biases with multipliers; ``None`` if the kernel is not exact or has one channel."""
     assert weights.data is not None
     matrix = weights.data.reshape(weights.shape[0], -1)
-    channels = narrow_channels(matrix, None if bias is None else bias.data, rescales)
+    channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     if channels is None or len(matrix) < 2:
         return None
     pairs = np.stack([channels.bias, channels.multiplier], axis=1).astype(np.int32)

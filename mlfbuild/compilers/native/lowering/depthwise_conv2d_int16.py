@@ -36,7 +36,8 @@ def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -
     if operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
         return None
     matrix = weights.data.reshape(taps, channels).T
-    return narrow_channels(matrix, None if bias is None else bias.data, operator.rescales(source, weights, output))
+    rescales = operator.rescales(source, weights, output)
+    return narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=operator.fine)
 
 
 def _call(

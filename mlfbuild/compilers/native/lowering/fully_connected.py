@@ -118,11 +118,12 @@ def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Seq
     assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constant = Constant.array("weights", "int8_t", weights.data)
-    parameters = int16_parameters(source, constant, bias, rescales, output, wide=wide)
+    way = int16_way(wide=wide, fine=operator.fine)
+    parameters = int16_parameters(source, constant, bias, rescales, output, way)
     return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (
         *matrix,
         int16_range_line(operator.activation, output),
-        f"mlf_fully_connected_int16_{int16_way(wide=wide)}(&matrix, range, input, weights, channels, output);",
+        f"mlf_fully_connected_int16_{way}(&matrix, range, input, weights, channels, output);",
     ))  # fmt: skip
 
 

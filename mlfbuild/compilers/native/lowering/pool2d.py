@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.call import LARGEST_SUM, KernelCall, Parameter, unsupported
-from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix
+from mlfbuild.compilers.native.lowering.call import (
+    LARGEST_SUM,
+    Constant,
+    KernelCall,
+    Parameter,
+    record_words,
+    rescale_fields,
+    rescale_text,
+    unsupported,
+)
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, activation_range
+from mlfbuild.graph import DType, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
@@ -28,6 +37,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
+    if isinstance(operator, AveragePool2D) and operator.half_even and source.dtype is not DType.FLOAT32:
+        return _lower_half_even(node, operator, source, output, settings)
     header, c_type, kind = "pool2d.h", C_TYPES[source.dtype], suffix(source.dtype)
     if source.dtype is DType.FLOAT32:
         bounds = float_range_line(operator.activation)
@@ -52,6 +63,32 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         *window_lines(node, operator.window(), source, output),
         bounds,
         f"mlf_{word}_{kind}(&window, range, input, output);",
+    ), _overwrites(operator))  # fmt: skip
+
+
+def _lower_half_even(
+    node: Node, operator: AveragePool2D, source: Tensor, output: Tensor, settings: CodegenSettings
+) -> KernelCall:
+    """Return the call of ``mlf_average_pool_half_even_*``, with a rescaling for each number of pixels."""
+    c_type, way = C_TYPES[source.dtype], ""
+    if source.dtype is DType.INT8 and operator.most <= _MOST_AVERAGED:
+        dsp = settings.has("dsp") and source.shape[3] >= _GROUP
+        way = "_mve" if settings.has("mve") else "_dsp" if dsp else ""
+    least = int(operator.window().counts(source, output).min())
+    factors = [operator.rescale(source, output, count) for count in range(operator.most, least - 1, -1)]
+    ends = zero_point(source), zero_point(output)
+    records = [f"{{{ends[0]}, {ends[1]}, {rescale_text(factor)}}}" for factor in factors]
+    words = record_words("i4,i4,i4,i2,i2", [(*ends, *rescale_fields(factor)) for factor in factors])
+    rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
+    bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescalings")
+    return KernelCall("average_pool", f"pool2d_half_even{way}.h", (
+        Parameter("const struct mlf_rescaling *", "rescalings", rescalings),
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (
+        *window_lines(node, operator.window(), source, output),
+        f"const struct mlf_pool_means means = {{{', '.join(bounds)}}};",
+        f"mlf_average_pool_half_even_{suffix(source.dtype)}{way}(&window, means, input, output);",
     ), _overwrites(operator))  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, HalfEvenRescale, Node, Rescale, Tensor
 from mlfbuild.graph.bases import QUANTIZED
 from mlfbuild.graph.ops import Reduction, Summing
 
@@ -41,8 +41,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if source.dtype not in QUANTIZED or not isinstance(operator, Summing):
         return KernelCall(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
     rescaling = Parameter("const struct mlf_rescaling *", "rescaling", _rescaling(node, operator, source, output))
-    line = f"mlf_sum_{kind}(rescaling, &shape, input, output);"
-    return KernelCall(word, "reduce.h", (rescaling, *operands), (*shape, line))
+    way = "half_even_" if operator.half_even else ""
+    header = "reduce_half_even.h" if operator.half_even else "reduce.h"
+    line = f"mlf_sum_{way}{kind}(rescaling, &shape, input, output);"
+    return KernelCall(word, header, (rescaling, *operands), (*shape, line))
 
 
 def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) -> Constant:
@@ -50,13 +52,16 @@ def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) ->
     if count > most:
         kind = source.dtype.value
         raise unsupported(node, f"an {kind} {operator.name} has at most {most} elements, this one {count}")
+    factor: Rescale | HalfEvenRescale = (
+        operator.half_even_rescale(source, output) if operator.half_even else operator.rescale(source, output)
+    )
     return Constant.struct(
         "rescaling",
         "mlf_rescaling",
         {
             "input_zero_point": zero_point(source),
             "output_zero_point": zero_point(output),
-            "rescale": operator.rescale(source, output),
+            "rescale": factor,
         },
     )
 

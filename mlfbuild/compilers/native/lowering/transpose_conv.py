@@ -38,7 +38,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if source.dtype is DType.INT16:
         constant = Constant.array("weights", "int8_t", weights.data)
         rescales = operator.rescales(source, weights, output)
-        parameters = int16_parameters(source, constant, bias, rescales, output, wide=True)
+        parameters = int16_parameters(source, constant, bias, rescales, output, "wide")
         return KernelCall("transpose_conv", "transpose_conv_int16.h", parameters, (
             *window,
             int16_range_line(operator.activation, output),

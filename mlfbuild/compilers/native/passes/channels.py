@@ -213,7 +213,8 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
         left = np.array([rescale.shift if wide else max(rescale.shift, 0) for rescale in rescales])
         unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _WRAPS
         bounds[:, unknown] = 0
-    results = finish(bounds, None if bias is None else bias.data, rescales, output, operator.activation, wide=wide)
+    added = None if bias is None else bias.data
+    results = finish(bounds, added, rescales, output, operator.activation, wide=wide, fine=operator.fine)
     anything = _any(output)
     return Ranges(np.where(unknown, anything.least, results[0]), np.where(unknown, anything.greatest, results[1]))
 

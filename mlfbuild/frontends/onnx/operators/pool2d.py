@@ -56,52 +56,46 @@ def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
 
 
 def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
-    """Average in int8 with the scale of the input, if it is held as int8 and the target scale is not finer."""
+    """Average in integers if input and output are quantised, except in three dimensions or with dilations."""
     held, target = site.held(0), site.held_target
-    coarse = held.quantization is not None and target is not None and target.scale >= held.quantization.scale
-    in_integers = held.rank < 5 and set(site.integers("dilations") or (1,)) == {1}
-    if in_integers and not coarse and held.quantization is not None and target is not None:
-        finer = _averaged_finer(site, held, target)
-        if finer is not None:
-            return (finer,)
-    return (_slid(site, held if in_integers and coarse else site.value(0), _averaged),)
+    if held.quantization is not None and target is not None and held.rank < 5:
+        made = _averaged_integers(site, held, target)
+        if made is not None:
+            return (made,)
+    return (_slid(site, site.value(0), _averaged),)
 
 
-def _averaged_finer(site: OnnxSite, value: Value, target: Quantization) -> Value | None:
-    """Average with the scale ``target``, finer than that of the input; ``None`` if the kernels do not allow that.
-
-    It is a convolution whose weights are 1, and whose scale is that of the mean. A window that is partly outside of the
-    image has a different scale if the padding does not count, which a convolution cannot have.
-    """
+def _averaged_integers(site: OnnxSite, value: Value, target: Quantization) -> Value | None:
+    """Return the means with the scale of ``target``; ``None`` if the kernels do not allow that."""
     windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
     window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
-    padded = window.padding != NO_PADDING
-    counted = site.integer("count_include_pad", 0) != 0 and window.padding == window.declared
-    if padded and (not counted or any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1))):
+    if window.dilation != (1, 1):
         return None
-    source, taps = image(site, value), math.prod(window.filter)
-    channels = source.shape[3]
-    weights = np.ones((1, *window.filter, channels), np.int8)
-    scales = Quantization((1 / taps,), (0,))
-    operator = ops.DepthwiseConv2D(window.stride, (1, 1), window.padding, depth_multiplier=1)
-    tensors = [source, site.weights("ones", weights, scales), None]
-    made = site.attempt(operator, tensors, (source.shape[0], *window.output, channels), target)
+    source, window = _with_counted_padding(site, image(site, value), window)
+    _check_padding(site, window)
+    operator = ops.AveragePool2D(window.filter, window.stride, window.padding, half_even=True)
+    made = site.attempt(operator, [source], (source.shape[0], *window.output, source.shape[3]), target)
     return None if made is None else from_image(site, value, made)
 
 
 def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
     """Return the mean of the pixels in each window, with or without the padding."""
-    counted = site.integer("count_include_pad", 0) != 0
     if window.dilation != (1, 1):
+        counted = site.integer("count_include_pad", 0) != 0
         rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
         counts = np.outer(rows, columns)
         share = site.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
         return multiply(site, _through_taps(site, source, window, 0.0, ops.Add()), share)
-    if counted and window.declared != NO_PADDING:
-        source = pad_image(site, source, window.declared)
-        rest = [(0, window.padding[axis][1] - window.declared[axis][1]) for axis in (0, 1)]
-        window = replace(window, padding=(rest[0], rest[1]))
+    source, window = _with_counted_padding(site, source, window)
     return _pooled(site, source, window, ops.AveragePool2D(window.filter, window.stride, window.padding))
+
+
+def _with_counted_padding(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
+    """Return the image and the window that pools it; padding that counts becomes pixels."""
+    if site.integer("count_include_pad", 0) == 0 or window.declared == NO_PADDING:
+        return source, window
+    rest = [(0, window.padding[axis][1] - window.declared[axis][1]) for axis in (0, 1)]
+    return pad_image(site, source, window.declared), replace(window, padding=(rest[0], rest[1]))
 
 
 def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int]:
@@ -173,9 +167,13 @@ def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
     return _pooled(site, source, window, ops.MaxPool2D(window.filter, window.stride, window.padding))
 
 
-def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
+def _check_padding(site: OnnxSite, window: Sliding) -> None:
     if any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1)):
         raise site.unsupported(f"the padding {window.padding} is wider than the window {window.filter}")
+
+
+def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
+    _check_padding(site, window)
     shape = (source.shape[0], *window.output, source.shape[3])
     return site.emit(operator, [source], shape, quantization=source.quantization)
 
@@ -294,7 +292,8 @@ def _global_average_pool(site: OnnxSite) -> tuple[Value, ...]:
     operator = ops.Mean(axes, keep_dims=True)
     shape = operator.output_shape(site.builder.stored(held, order).shape)
     if held.quantization is not None and target is not None:
-        made = site.attempt(operator, [site.builder.stored(held, order)], shape, target)
+        rounded = replace(operator, half_even=True)
+        made = site.attempt(rounded, [site.builder.stored(held, order)], shape, target)
         if made is not None:
             return (site.real(made, order),)
     return (Value(site.emit(operator, [site.builder.stored(site.value(0), order)], shape), order),)

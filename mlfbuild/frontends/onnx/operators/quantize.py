@@ -224,6 +224,8 @@ def _wanted(site: OnnxSite) -> DType:
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
     like = element_type(site.constant(1, "type")) if site.is_constant(1) else site.held(1).dtype
+    if site.is_constant(0) and site.constant(0, "value").dtype == np.float64:  # which no tensor can have
+        return (site.made(site.weights("cast", site.constant(0, "value").astype(like.numpy))),)
     return (_converted(site, like),)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from mlfbuild.frontends.onnx.layout import Order, Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, multiply, reduced, subtract, unary
@@ -47,7 +48,8 @@ def _reduction(kind: type[Reduction]) -> Callable[[OnnxSite], tuple[Value, ...]]
         if issubclass(kind, ops.ReduceMax | ops.ReduceMin):
             target = held.quantization
         if held.quantization is not None and target is not None:
-            made = site.attempt(operator, [held.tensor], shape, target)
+            rounded = replace(operator, half_even=True) if isinstance(operator, ops.Summing) else operator
+            made = site.attempt(rounded, [held.tensor], shape, target)
             if made is not None:
                 return (site.real(made, order),)
         plain = site.value(0)

@@ -51,11 +51,12 @@ def _lower_int16(
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
+    way = int16_way(wide=wide, fine=operator.fine)
     filter_ = Constant.array("filter", "int8_t", weights.data)
-    return KernelCall(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, wide=wide), (
+    return KernelCall(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, way), (
         *window,
         int16_range_line(operator.activation, output),
-        f"mlf_{word}_int16_{int16_way(wide=wide)}(&window, range, input, filter, channels, output);",
+        f"mlf_{word}_int16_{way}(&window, range, input, filter, channels, output);",
     ), overwrites)  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlfbuild.cgen import braces, integer
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, channel_table, record_words
-from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range, wide_rescale
+from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
 
 
 def int16_range_line(activation: Activation, output: Tensor) -> str:
@@ -16,23 +16,30 @@ def int16_range_line(activation: Activation, output: Tensor) -> str:
     return f"const struct mlf_int16_range range = {braces(activation_range(activation, output))};"
 
 
-def int16_way(*, wide: bool) -> str:
-    """Return the suffix of kernels whose sums have 64 bits (``wide``) or 32 bits."""
-    return "wide" if wide else "narrow"
+def int16_way(*, wide: bool, fine: bool) -> str:
+    """Return the suffix of kernels whose sums have 64 bits (``wide``) or 32 bits, or whose factors are ``fine``."""
+    return "fine" if fine else "wide" if wide else "narrow"
 
 
 def int16_parameters(
-    source: Tensor, weights: Constant, bias: Tensor | None, rescales: Sequence[Rescale], output: Tensor, *, wide: bool
+    source: Tensor, weights: Constant, bias: Tensor | None, rescales: Sequence[Rescale], output: Tensor, way: str
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a layer, whose channel table suits sums of 64 bits (``wide``) or 32 bits."""
+    """Return the parameters of a layer, whose channel table suits the ``way`` of its kernel."""
     values = np.zeros(len(rescales), np.int64) if bias is None or bias.data is None else bias.data.reshape(-1)
-    channels = wide_channel_table(values, rescales) if wide else channel_table(values, rescales)
+    tables = {"fine": _fine_channel_table, "wide": wide_channel_table, "narrow": channel_table}
+    channels = tables[way](values, rescales)
     return (
         Parameter("const int16_t *", "input", source.name),
         Parameter("const int8_t *", weights.name, weights),
         Parameter(f"const {channels.c_type} *", "channels", channels),
         Parameter("int16_t *", "output", output.name),
     )
+
+
+def _fine_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
+    channels = [(value, fine_multiplier(rescale)) for value, rescale in zip(bias.tolist(), rescales, strict=True)]
+    records = [f"{{{integer(value)}, {multiplier}}}" for value, multiplier in channels]
+    return Constant.records("channels", "mlf_fine_channel", records, 4, lambda: record_words("i4,i4", channels))
 
 
 def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
