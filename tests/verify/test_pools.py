@@ -111,7 +111,15 @@ def test_timed_runs_in_pools_compile_with_a_hook(tmp_path: Path) -> None:
     write_tree(library, tmp_path)
     folders = [tmp_path, tmp_path / "host/include", RUNTIME / "profile"]
     includes = [word for folder in folders for word in ("-I", folder)]
-    flags = ["-mcpu=cortex-m4", *WARNINGS, "-D_GNU_SOURCE", *includes, "-c", RUNTIME / "verify/verify.c"]
+    flags = [
+        "-mcpu=cortex-m4",
+        *WARNINGS,
+        "-D_GNU_SOURCE",
+        "-DMLF_COUNTER_DWT=1",
+        *includes,
+        "-c",
+        RUNTIME / "verify/verify.c",
+    ]
     run(["arm-none-eabi-gcc", *flags, "-o", tmp_path / "verify.o"])
 
 
