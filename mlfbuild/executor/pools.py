@@ -136,6 +136,8 @@ def why_not_shared(module: Module) -> Mistake | None:
 
 def _why_not_native(kernels: Kernels) -> Mistake | None:
     """Return why the workspace of a module of the native compiler cannot be moved."""
+    if kernels.module.workspace_io:
+        return _refused("its inputs and outputs are in its workspace between runs", _REMOVE)
     known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
     if known or not any(main.workspace_size for main in kernels.module.main):
         return None

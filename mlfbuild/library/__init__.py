@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         MODULE_CONTEXT as MODULE_CONTEXT,
         SHARED_WORKSPACE as SHARED_WORKSPACE,
         SYSTEM_LIBRARY as SYSTEM_LIBRARY,
+        WORKSPACE_POOL as WORKSPACE_POOL,
         facts_header as facts_header,
         header_names as header_names,
         macro_prefix as macro_prefix,

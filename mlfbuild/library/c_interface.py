@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.names import macro_words, struct_prefix
+from mlfbuild.library.names import WORKSPACE_POOL, macro_words, struct_prefix
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class CInterface:
     """In call order; an output that is also an input is the same member."""
     workspace_size: int
     """Bytes."""
+    workspace_io: bool = False
+    """Whether inputs and outputs are in the workspace, which the caller passes (TVM's ``use_workspace_io``)."""
 
     @property
     def prefix(self) -> str:
@@ -66,17 +68,51 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
             f"\n#define {upper}_{words[member.name]}_SIZE {member.size}"
         )
     yield from interface_structs(interface)
-    yield (
-        brief(
-            f"entrypoint function {module}",
-            *about_run,
+    if interface.workspace_io:
+        yield from _pool_parts(interface)
+        params = [r"\param workspace_pools Workspace memory pool pointers for the module"]
+    else:
+        params = [
             r"\param inputs Input tensors for the module; they are only read",
             r"\param outputs Output tensors for the module; they must not overlap with anything else",
-            *results,
-        )
-        + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
+        ]
+    parameters = ",\n".join(f"  {each}" for each in run_parameters(prefix, workspace_io=interface.workspace_io))
+    yield brief(f"entrypoint function {module}", *about_run, *params, *results) + (
+        f"\nint32_t {prefix}_run(\n{parameters}\n);"
     )
     yield brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {interface.workspace_size}"
+    if interface.workspace_io:
+        yield brief(f"{WORKSPACE_POOL} size {module}") + (
+            f"\n#define {upper}_{WORKSPACE_POOL.upper()}_WORKSPACE_POOL_SIZE {interface.workspace_size}"
+        )
+
+
+def run_parameters(prefix: str, *, workspace_io: bool) -> list[str]:
+    """Return the declarations of the parameters of the run function of TVM's interface."""
+    kinds = ("workspace_pools",) if workspace_io else ("inputs", "outputs")
+    return [f"struct {prefix}_{kind}* {kind}" for kind in kinds]
+
+
+def _pool_parts(interface: CInterface) -> Iterator[str]:
+    """Yield the struct of memory pools, and the functions that find inputs and outputs in them, as TVM has them."""
+    prefix, module = interface.prefix, f'for TVM module "{interface.name}"'
+    lives = {
+        "inputs": ["Write all inputs before each run: a run may overwrite them with other tensors."],
+        "outputs": ["They are valid after a run until an input is written or the next run begins."],
+    }
+    yield brief(f"Workspace pool pointers {module}") + _struct(
+        f"{prefix}_workspace_pools", [Member(WORKSPACE_POOL, interface.workspace_size)]
+    )
+    for kind, about in lives.items():
+        yield (
+            brief(
+                f"Maps {kind} inside the workspace pools {module}",
+                *about,
+                r"\param workspace_pools Workspace memory pool struct for the module, with all pointers set",
+                r"\return pointers into the pools",
+            )
+            + f"\nstruct {prefix}_{kind} {prefix}_map_{kind}(\n  struct {prefix}_workspace_pools* workspace_pools\n);"
+        )
 
 
 def interface_structs(interface: CInterface) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_interface import brief, droppable_table
+from mlfbuild.library.c_interface import brief, droppable_table, run_parameters
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,11 @@ def _table(module: str) -> str:
     return f"struct mlf_{module}_operator mlf_{module}_operators[MLF_{module.upper()}_OPERATORS]"
 
 
-def print_static_hooked_run(module: str, *about: str) -> str:
-    """Return the declaration of ``tvmgen_<module>_run_hooked``; ``about`` are further lines of its comment."""
+def print_static_hooked_run(module: str, *about: str, workspace_io: bool = False) -> str:
+    """Return the declaration of ``tvmgen_<module>_run_hooked``; ``about`` are further lines of its comment.
+
+    With ``workspace_io``, inputs and outputs are in the pools that it takes.
+    """
     return "\n".join(
         [
             brief(
@@ -81,8 +84,7 @@ def print_static_hooked_run(module: str, *about: str) -> str:
                 r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t tvmgen_{module}_run_hooked(",
-            f"  struct tvmgen_{module}_inputs* inputs,",
-            f"  struct tvmgen_{module}_outputs* outputs,",
+            *(f"  {each}," for each in run_parameters(f"tvmgen_{module}", workspace_io=workspace_io)),
             f"  mlf_{module}_hook* hook,",
             "  void* context",
             ");",

@@ -17,6 +17,10 @@ LINKED_ARRAY = "__tvm_param__"
 """Prefix of the names of arrays of such parameters, in C and in symbol tables."""
 SHARED_WORKSPACE = "mlf_shared_workspace"
 """The workspace of all models of an image that never run at the same time: a common symbol in each model."""
+WORKSPACE_POOL = "sram"
+"""The memory pool in which code of the native compiler has its workspace if inputs and outputs are in it.
+
+TVM lets its users choose the name; this is the one in its documentation."""
 
 
 def sanitize_name(name: str) -> str:

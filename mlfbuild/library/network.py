@@ -127,13 +127,19 @@ class Network:
         """The operators in calls that sum products: rounding errors of floats grow with their number."""
         return sum(len(operator.operator.split(" + ")) for operator in self.operators if operator.macs)
 
-    def bound(self, output: int) -> int:
+    def bound(self, output: int, name: str) -> int:
         """Return the greatest magnitude that the float output with this index can have; 0 if that is unknown.
 
-        It is 1 behind operators such as LOGISTIC. A network for the graph executor has no tensors here, so 0.
+        ``name`` is its name in the model, by which it is found if outputs are in the arena. The result is 1 behind
+        operators such as LOGISTIC. A network for the graph executor has no tensors here, so 0.
         """
-        names = (index for index, each in enumerate(self.tensors) if (each.memory, each.offset) == (OUTPUT, output))
-        tensor = next(names, None)
+        places = ((OUTPUT, output), (ARENA, name))
+        found = (
+            index
+            for index, each in enumerate(self.tensors)
+            if (each.memory, each.offset) in places or (each.memory, each.name) in places
+        )
+        tensor = next(found, None)
         for operator in reversed(self.operators):
             if tensor in operator.outputs:
                 kind = operator.operator.rpartition(" + ")[2]

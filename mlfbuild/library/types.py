@@ -189,6 +189,11 @@ class Module:
         """Whether its code has all that firmware calls, as the native compiler's has for the AOT executor."""
         return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
+    def bound(self, output: int) -> int:
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown (``Network.bound``)."""
+        tensor = self.outputs[output]
+        return self.network.bound(output, tensor.source_name or tensor.name) if self.network else 0
+
     def __eq__(self, other: object) -> bool:
         """Compare all fields except the date; parameters by order, type, shape and bytes."""
         if not isinstance(other, Module):

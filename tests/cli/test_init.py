@@ -423,6 +423,11 @@ def test_unsupported_memory_pools_are_refused(empty: Folder, memory: str, code: 
     assert not (empty.root / "other").exists()
 
 
+def test_inputs_in_the_workspace_are_refused(empty: Folder) -> None:
+    assert empty.run("compile", "Kws Net-2.tflite", "--cpu", "host", "-O", "io=arena", "-o", "net.tar").status == 0
+    assert empty.refused("init", "other", "--archive", "net.tar")[:2] == (4, "ports-in-pools")
+
+
 def test_module_with_a_name_that_is_invalid_in_c(empty: Folder) -> None:
     empty.write("a.tar", pack_archive(native_library("Tiny")))
     ended = empty.run("init", "fw", "--archive", "a.tar")

@@ -3,7 +3,7 @@
 For every case, the harness calls ``mlf_<model>_run`` with its own workspace and ``tvmgen_<model>_run``, and checks that
 both agree, that inputs are unchanged and that nothing is written around the buffers. Buffers have only the alignment of
 their type, the workspace that of its macro. A model with a state keeps it between cases, both with its own state and
-with one of the harness.
+with one of the harness. With ``io: arena``, inputs are written into the workspaces, and outputs are read from them.
 """
 
 from __future__ import annotations
@@ -87,14 +87,36 @@ static void run_%(model)s(FILE *in, FILE *out, int anew) {
   struct tvmgen_%(model)s_inputs inputs = {%(inputs)s};
   struct tvmgen_%(model)s_outputs outputs = {%(outputs)s};
 %(reads)s
-  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)%(kept)s) != 0) exit(3);
+%(own)s
 %(copies)s
-  if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);
+%(static)s
 %(checks)s
   check(workspace, "workspace");
   release(workspace);
 }
 """
+
+_CALLS = (
+    "  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)%(kept)s) != 0) exit(3);",
+    "  if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);",
+)
+_CALLS_IN_POOLS = (
+    """\
+  struct tvmgen_%(model)s_workspace_pools pools = {content(workspace)};
+  struct tvmgen_%(model)s_inputs places = tvmgen_%(model)s_map_inputs(&pools);
+  struct tvmgen_%(model)s_outputs results = tvmgen_%(model)s_map_outputs(&pools);
+%(write)s
+  if (mlf_%(model)s_run(content(workspace)%(kept)s) != 0) exit(3);
+%(read)s""",
+    """\
+  pools = mlf_%(model)s_static_pools();
+  places = tvmgen_%(model)s_map_inputs(&pools);
+  results = tvmgen_%(model)s_map_outputs(&pools);
+%(write)s
+  if (tvmgen_%(model)s_run(&pools) != 0) exit(4);
+%(read)s""",
+)
+"""The runs with the workspace of the harness and with the static one; ``write`` and ``read`` copy the tensors."""
 
 
 def write_tree(library: Library, folder: Path) -> Path:
@@ -234,9 +256,19 @@ def _function(module: Module) -> str:
     ]
     if module.state_size:
         checks.append('  check(state, "state");')
+    kept = ", content(state)" if module.state_size else ""
+    copied = {
+        "write": [f"  memcpy(((void **)&places)[{at}], content(in{at}), {info.size});"
+                  for at, info in enumerate(module.inputs)],
+        "read": [f"  memcpy(content(out{at}), ((void **)&results)[{at}], {info.size});"
+                 for at, info in enumerate(module.outputs)],
+    }  # fmt: skip
+    words = {"model": module.name, "kept": kept, **{key: "\n".join(lines) for key, lines in copied.items()}}
+    own, static = (text % words for text in (_CALLS_IN_POOLS if module.workspace_io else _CALLS))
     return _FUNCTION % {
+        "own": own,
+        "static": static,
         "state": "\n".join(state if module.state_size else ["  (void)anew;"]),
-        "kept": ", content(state)" if module.state_size else "",
         "model": module.name,
         "upper": upper,
         "makes": "\n".join(makes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Graph
 from mlfbuild.library import Library
+from mlfbuild.project import OptionValue
 from mlfbuild.targets import CPUS
 
 
@@ -33,15 +35,20 @@ def compile_bytes(
     cpu: str = "cortex-m4",
     memory: str = "balanced",
     dead_channels: str = "remove",
+    io: str = "caller",
 ) -> Library:
     """Return the native library of the ``.tflite`` content ``model``."""
     wanted = request(name, cpu=cpu, memory=memory, dead_channels=dead_channels)
+    wanted = replace(wanted, options={**wanted.options, "io": io})
     return compile_graph(parse_tflite(model, name, name), wanted, sha256(model))
 
 
-def compile_network(graph: Graph, cpu: str = "cortex-m4", executor: str | None = None) -> Library:
+def compile_network(
+    graph: Graph, cpu: str = "cortex-m4", executor: str | None = None, options: Mapping[str, OptionValue] | None = None
+) -> Library:
     """Return the native library of ``graph``."""
     wanted = replace(request(graph.name, cpu=cpu), executor=executor)
+    wanted = replace(wanted, options={**wanted.options, **(options or {})})
     return compile_graph(graph, wanted, sha256(graph.name.encode()))
 
 

@@ -12,11 +12,14 @@ import pytest
 from mlfbuild.archive import read_archive
 from mlfbuild.build.tree import unpack
 from mlfbuild.build.tree.verification import module_header
+from mlfbuild.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.image import read_subject
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.aot_archives import MEMORIES, POOLS, WORKSPACE_IO, A, B, Y, aot_archive
 from support.examples import first_on_push
+from support.host_c import WARNINGS, run, write_tree
+from support.native import compile_network
 
 M4 = board_called("mps2-an386")
 ARENA = {POOLS: (32, 32), WORKSPACE_IO: (80, 80)}
@@ -97,6 +100,27 @@ def test_test_firmware_compiles_without_a_warning(
     command = [*compiler, *warnings, "-O2", "-I", str(tmp_path), "-c", str(RUNTIME / "verify/verify.c")]
     done = subprocess.run([*command, "-o", str(tmp_path / "verify.o")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_timed_runs_in_pools_compile_with_a_hook(tmp_path: Path) -> None:
+    graph = Graph("net", [Tensor(name, (1, 4), DType.FLOAT32) for name in "xy"],
+                  [Node("s", ops.Softmax(), ("x",), ("y",))], ["x"], ["y"])  # fmt: skip
+    library = compile_network(graph, options={"io": "arena", "hook": True})
+    text = module_header(library.modules[0], "mps2-an386", twice=False, timed=True)
+    (tmp_path / "verify_module.h").write_text(text)
+    write_tree(library, tmp_path)
+    folders = [tmp_path, tmp_path / "host/include", RUNTIME / "profile"]
+    includes = [word for folder in folders for word in ("-I", folder)]
+    flags = [
+        "-mcpu=cortex-m4",
+        *WARNINGS,
+        "-D_GNU_SOURCE",
+        "-DMLF_COUNTER_DWT=1",
+        *includes,
+        "-c",
+        RUNTIME / "verify/verify.c",
+    ]
+    run(["arm-none-eabi-gcc", *flags, "-o", tmp_path / "verify.o"])
 
 
 @pytest.mark.parametrize("memory", [POOLS, WORKSPACE_IO])

@@ -137,10 +137,11 @@ def _shape(shape: Sequence[int] | None) -> str:
 
 
 def _memory(module: Module) -> list[list[str]]:
+    owner = "which are in the workspace" if module.workspace_io else "which the caller owns"
     rows = [
         ["workspace, for intermediate results", f"{_workspace(module):,}"],
         ["constants, such as weights", f"{_constants(module):,}"],
-        ["inputs and outputs, which the caller owns", f"{sum(entry.io_size for entry in module.main):,}"],
+        [f"inputs and outputs, {owner}", f"{sum(entry.io_size for entry in module.main):,}"],
     ]
     if module.state_size:
         rows.append(["state, kept between runs", f"{module.state_size:,}"])

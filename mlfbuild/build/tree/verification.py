@@ -157,9 +157,9 @@ def _subject(module: Module, board: str, ram: int | None = None) -> Subject:
 
 
 def _float_bounds(module: Module) -> tuple[int, ...]:
-    if module.network is None or not _has_floats(module):
+    if not _has_floats(module):
         return ()
-    bounds = tuple(map(module.network.bound, range(len(module.outputs))))
+    bounds = tuple(map(module.bound, range(len(module.outputs))))
     return bounds if any(bounds) else ()
 
 
@@ -217,7 +217,7 @@ def module_header(
     """
     module = with_c_interface(module)
     subject = _subject(module, board, ram)
-    reentrant = subject.takes_workspace and not subject.pools
+    reentrant = subject.takes_workspace and is_reentrant(module)
     text = print_header(module, reentrant=reentrant, twice=twice, subject=subject.to_json())
     return text + (print_timing(module) if timed else "")
 

@@ -57,7 +57,7 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     header = interface_header(module)
     assert header is not None  # the caller has checked it
     prefix, external = struct_prefix(module.name), external_pools(module)
-    calls = _reentrant(prefix, module) if reentrant and twice else _plain(prefix, module, external)
+    calls = _reentrant(prefix, module, external) if reentrant and twice else _plain(prefix, module, external)
     tensors = () if module.workspace_io else (*module.inputs, *module.outputs)
     memory = [str(tensor.size) for tensor in tensors] + [*calls.workspaces, calls.state]
     text = _HEAD.format(
@@ -83,9 +83,10 @@ def print_timing(module: Module) -> str:
         return "#define MODULE_OPERATORS 0\n"
     prefix = struct_prefix(module.name)
     name = prefix.removeprefix("tvmgen_")
+    pointers = "pools" if module.workspace_io else "inputs, outputs"
     return (
         f"#define MODULE_OPERATORS MLF_{name.upper()}_OPERATORS\n"
-        f"#define MODULE_RUN_HOOKED(inputs, outputs, hook) {prefix}_run_hooked(inputs, outputs, hook, 0)\n"
+        f"#define MODULE_RUN_HOOKED(inputs, outputs, pools, hook) {prefix}_run_hooked({pointers}, hook, 0)\n"
     )
 
 
@@ -115,16 +116,18 @@ def _plain(prefix: str, module: Module, external: Sequence[Pool]) -> _Calls:
     return _Calls(tuple(lines), sizes or ("0",))
 
 
-def _reentrant(prefix: str, module: Module) -> _Calls:
-    name = _reentrant_name(module)
-    arguments = "inputs, outputs, workspace" + (", state" if module.state_size else "")
+def _reentrant(prefix: str, module: Module, external: Sequence[Pool]) -> _Calls:
+    name, plain = _reentrant_name(module), _plain(prefix, module, external)
+    arguments = [] if module.workspace_io else ["inputs", "outputs"]
+    arguments += ["workspace", *(["state"] if module.state_size else [])]
     lines = [
-        *_plain(prefix, module, ()).lines,
-        f"MODULE_RUN_IN(inputs, outputs, workspace, state) {name}_run({arguments})",
+        *plain.lines,
+        f"MODULE_RUN_IN(inputs, outputs, workspace, state) {name}_run({', '.join(arguments)})",
     ]
     if module.state_size:
         lines.append(f"MODULE_RESET(state) {name}_reset(state)")
-    return _Calls(tuple(lines), (f"{prefix.upper()}_WORKSPACE_SIZE",), str(module.state_size))
+    workspaces = plain.workspaces if external else (f"{prefix.upper()}_WORKSPACE_SIZE",)
+    return _Calls(tuple(lines), workspaces, str(module.state_size))
 
 
 def _reentrant_name(module: Module) -> str:

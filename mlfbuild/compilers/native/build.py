@@ -35,12 +35,14 @@ from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
     TVM_RUNTIME,
+    WORKSPACE_POOL,
     CodegenFile,
     Library,
     MainMemory,
     Module,
     ModuleTarget,
     OperatorFunction,
+    Pool,
 )
 from mlfbuild.project import better_error
 from mlfbuild.targets import Cpu
@@ -103,19 +105,15 @@ def compile_graph(
     options = request.options
     keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
     optimised = whole if keep else remove_dead_channels(whole)
-    settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
+    form = form_of(request)
+    memory, trace = str(options.get("memory", "balanced")), bool(options.get("trace", False))
+    settings = CodegenSettings(request.cpu, memory, trace, form.arena_io)
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
-    form = form_of(request)
-    if form.packed and graph.states:
-        raise UnsupportedModelError(
-            "packed-interface-without-state",
-            place=f"{request.name}: {graph.states[0].before!r}",
-            reason="is a state that is kept between runs, which TVM's AOT executor cannot reset",
-            hint="use interface-api c",
-        )
+    if form.packed:
+        _check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
     module = Module(
@@ -132,6 +130,8 @@ def compile_graph(
         inputs=tuple(port.info for port in interface.inputs),
         outputs=tuple(port.info for port in interface.outputs),
         interface="packed" if form.packed else "c",
+        pools=(Pool(WORKSPACE_POOL, "workspace", program.plan.arena_size, external=True),) if form.arena_io else (),
+        workspace_io=form.arena_io,
         operator_functions=tuple(OperatorFunction(function.name, ((CPU_DEVICE, 0),)) for function in program.functions),
         codegen=_codegen(program, request, model_id),
         source_text=graph_text(optimised).encode(),
@@ -146,6 +146,16 @@ def compile_graph(
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
+
+
+def _check_stateless(graph: Graph, name: str) -> None:
+    if graph.states:
+        raise UnsupportedModelError(
+            "packed-interface-without-state",
+            place=f"{name}: {graph.states[0].before!r}",
+            reason="is a state that is kept between runs, which TVM's AOT executor cannot reset",
+            hint="use interface-api c",
+        )
 
 
 def _program(
@@ -164,10 +174,10 @@ def _program(
     ``whole`` is the network with its dead channels.
     """
     calls = lower_all(graph, settings)
-    plan = plan_memory(graph, calls)
+    plan = plan_memory(graph, calls, arena_io=settings.arena_io)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
-        smaller = plan_memory(fused, fused_calls)
+        smaller = plan_memory(fused, fused_calls, arena_io=settings.arena_io)
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)

@@ -58,6 +58,13 @@ class NativeCompiler:
             known = " or ".join(EXECUTORS)
             reason = f'the native compiler has no executor "{request.executor}"'
             raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
+        if request.options.get("io") == "arena" and request.placement.shares_workspace:
+            raise UsageError(
+                "workspace-cannot-be-shared",
+                place=f"{request.name}: share-workspace",
+                reason="with the option io: arena, the model's inputs and outputs are in its workspace between runs",
+                hint="remove it from the list, or use io: caller",
+            )
         if request.executor == "graph":
             self._check_graph(request)
         elif request.options.get("interface-api") == "packed":
@@ -70,17 +77,22 @@ class NativeCompiler:
             place = f"{request.name}: options.interface-api"
             reason = "belongs to the AOT executor; the graph executor always calls packed functions"
             raise UsageError("interface-of-graph", place=place, reason=reason, hint=hint)
+        if request.options.get("io") == "arena":
+            place = f"{request.name}: options.io"
+            reason = "belongs to the AOT executor; the graph executor keeps inputs and outputs in the caller's memory"
+            raise UsageError("io-of-graph", place=place, reason=reason, hint=hint)
         if request.options.get("trace"):
             reason = "the graph executor traces all tensors without this option"
             raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
 
     def _check_packed(self, request: CompileRequest) -> None:
         """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
-        refused = next((key for key in _SWITCHES if request.options.get(key)), None)
-        if refused is not None:
+        added = [key for key in _SWITCHES if request.options.get(key)]
+        added += ["io"] if request.options.get("io") == "arena" else []
+        if added:
             raise UsageError(
                 "packed-without-c-interface",
-                place=f"{request.name}: options.{refused}",
+                place=f"{request.name}: options.{added[0]}",
                 reason="adds to the C interface, which code with interface-api packed does not have",
                 hint="remove it, or use interface-api c",
             )
@@ -88,7 +100,7 @@ class NativeCompiler:
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.compilers.native.form import INTERFACES, LAYOUTS
-    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
+    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, most_constants
     from mlfbuild.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
@@ -111,6 +123,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         "memory": MEMORY,
         "tflm": TFLM,
         "dead-channels": DEAD_CHANNELS,
+        "io": IO,
         "layout": LAYOUTS,
         "interface-api": INTERFACES,
     }

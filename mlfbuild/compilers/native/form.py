@@ -23,6 +23,8 @@ class CodeForm:
     """Whether TVM's AOT executor runs it: by a packed function, with ``TVMMetadata``."""
     single_file: bool = False
     """Whether all code is in one C file, which includes no other file of the archive."""
+    arena_io: bool = False
+    """Whether inputs and outputs are in the arena, which the caller passes to the C interface as a memory pool."""
 
     @property
     def has_c_interface(self) -> bool:
@@ -46,4 +48,5 @@ def form_of(request: CompileRequest) -> CodeForm:
         graph=request.executor == "graph",
         packed=options.get("interface-api") == "packed",
         single_file=options.get("layout") == "single-file",
+        arena_io=options.get("io") == "arena",
     )

@@ -20,6 +20,9 @@ default."""
 DEAD_CHANNELS = ("remove", "keep")
 """The values of the option ``dead-channels``; the first one is the default."""
 
+IO = ("caller", "arena")
+"""The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
+
 _PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
 """Architectures with Thumb instructions and without SIMD."""
 
@@ -40,6 +43,8 @@ class CodegenSettings:
     """The preference between a small arena and few instructions: one of ``MEMORY``."""
     trace: bool = False
     """Whether every tensor that an operator writes is passed to a callback, so that it must be complete in memory."""
+    arena_io: bool = False
+    """Whether inputs and outputs are in the arena, so that a run may overwrite its inputs."""
 
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""

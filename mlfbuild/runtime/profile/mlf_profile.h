@@ -4,7 +4,7 @@
  * Cycles of the runs of verify.c on a device: part of verify.c if verify_module.h defines MODULE_OPERATORS.
  *
  *   MODULE_OPERATORS                         number of the operators; 0 if the module calls no hook
- *   MODULE_RUN_HOOKED(inputs, outputs, hook) call the module with a hook, if it has operators
+ *   MODULE_RUN_HOOKED(inputs, outputs, pools, hook) call the module with a hook, if it has operators
  *
  * Runs alternate: one is timed as a whole, in the next one a hook notes the time before each operator. After the
  * outputs of each run, `cycles` is written to the file; the host subtracts what taking a time costs. Inputs are read

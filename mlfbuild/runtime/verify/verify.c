@@ -207,7 +207,7 @@ static int32_t call(int run)
     __asm__ volatile("" ::: "memory");
 #ifdef MODULE_RUN_HOOKED
     if (with_hook) {
-        status = MODULE_RUN_HOOKED(&input_pointers, &output_pointers, any_hook);
+        status = MODULE_RUN_HOOKED(&input_pointers, &output_pointers, &pools, any_hook);
     } else
 #endif
     {

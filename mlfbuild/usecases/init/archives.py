@@ -47,7 +47,8 @@ def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str
         yield "driver-required", reason, "export it for the CPU only"
     if module.workspace_io:
         reason = "its inputs and outputs are in memory pools of the caller"
-        yield "ports-in-pools", reason, "export it without tir.usmp.use_workspace_io"
+        hint = "compile it with io: caller" if module.model_id else "export it without tir.usmp.use_workspace_io"
+        yield "ports-in-pools", reason, hint
     for pool in module.pools:
         if pool.external and (pool.kind != "workspace" or pool.size is None):
             reason = f"the caller must provide the memory pool {pool.name} with constants in it"

@@ -176,7 +176,7 @@ def _ports(header: Header, struct: str, module: Module, tensors: Sequence[Tensor
             tensor.source_name or tensor.name,
             (_elements(tensor),) if tensor.shape is None else tensor.shape,
             *_dlpack(tensor.dtype),
-            module.network.bound(index) if module.network and struct == "outputs" else 0,
+            module.bound(index) if struct == "outputs" else 0,
         )
 
 

@@ -53,7 +53,7 @@ class Model:
 
     def bound(self, output: int) -> int:
         """Return the greatest magnitude of the output with this index; 0 if it is unknown."""
-        return self._module.network.bound(output) if self._module.network else 0
+        return self._module.bound(output)
 
     @property
     def notes(self) -> tuple[str, ...]:

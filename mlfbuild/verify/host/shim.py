@@ -53,14 +53,11 @@ def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
 def _run(module: Module, external: list[Pool]) -> Iterator[str]:
     prefix = struct_prefix(module.name)
     yield from _run_begins()
-    for kind in ("inputs", "outputs"):
-        yield f"    struct {prefix}_{kind} its_{kind};"
     arguments = ["&its_inputs", "&its_outputs"]
     if external:
         yield _pools_struct(prefix, external)
         arguments.append("&pools")
-    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
-        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+    yield from print_structs(module)
     yield f"    return {struct_prefix(module.name)}_run({', '.join(arguments)});"
     yield "}"
 
@@ -70,15 +67,32 @@ def _run_in_pools(module: Module, external: list[Pool]) -> Iterator[str]:
     prefix = struct_prefix(module.name)
     yield from _run_begins()
     yield _pools_struct(prefix, external)
-    for kind in ("inputs", "outputs"):
-        yield f"    struct {prefix}_{kind} its_{kind} = {struct_prefix(module.name)}_map_{kind}(&pools);"
-    yield from (_copied(f"its_inputs.{_member(each)}", f"inputs[{at}]", each) for at, each in enumerate(module.inputs))
-    yield f"    int32_t status = {struct_prefix(module.name)}_run(&pools);"
-    yield from (
-        _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each) for at, each in enumerate(module.outputs)
-    )
+    yield from print_mapped(module)
+    yield f"    int32_t status = {prefix}_run(&pools);"
+    yield from print_copied_outputs(module)
     yield "    return status;"
     yield "}"
+
+
+def print_structs(module: Module) -> Iterator[str]:
+    """Yield the structs ``its_inputs`` and ``its_outputs`` of the arrays of pointers ``inputs`` and ``outputs``."""
+    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
+        yield f"    struct {struct_prefix(module.name)}_{kind} its_{kind};"
+        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+
+
+def print_mapped(module: Module) -> Iterator[str]:
+    """Yield the structs of the tensors in the pools ``pools``, and copies of the inputs to them."""
+    prefix = struct_prefix(module.name)
+    for kind in ("inputs", "outputs"):
+        yield f"    struct {prefix}_{kind} its_{kind} = {prefix}_map_{kind}(&pools);"
+    yield from (_copied(f"its_inputs.{_member(each)}", f"inputs[{at}]", each) for at, each in enumerate(module.inputs))
+
+
+def print_copied_outputs(module: Module) -> Iterator[str]:
+    """Yield copies of the outputs in the pools to the caller's."""
+    for at, each in enumerate(module.outputs):
+        yield _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each)
 
 
 def _run_begins() -> Iterator[str]:

@@ -11,8 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mlfbuild.archive.compare import distinct
-from mlfbuild.library import FULL_MODEL, Module, TracedTensor, is_supported, macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.library import (
+    FULL_MODEL,
+    WORKSPACE_POOL,
+    Module,
+    TracedTensor,
+    is_supported,
+    macro_prefix,
+    sanitize_name,
+    struct_prefix,
+)
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
+from mlfbuild.verify.host.shim import print_copied_outputs, print_mapped, print_structs
 
 _NO_CALL = "__nop"
 
@@ -144,15 +154,19 @@ def print_traced_shim(module: Module) -> Iterator[str]:
     yield ""
     yield "int32_t mlf_host_trace(void **inputs, void **outputs, void **traced)"
     yield "{"
-    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
-        yield f"    struct {prefix}_{kind} its_{kind};"
-        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+    yield "    int32_t status;"
+    if module.workspace_io:
+        yield f"    struct {prefix}_workspace_pools pools = {{.{WORKSPACE_POOL} = workspace}};"
+    yield from (print_mapped if module.workspace_io else print_structs)(module)
     if module.state_size:
         yield "    if (!begun) {"
         yield f"        begun = mlf_{name}_reset(kept) == 0;"
         yield "    }"
-    yield f"    return mlf_{name}_run_traced(&its_inputs, &its_outputs, workspace{kept},"
+    pointers = "" if module.workspace_io else "&its_inputs, &its_outputs, "
+    yield f"    status = mlf_{name}_run_traced({pointers}workspace{kept},"
     yield "        traced != NULL ? hand_out : NULL, traced);"
+    yield from print_copied_outputs(module) if module.workspace_io else ()
+    yield "    return status;"
     yield "}"
     yield ""
     yield "int32_t mlf_host_run(void **inputs, void **outputs)"

@@ -13,13 +13,15 @@ from support.oracle import assert_equal, tflite_micro_cases
 from support.random_graphs import random_case
 
 
-def check(seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: bool = True) -> None:
+def check(
+    seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: bool = True, io: str = "caller"
+) -> None:
     """Compare every output of the network of each of ``seeds`` on two cases, the second with reversed inputs."""
     jobs, expected = [], []
     for seed in seeds:
         network = random_case(seed, steps)
         cases = [network.inputs, tuple(np.flip(value).copy() for value in network.inputs)]
-        library = compile_bytes(network.model, f"net{seed}")
+        library = compile_bytes(network.model, f"net{seed}", io=io)
         jobs += [(library, library.modules[0], case) for case in cases]
         expected += tflite_micro_cases(network.model, cases)
     results = run_many_on_host(jobs, optimise=optimise, sanitize=sanitize)
@@ -32,10 +34,15 @@ def test_random_networks() -> None:
     check(range(10), steps=16)
 
 
+def test_random_networks_with_inputs_and_outputs_in_the_arena() -> None:
+    check(range(10, 16), steps=16, io="arena")
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("first", range(1000, 2000, 50))
 def test_many_random_networks(first: int) -> None:
     check(range(first, first + 50), steps=16)
+    check(range(first, first + 50), steps=16, io="arena")
 
 
 @pytest.mark.sweep

@@ -70,11 +70,12 @@ def stream(graph: Graph, length: int = 5) -> list[Array]:
     return [random.integers(-9, 10, shape).astype(np.float32) for _ in range(length)]
 
 
+@pytest.mark.parametrize("io", ["caller", "arena"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_c_equals_the_graph_over_several_runs(name: str) -> None:
+def test_c_equals_the_graph_over_several_runs(name: str, io: str) -> None:
     graph = NETWORKS[name]
     runs = stream(graph)
-    got = run_cases_on_host(compile_network(graph), [[value] for value in runs])
+    got = run_cases_on_host(compile_network(graph, options={"io": io}), [[value] for value in runs])
     expected = evaluate_in_turn(graph, [{"x": value} for value in runs])
     for outputs, values in zip(got, expected, strict=True):
         for output, tensor in zip(outputs, graph.outputs, strict=True):

@@ -1,6 +1,7 @@
 """The memory plan: the address of each tensor while the network runs, decided at compile time.
 
-Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output.
+Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output. With the
+option ``io: arena`` both are in the arena: an input until its last reader, an output from its writer to the end.
 Constants are in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
 ``arena.place`` chooses. RESHAPE costs nothing if both sides can share their bytes, nor does an operator whose tensors
 are views of each other (``views.py``). An operator whose kernel permits it overwrites an input that is not read later.
@@ -52,6 +53,9 @@ class Plan:
     """The parts of the arena that hold tensors: their offsets, and their bytes and times."""
     copies: tuple[tuple[str, Location], ...]
     """Outputs and states to copy after all nodes, in this order, and their destinations."""
+    inputs: tuple[Location, ...]
+    outputs: tuple[Location, ...]
+    """Where the caller writes each input before a run, and where it reads each output after it."""
     state_size: int = 0
     """Bytes that are kept between runs."""
     views: frozenset[int] = frozenset()
@@ -60,22 +64,24 @@ class Plan:
     """Indices of the nodes that could overwrite an input or make views, but do not, because the arena is smaller."""
 
 
-def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
+def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = False) -> Plan:
     """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
 
+    With ``arena_io``, inputs and outputs are in the arena.
     Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
     update in place cannot be updated there.
     """
-    plan = _plan(graph, calls, apart=frozenset())
+    plan = _plan(graph, calls, frozenset(), arena_io)
     work = Work(_TRIED_STEPS)
     if plan.views:  # a view keeps the whole buffer in memory from its first part on
-        plan = min(plan, _plan(graph, calls, plan.views, work), key=lambda plan: plan.arena_size)
+        plan = min(plan, _plan(graph, calls, plan.views, arena_io, work), key=lambda plan: plan.arena_size)
     # Sharing an address can prevent a better packing.
     for index, call in enumerate(calls):
         if plan.arena_size <= plan.lower_bound or work.left <= 0:
             break
         if call.overwrites or index in plan.views:
-            plan = min(plan, _plan(graph, calls, plan.apart | {index}, work), key=lambda plan: plan.arena_size)
+            other = _plan(graph, calls, plan.apart | {index}, arena_io, work)
+            plan = min(plan, other, key=lambda plan: plan.arena_size)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
             "arena-too-large",
@@ -127,17 +133,21 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
                 )
 
 
-def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], work: Work | None = None) -> Plan:
+def _plan(
+    graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], arena_io: bool, work: Work | None = None
+) -> Plan:
     """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views; ``work`` counts steps."""
     if work is not None:
         work.spend(len(calls) * _STEPS_A_NODE)
-    storages = storages_of(graph)
+    storages = storages_of(graph, arena_io=arena_io)
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
     note_lifetimes(graph, storages)
     leave_states(graph, calls, storages)
     reuse_inputs(graph, calls, storages, apart)
     scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
-    arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
+    outputs = _outputs(graph, storages, arena_io)
+    arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch),
+                       *outputs])  # fmt: skip
     buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                for storage in arena]  # fmt: skip
     try:
@@ -155,6 +165,10 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], work
         name: Location(storage.area, storage.position + storage.offsets.get(name, 0))
         for name, storage in storages.items()
     }
+    read_at = tuple(
+        locations[name] if storage is storages[name] else Location(storage.area, storage.position)
+        for name, storage in zip(graph.outputs, outputs, strict=True)
+    )
     return Plan(
         locations,
         arena_size,
@@ -165,17 +179,34 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int], work
             for storage in _in_arena(storages.values())
             for span in storage.spans
         ),
-        (*_output_copies(graph, locations), *_state_copies(graph, locations)),
+        (*_output_copies(graph, locations, read_at), *_state_copies(graph, locations)),
+        tuple(locations[name] for name in graph.inputs),
+        read_at,
         state_size(graph),
         views,
         apart,
     )
 
 
-def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
-    for index, name in enumerate(graph.outputs):
-        if locations[name] != Location(StorageKind.OUTPUT, index) and graph.tensor(name).elements:
-            yield name, Location(StorageKind.OUTPUT, index)
+def _outputs(graph: Graph, storages: Mapping[str, Storage], arena_io: bool) -> list[Storage]:
+    """Return where the caller reads each output; constants and states are copied there at the end of the run."""
+    if not arena_io:
+        return [Storage(StorageKind.OUTPUT, index) for index in range(len(graph.outputs))]
+    end = len(graph.nodes)
+    copies = {
+        name: Storage(StorageKind.ARENA, 0, [Span(graph.tensor(name).size, end, end)])
+        for name in graph.outputs
+        if storages[name].area is not StorageKind.ARENA
+    }
+    return [copies.get(name, storages[name]) for name in graph.outputs]
+
+
+def _output_copies(
+    graph: Graph, locations: Mapping[str, Location], read_at: Sequence[Location]
+) -> Iterator[tuple[str, Location]]:
+    for name, location in dict.fromkeys(zip(graph.outputs, read_at, strict=True)):
+        if locations[name] != location and graph.tensor(name).elements:
+            yield name, location
 
 
 def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:

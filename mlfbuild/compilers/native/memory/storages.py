@@ -1,7 +1,7 @@
 """Decide which tensors share an address: they form a storage, which the memory plan places.
 
-Inputs and outputs are in the caller's buffers, constants in flash, states in a separate block, and all other storages
-in the arena.
+Inputs and outputs are in the caller's buffers (with the option ``io: arena``, in the arena), constants in flash, states
+in a separate block, and all other storages in the arena.
 """
 
 from __future__ import annotations
@@ -80,16 +80,19 @@ def _state_offsets(graph: Graph) -> dict[str, int]:
     return {state.before: end for state, end in zip(graph.states, ends, strict=False)}
 
 
-def storages_of(graph: Graph) -> dict[str, Storage]:
-    """Return the storage of each tensor; input and output of a RESHAPE share one if possible."""
+def storages_of(graph: Graph, *, arena_io: bool = False) -> dict[str, Storage]:
+    """Return the storage of each tensor; input and output of a RESHAPE share one if possible.
+
+    With ``arena_io``, inputs and outputs are in the arena.
+    """
     storages: dict[str, Storage] = {}
     for tensor in graph.tensors.values():
         storages[tensor.name] = Storage(StorageKind.CONSTANT if tensor.constant else StorageKind.ARENA, 0)
-    for index, name in enumerate(graph.inputs):
+    for index, name in enumerate(() if arena_io else graph.inputs):
         storages[name] = Storage(StorageKind.INPUT, index)
     for name, offset in _state_offsets(graph).items():
         storages[name] = Storage(StorageKind.STATE, offset)
-    for index, name in enumerate(graph.outputs):
+    for index, name in enumerate(() if arena_io else graph.outputs):
         if storages[name].area is StorageKind.ARENA:
             storages[name] = Storage(StorageKind.OUTPUT, index)
     for name, storage in storages.items():
@@ -135,9 +138,15 @@ def _extent(graph: Graph, storage: Storage) -> int:
 
 
 def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
-    """Record the nodes between which the bytes of each storage are in use."""
-    for index, node in enumerate(graph.nodes):
-        for name in (*node.inputs, *node.outputs):
+    """Record the nodes between which the bytes of each storage are in use.
+
+    Inputs in the arena are in use from the first node on, and outputs until after the last one.
+    """
+    ports = [[name for name in names if storages[name].area is StorageKind.ARENA]
+             for names in (graph.inputs, graph.outputs)]  # fmt: skip
+    used = [(0, ports[0]), *((at, (*node.inputs, *node.outputs)) for at, node in enumerate(graph.nodes))]
+    for index, names in (*used, (len(graph.nodes), ports[1])):
+        for name in names:
             if name is not None:
                 storage = storages[name]
                 storage.use(storage.offsets.get(name, 0) + graph.tensor(name).size, index)
@@ -181,6 +190,8 @@ def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[st
     kept, left = storages[state.before], storages[state.after]
     if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
         return
+    if any(storages[name] is left for name in graph.inputs):
+        return  # the caller writes it before the run
     writer = left.spans[0].first
     if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
         return

@@ -108,6 +108,8 @@ class _Lives:
     """The lifetimes of tensors in the arena, from the node that writes each to the last one that reads it."""
 
     graph: Graph
+    arena_io: bool = False
+    """Whether inputs and outputs are in the arena: from before the first node, and until after the last one."""
     roots: dict[str, str] = field(default_factory=dict)
     """Tensor -> the tensor that has its bytes: itself, or the source of a RESHAPE."""
     first: dict[str, int] = field(default_factory=dict)
@@ -120,6 +122,12 @@ class _Lives:
                     root = self._root(node, name)
                     self.first.setdefault(root, index)
                     self.last[root] = index
+        for name in self.graph.inputs if self.arena_io else ():
+            if name in self.roots:
+                self.first[self.roots[name]] = -1
+        for name in self.graph.outputs if self.arena_io else ():
+            if name in self.roots:
+                self.last[self.roots[name]] = len(self.graph.nodes)
 
     def _root(self, node: Node, name: str) -> str:
         if isinstance(node.operator, Reshape) and name == node.outputs[0] and node.inputs[0] is not None:
@@ -128,8 +136,10 @@ class _Lives:
 
     @cached_property
     def outside(self) -> frozenset[str]:
-        """The tensors in the caller's buffers or in flash."""
+        """The tensors that are not in the arena: in the caller's buffers, in the state or in flash."""
         kept = {*self.graph.sources, *self.graph.results}
+        if self.arena_io:
+            kept -= {*self.graph.inputs, *self.graph.outputs}
         names = {name for name, tensor in self.graph.tensors.items() if tensor.constant or name in kept}
         return frozenset(self.roots.get(name, name) for name in names)
 
@@ -140,11 +150,12 @@ class _Lives:
     @cached_property
     def before(self) -> tuple[int, ...]:
         """The bytes in the arena before each node, of tensors that it or a later node reads."""
-        change = [0] * (len(self.graph.nodes) + 1)
+        count = len(self.graph.nodes)
+        change = [0] * (count + 2)
         for root, first in self.first.items():
             change[first + 1] += self.size(root)
             change[self.last[root] + 1] -= self.size(root)
-        return tuple(accumulate(change[:-1]))
+        return tuple(accumulate(change[:count]))
 
     def dies(self, name: str, end: int) -> bool:
         """Return whether the tensor is in the arena, and no node from ``end`` on reads it."""
@@ -167,7 +178,7 @@ class _Cutting:
     def __init__(self, graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower) -> None:
         self.graph, self.calls, self.lower = graph, calls, lower
         self.costs = Costs(settings)
-        self.lives = _Lives(graph)
+        self.lives = _Lives(graph, settings.arena_io)
         self._lowered: dict[tuple[int, str, int], KernelCall] = {}
         self.single = [self._plain(index) for index in range(len(calls))]
         self.chains: dict[int, list[_Piece]] = {}
@@ -236,7 +247,7 @@ class _Cutting:
 
     def _variants(self, stages: tuple[Stage, ...]) -> Iterator[_Piece]:
         first, end = stages[0].index, stages[-1].index + 1
-        dies = self.lives.dies(stages[0].source.name, end) and not self._in_caller(stages[-1].output)
+        dies = self.lives.dies(stages[0].source.name, end) and not self._outside(stages[-1].output)
         ways = product(
             rows_to_try(stages[-1].output, len(self.calls)), (False, True) if dies else (False,), (False, True)
         )
@@ -248,7 +259,7 @@ class _Cutting:
                 yield _Piece(first, end, memory, self.costs.added(chain), chain)
             known.add(chain)
 
-    def _in_caller(self, tensor: Tensor) -> bool:
+    def _outside(self, tensor: Tensor) -> bool:
         return self.lives.roots[tensor.name] in self.lives.outside
 
     def _memory(self, chain: Chain, scratch: int) -> int:

@@ -8,10 +8,10 @@ from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_bu
 from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
-from mlfbuild.compilers.native.printing.program import LinkedModel
+from mlfbuild.compilers.native.printing.program import LinkedModel, reentrant_lines
 from mlfbuild.compilers.native.printing.trace import print_declarations
 from mlfbuild.compilers.native.printing.variants import print_whole_declaration
-from mlfbuild.compilers.native.printing.workspace import shares_workspace
+from mlfbuild.compilers.native.printing.workspace import print_static_pools_declaration, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
@@ -21,6 +21,10 @@ _SHARED = (
     "The intermediate tensors are in a static workspace, mlf_shared_workspace, which other",
     "modules of the firmware use too: one call of any of them at a time.",
 )
+_POOLS = (
+    "All tensors are in the workspace, inputs and outputs too: a run may overwrite its inputs.",
+    "Calls with different workspaces may run at the same time.",
+)
 
 
 def print_header(program: LinkedModel, source: str, placement: Placement) -> str:
@@ -29,7 +33,7 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
     busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY"] if shares else []
     results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
     parts = [
-        *interface_parts(_interface(program), _SHARED if shares else _STATIC, results),
+        *interface_parts(_interface(program), _about_run(program, shares=shares), results),
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
@@ -54,7 +58,11 @@ def _interface(program: LinkedModel) -> CInterface:
         tuple(Member(port.member, port.tensor.size) for port in ports)
         for ports in (program.interface.inputs, program.interface.outputs)
     ]
-    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size)
+    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size, program.form.arena_io)
+
+
+def _about_run(program: LinkedModel, *, shares: bool) -> tuple[str, ...]:
+    return _POOLS if program.form.arena_io else _SHARED if shares else _STATIC
 
 
 def _static_reset(program: LinkedModel) -> Iterator[str]:
@@ -73,6 +81,8 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
     if shares:
         yield print_busy(name)
+    if program.form.arena_io:
+        yield print_static_pools_declaration(program)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
         yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
@@ -85,6 +95,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
+    pointers = "\n".join(reentrant_lines(program)).removesuffix(",")
     state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
     yield (
         brief(
@@ -93,10 +104,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             *state,
             r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
         )
-        + f"\nint32_t mlf_{name}_run(\n  const struct tvmgen_{name}_inputs* inputs,\n"
-        f"  const struct tvmgen_{name}_outputs* outputs,\n  void* workspace{',' if state else ''}\n"
-        + ("  void* kept\n" if state else "")
-        + ");"
+        + f"\nint32_t mlf_{name}_run(\n{pointers}\n);"
     )
     if program.hook:
         yield from print_hook_declarations(program)

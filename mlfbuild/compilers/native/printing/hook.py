@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import comment_text
-from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, operator_label
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, operator_label, reentrant_lines
 from mlfbuild.library import HookedOperator, brief, print_hook_type, print_operators, print_static_hooked_run
 
 
@@ -45,16 +45,14 @@ def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
                 r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t mlf_{name}_run_hooked(",
-            f"  const struct tvmgen_{name}_inputs* inputs,",
-            f"  const struct tvmgen_{name}_outputs* outputs,",
-            "  void* workspace,",
-            *(["  void* kept,"] if program.resets else []),
+            *reentrant_lines(program),
             f"  mlf_{name}_hook* hook,",
             "  void* context",
             ");",
         ]
     )
-    yield print_static_hooked_run(name, *_when_cancelled(program, f"call tvmgen_{name}_reset"))
+    about = _when_cancelled(program, f"call tvmgen_{name}_reset")
+    yield print_static_hooked_run(name, *about, workspace_io=program.form.arena_io)
 
 
 def _when_cancelled(program: LinkedModel, remedy: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from mlfbuild.cgen import braces, registry_source, text, wrapped
 from mlfbuild.compilers.native.printing.front_matter import source_notice
 from mlfbuild.compilers.native.printing.interface import Port, runtime_dtype, runtime_shape
 from mlfbuild.compilers.native.printing.program import LinkedModel
+from mlfbuild.compilers.native.printing.workspace import in_own_section
 from mlfbuild.library import CODE_NAMES, parse_dtype
 
 COUNT_BYTES = 2
@@ -34,7 +35,7 @@ def print_main(program: LinkedModel, body: Iterable[str]) -> str:
     prefix, ports = program.prefix, program.interface
     return "\n".join(
         [
-            *([f"{prefix.upper()}_ENTRY"] if program.form.packed else _in_own_section(program)),
+            *([f"{prefix.upper()}_ENTRY"] if program.form.packed else in_own_section(f"{prefix}_main")),
             _main_declaration(program),
             "{",
             f"    struct {prefix}_inputs inputs[1];",
@@ -46,11 +47,6 @@ def print_main(program: LinkedModel, body: Iterable[str]) -> str:
             "}",
         ]
     )
-
-
-def _in_own_section(program: LinkedModel) -> list[str]:
-    attribute = f'__attribute__((section(".text.{program.prefix}_main")))'
-    return ["#if defined(__GNUC__) && defined(__ELF__)", attribute, "#endif"]
 
 
 def _main_declaration(program: LinkedModel) -> str:

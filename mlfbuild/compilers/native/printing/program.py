@@ -91,6 +91,11 @@ class LinkedModel:
         return f"tvmgen_{self.name}"
 
     @property
+    def tensor_structs(self) -> tuple[str, ...]:
+        """The parameters of reentrant run functions that point to structs of tensors; none if the arena has these."""
+        return () if self.form.arena_io else ("inputs", "outputs")
+
+    @property
     def constants_size(self) -> int:
         """Bytes of all constants; gaps between them are not counted."""
         return sum(constant.size for constant in self.constants)
@@ -99,6 +104,12 @@ class LinkedModel:
     def headers(self) -> tuple[str, ...]:
         """The kernel headers that functions include, in alphabetical order."""
         return included_headers(self.functions)
+
+
+def reentrant_lines(program: LinkedModel) -> list[str]:
+    """Return the lines of a header with the first parameters of the reentrant run functions, those without options."""
+    structs = [f"  const struct {program.prefix}_{kind}* {kind}," for kind in program.tensor_structs]
+    return [*structs, "  void* workspace,", *(["  void* kept,"] if program.resets else [])]
 
 
 def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:

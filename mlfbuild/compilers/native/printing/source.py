@@ -23,7 +23,12 @@ from mlfbuild.compilers.native.printing.state import (
 )
 from mlfbuild.compilers.native.printing.trace import print_hand_out, print_table
 from mlfbuild.compilers.native.printing.variants import Variant, lesser, print_lesser, print_unused, whole
-from mlfbuild.compilers.native.printing.workspace import print_attributes, print_static_call, print_workspace
+from mlfbuild.compilers.native.printing.workspace import (
+    print_attributes,
+    print_pool_functions,
+    print_static_call,
+    print_workspace,
+)
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
 from mlfbuild.library import Identity
@@ -140,8 +145,7 @@ def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
 
 def _signature(program: LinkedModel, variant: Variant) -> str:
     parameters = [
-        f"const struct tvmgen_{program.name}_inputs *inputs",
-        f"const struct tvmgen_{program.name}_outputs *outputs",
+        *(f"const struct {program.prefix}_{kind} *{kind}" for kind in program.tensor_structs),
         "void *workspace",
         *(["void *kept"] if program.graph.states else []),
         *variant.parameters.values(),
@@ -177,13 +181,14 @@ def _run(program: LinkedModel, signature: str) -> str:
 
 def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
     """Yield the lines that reject missing and misaligned pointers."""
-    yield "    if (inputs == NULL || outputs == NULL) {"
-    yield "        return -1;"
-    yield "    }"
-    tests = [
-        *(test for port in program.interface.inputs for test in _pointer_tests(f"inputs->{port.member}", port)),
-        *(test for port in program.interface.outputs for test in _pointer_tests(f"outputs->{port.member}", port)),
-    ]
+    tests: list[str] = []
+    if not program.form.arena_io:
+        yield "    if (inputs == NULL || outputs == NULL) {"
+        yield "        return -1;"
+        yield "    }"
+        sides = (("inputs", program.interface.inputs), ("outputs", program.interface.outputs))
+        pointers = [(f"{kind}->{port.member}", port) for kind, ports in sides for port in ports]
+        tests += [test for pointer, port in pointers for test in _pointer_tests(pointer, port)]
     if arena:
         tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
     else:
@@ -219,7 +224,10 @@ def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
 
 def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]:
     name, run = program.name, f"tvmgen_{program.name}_run"
-    pointers = [f"struct tvmgen_{name}_inputs *inputs", f"struct tvmgen_{name}_outputs *outputs"]
+    if program.form.arena_io:
+        yield from print_pool_functions(program)
+    arguments = ["workspace_pools"] if program.form.arena_io else ["inputs", "outputs"]
+    pointers = [f"struct {program.prefix}_{kind} *{kind}" for kind in arguments]
     body = list(print_static_call(program, placement))
     if program.form.packed:
         yield print_main(program, body)
@@ -227,9 +235,9 @@ def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]
     if program.hook:
         hook = Variant(name, hook=True, trace=False).parameters
         yield _entry(program, wrapped(f"int32_t {run}_hooked(", [*pointers, *hook.values()], ")", 0), body)
-        body = [f"    return {run}_hooked(inputs, outputs, NULL, NULL);"]
+        body = [f"    return {run}_hooked({', '.join([*arguments, 'NULL', 'NULL'])});"]
     yield _entry(program, f"int32_t {run}({', '.join(pointers)})", body)
-    if program.form.single_file:
+    if program.form.single_file and not program.form.arena_io:
         yield print_main(program, [f"    return {run}(inputs, outputs);"])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import comment_text
-from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, Written
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, Written, reentrant_lines
 from mlfbuild.graph import Node, Tensor
 from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 
@@ -89,7 +89,6 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
             f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
         ]
     )
-    state = ["  void* kept,"] if program.resets else []
     yield "\n".join(
         [
             brief(
@@ -98,10 +97,7 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
                 r"\param context passed to it",
             ),
             f"int32_t mlf_{name}_run_traced(",
-            f"  const struct tvmgen_{name}_inputs* inputs,",
-            f"  const struct tvmgen_{name}_outputs* outputs,",
-            "  void* workspace,",
-            *state,
+            *reentrant_lines(program),
             f"  mlf_{name}_trace* trace,",
             "  void* context",
             ");",

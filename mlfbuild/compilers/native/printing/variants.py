@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.compilers.native.printing.program import LinkedModel
+from mlfbuild.compilers.native.printing.program import LinkedModel, reentrant_lines
 from mlfbuild.library import brief
 
 
@@ -58,7 +58,7 @@ def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
     kept = ["kept"] if program.resets else []
     own = variant.parameters
     handed = [name if name in own else "NULL" for name in whole(program).parameters]
-    arguments = ", ".join(["inputs", "outputs", "workspace", *kept, *handed])
+    arguments = ", ".join([*program.tensor_structs, "workspace", *kept, *handed])
     return "\n".join([signature, "{", f"    return {whole(program).name}({arguments});", "}"])
 
 
@@ -72,7 +72,6 @@ def print_unused(program: LinkedModel) -> Iterator[str]:
 def print_whole_declaration(program: LinkedModel) -> str:
     """Return the declaration of the run function of a model with both ``hook`` and ``trace``."""
     name = program.name
-    state = ["  void* kept,"] if program.resets else []
     return "\n".join(
         [
             brief(
@@ -83,10 +82,7 @@ def print_whole_declaration(program: LinkedModel) -> str:
                 r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t {whole(program).name}(",
-            f"  const struct tvmgen_{name}_inputs* inputs,",
-            f"  const struct tvmgen_{name}_outputs* outputs,",
-            "  void* workspace,",
-            *state,
+            *reentrant_lines(program),
             f"  mlf_{name}_hook* hook,",
             f"  mlf_{name}_trace* trace,",
             "  void* context",

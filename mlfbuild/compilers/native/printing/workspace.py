@@ -12,7 +12,7 @@ from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, busy_name, print_exclusi
 from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.compilers.native.printing.state import print_beginning
 from mlfbuild.compilers.types import Placement
-from mlfbuild.library import SHARED_WORKSPACE
+from mlfbuild.library import SHARED_WORKSPACE, WORKSPACE_POOL, brief
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
@@ -46,11 +46,70 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
     return "\n".join([bound, *print_shared_workspace(program.prefix, size, macro, f"{macro}_FLAG")])
 
 
+def in_own_section(name: str) -> list[str]:
+    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop."""
+    return ["#if defined(__GNUC__) && defined(__ELF__)", f'__attribute__((section(".text.{name}")))', "#endif"]
+
+
+def print_static_pools_declaration(program: LinkedModel) -> str:
+    """Return the declaration of the function that returns the static workspace of a model with ``io: arena``."""
+    name = program.name
+    about = brief(
+        f'returns the memory pools of module "{name}" in a static workspace, for one run at a time',
+        "If the firmware does not call it, that workspace is not in the image (-Wl,--gc-sections).",
+        rf"\return pools for tvmgen_{name}_map_inputs, tvmgen_{name}_map_outputs and tvmgen_{name}_run",
+    )
+    return f"{about}\nstruct {program.prefix}_workspace_pools mlf_{name}_static_pools(void);"
+
+
+def print_pool_functions(program: LinkedModel) -> Iterator[str]:
+    """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
+    name, prefix, ports = program.name, program.prefix, program.interface
+    workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
+    yield "\n".join(
+        [
+            *in_own_section(f"mlf_{name}_static_pools"),
+            f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)",
+            "{",
+            f"    struct {prefix}_workspace_pools pools;",
+            "",
+            f"    pools.{WORKSPACE_POOL} = {workspace};",
+            "    return pools;",
+            "}",
+        ]
+    )
+    sides = (("inputs", ports.inputs, program.plan.inputs), ("outputs", ports.outputs, program.plan.outputs))
+    for kind, of_kind, places in sides:
+        yield "\n".join(
+            [
+                f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)",
+                "{",
+                f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
+                f"    struct {prefix}_{kind} {kind};",
+                "",
+                *(
+                    f"    {kind}.{port.member} = &arena[{place.position}];"
+                    for port, place in zip(of_kind, places, strict=True)
+                ),
+                *([] if of_kind else [f"    {kind}.unused = arena;"]),
+                f"    return {kind};",
+                "}",
+            ]
+        )
+
+
 def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:
     """Yield the body of ``tvmgen_<model>_run``, or of the hooked run function that it calls."""
     name, prefix = program.name, program.prefix
     run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"
     more = (f", {prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")
+    if program.form.arena_io:
+        yield "    if (workspace_pools == NULL) {"
+        yield "        return -1;"
+        yield "    }"
+        yield from print_beginning(program, placement)
+        yield f"    return {run}(workspace_pools->{WORKSPACE_POOL}{more});"
+        return
     if not shares_workspace(program, placement):
         workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
         yield from print_beginning(program, placement)
