@@ -115,10 +115,10 @@ def test_rt_thread(repo: Path, tmp_path: Path) -> None:
     (folder / "applications").mkdir(exist_ok=True)
     shutil.copy(repo / "src/main.c", folder / "applications")
     shutil.copy(PROJECT / "rt-thread/building.py", folder)
-    shutil.copytree(repo / "models", folder / "packages/models")
+    shutil.copytree(repo / "models", folder / "models")
     (folder / "rtconfig.h").write_text("#define PKG_USING_MLF_MODELS\n#define MLF_MODELS_USING_ALPHA\n")
     image = folder / "build/app.elf"
-    fails_until_raised(repo, folder, image, folder / "packages/models", *scons_command(folder), "-Q")
+    fails_until_raised(repo, folder, image, folder / "models", *scons_command(folder), "-Q")
 
 
 IDF = """
