@@ -68,7 +68,7 @@ def _checked(project: Project, file: Path) -> list[str]:
     mistakes, found = dict(project_mistakes(project)), foreseen(project)
     more = [(place, mistake) for place, mistake in found.mistakes if not mistakes or (place and place not in mistakes)]
     problems: list[str | Diagnostic] = [*project.problems([*mistakes.items(), *more])]
-    warnings = []
+    warnings: list[str] = []
     try:
         warnings += check_dependencies(project) if not mistakes else ()
     except ProjectFileError as error:
