@@ -81,8 +81,7 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
         return _loaded(path, module)
     except InputFileError as error:
         if error.code in _OF_THE_MODEL and _is_from_mlfbuild(path):
-            hint = "the model has changed since: run `mlfbuild vectors`, which computes them again"
-            raise InputFileError(error.code, place=error.place, reason=error.reason, hint=hint) from None
+            error.hint = "the model has changed since: run `mlfbuild vectors`, which computes them again"
         raise
 
 

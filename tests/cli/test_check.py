@@ -163,6 +163,13 @@ def test_a_missing_file_hides_no_other_mistake(folder: Folder) -> None:
     assert "model lost" in str(states["m4"]), "doctor reports the same"
 
 
+def test_a_gdb_server_of_an_unknown_kind_is_a_mistake(folder: Folder) -> None:
+    device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3399"}}'
+    models = "models: {net: {source: models/alpha.tflite}}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{{device}}}\n{models}\n")
+    assert ("gdb-server-unknown", "mlfbuild.yml:2:42: targets.desk.runner") in folder.mistakes("check")
+
+
 def test_missing_tools_are_exit_3_unless_there_are_mistakes(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, c-compiler: clang}, pc: {cpu: host}}\n"
     project_with_network(folder, text + "models: {net: {source: net.onnx}}\n")
