@@ -138,7 +138,11 @@ if TYPE_CHECKING:
         raise_first as raise_first,
         watched as watched,
     )
-    from mlfbuild.build.project_checks import load as load
+    from mlfbuild.build.project_checks import (
+        load as load,
+        project_mistakes as project_mistakes,
+        read_project as read_project,
+    )
     from mlfbuild.build.project_jobs import (
         BUILD_FOLDER as BUILD_FOLDER,
         chosen_names as chosen_names,

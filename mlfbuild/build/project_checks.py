@@ -24,16 +24,30 @@ def load(path: Path, *, vectors: bool = True) -> Project:
 
     Without ``vectors``, the files of vectors may be missing.
     """
-    from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
-
-    files = partial(_missing_files, vectors=vectors)
-    project = load_project(path, lambda entries: (*files(entries), *_missing_toolchains(entries)))
-    own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
-    of_archives = (_hook_problems, _sharing_problems)
-    problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))
+    project = read_project(path, vectors=vectors)
+    problems = project.problems(project_mistakes(project, vectors=vectors))
     if problems:
         raise ProjectFileError(problems)
     return project
+
+
+def read_project(path: Path, *, vectors: bool = True) -> Project:
+    """Read the project file ``path``; raises ``ProjectFileError`` with its mistakes and the missing files it names.
+
+    If the file itself has no mistakes, the files that it names are not checked: ``project_mistakes`` does that.
+    """
+    from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
+
+    files = partial(_missing_files, vectors=vectors)
+    return load_project(path, lambda entries: (*files(entries), *_missing_toolchains(entries)))
+
+
+def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield what is wrong with the files and options that ``project`` names; ``vectors`` as for ``load``."""
+    files = partial(_missing_files, vectors=vectors)
+    own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    for find in (*own, _hook_problems, _sharing_problems):
+        yield from find(project)
 
 
 def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath, Mistake]]:

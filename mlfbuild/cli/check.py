@@ -27,12 +27,12 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
     of mlfbuild wrote into the repository. The exit status is 2 if there are mistakes, otherwise 3 if a compiler or a
     Python package is missing on this machine.
     """
-    from mlfbuild.build import load
+    from mlfbuild.build import read_project
     from mlfbuild.usecases import missing_tools
 
     missing: list[str] = []
     try:
-        project = load(options.file)
+        project = read_project(options.file)
         missing += () if no_tools else _missing_lines(missing_tools(project))
         warnings = _checked(project, options.file)
     except ProjectFileError as error:
@@ -60,15 +60,17 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
 
 
 def _checked(project: Project, file: Path) -> list[str]:
-    """Return the warnings about ``project``; raises ``ProjectFileError`` with all mistakes that its loading omits."""
+    """Return the warnings about ``project``; raises ``ProjectFileError`` with all mistakes beyond its file."""
+    from mlfbuild.build import project_mistakes
     from mlfbuild.usecases import assumed_places, check_dependencies, foreseen, unchecked_budgets, unused_devices
     from mlfbuild.usecases.init import outdated_lines
 
-    found = foreseen(project)
-    problems: list[str | Diagnostic] = [*project.problems(found.mistakes)]
-    warnings = []
+    mistakes, found = dict(project_mistakes(project)), foreseen(project)
+    more = [(place, mistake) for place, mistake in found.mistakes if not mistakes or (place and place not in mistakes)]
+    problems: list[str | Diagnostic] = [*project.problems([*mistakes.items(), *more])]
+    warnings: list[str] = []
     try:
-        warnings += check_dependencies(project)
+        warnings += check_dependencies(project) if not mistakes else ()
     except ProjectFileError as error:
         problems += error.problems
     if problems:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mlfbuild.runners.command import command_words as command_words
     from mlfbuild.runners.faults import describe_fault as describe_fault
     from mlfbuild.runners.firmware import Firmware as Firmware, read_firmware as read_firmware
+    from mlfbuild.runners.gdb_servers import gdb_server as gdb_server
     from mlfbuild.runners.host_calls import (
         FileOpener as FileOpener,
         HostCalls as HostCalls,

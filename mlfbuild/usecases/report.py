@@ -283,6 +283,8 @@ def _model(
     checks: Checks,
 ) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
+    if budget is not None and owner.name in found.sizes.mixed:
+        budget = replace(budget, flash=None, ram=None)
     measured = stack.measured_stacks(found).get(owner.name)
     compiled = {job.model: job for job in found.job.target.models} if found.job else {}
     facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None

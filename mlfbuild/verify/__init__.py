@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         count_cases as count_cases,
         load_inputs as load_inputs,
         load_vectors as load_vectors,
+        read_arrays as read_arrays,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -25,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import MlfError
-from mlfbuild.verify.vectors import read_arrays
+from mlfbuild.verify.vectors import NOTE as _FORMAT, read_arrays
 
 Array = npt.NDArray[Any]
-_FORMAT = "mlfbuild_vectors"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,12 @@ from mlfbuild.library import Module, TensorInfo
 
 Array = npt.NDArray[Any]
 
+NOTE = "mlfbuild_vectors"
+"""The first key of the comment in files that mlfbuild wrote; ``origin`` describes it."""
+_OF_THE_MODEL = frozenset({
+    "vectors-array-missing", "vectors-array-shape", "vectors-array-type", "vectors-unknown-array",
+})  # fmt: skip
+"""Reasons why vectors do not fit a model."""
 _SAVEZ = "write the file with numpy.savez"
 _LARGEST = 1 << 30
 """Maximum unpacked bytes of a vectors file."""
@@ -71,6 +77,20 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     archive does not record its tensors, and ``CheckFailedError`` if the file holds no cases: a check of nothing must
     not pass.
     """
+    try:
+        return _loaded(path, module)
+    except InputFileError as error:
+        if error.code in _OF_THE_MODEL and _is_from_mlfbuild(path):
+            error.hint = "the model has changed since: run `mlfbuild vectors`, which computes them again"
+        raise
+
+
+def _is_from_mlfbuild(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return archive.comment.startswith(f'{{"{NOTE}"'.encode())
+
+
+def _loaded(path: Path, module: HasTensors) -> Vectors:
     if isinstance(module, Module):
         check_described(module)
     arrays = read_arrays(path)

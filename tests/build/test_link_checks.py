@@ -93,6 +93,15 @@ def test_make_with_maps_of_other_names_and_rules_in_a_later_makefile(repo: Path,
     assert "MLF_CHECK" not in run(folder, "make", "-n", env=CLEAN)[1]
 
 
+def test_make_with_a_rule_for_the_check(repo: Path, tmp_path: Path) -> None:
+    """The rule that links is in a file of a vendor, as in ChibiOS."""
+    folder = Path(shutil.copytree(repo, tmp_path / "repo"))
+    makefile = (folder / "Makefile").read_text().replace("\t$(MLF_CHECK)\n", "")
+    image = folder / "build/make/app.elf"
+    (folder / "Makefile").write_text(f"all: hook\n{makefile}\nMLF_IMAGE = {image}\nhook: {image}\n\t$(MLF_CHECK)\n")
+    fails_until_raised(repo, folder, image, folder / "models", "make", f"BUILD={image.parent}")
+
+
 def test_scons(repo: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(repo, tmp_path / "repo"))
     image = folder / "build/scons/app.elf"
@@ -103,13 +112,13 @@ def test_scons(repo: Path, tmp_path: Path) -> None:
 @pytest.mark.sweep
 def test_rt_thread(repo: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(PROJECTS / "rt-thread-package", tmp_path / "bsp"))
-    (folder / "applications").mkdir()
+    (folder / "applications").mkdir(exist_ok=True)
     shutil.copy(repo / "src/main.c", folder / "applications")
     shutil.copy(PROJECT / "rt-thread/building.py", folder)
-    shutil.copytree(repo / "models", folder / "packages/models")
+    shutil.copytree(repo / "models", folder / "models")
     (folder / "rtconfig.h").write_text("#define PKG_USING_MLF_MODELS\n#define MLF_MODELS_USING_ALPHA\n")
     image = folder / "build/app.elf"
-    fails_until_raised(repo, folder, image, folder / "packages/models", *scons_command(folder), "-Q")
+    fails_until_raised(repo, folder, image, folder / "models", *scons_command(folder), "-Q")
 
 
 IDF = """

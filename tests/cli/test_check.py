@@ -147,6 +147,29 @@ def test_missing_files_are_reported_together_with_other_mistakes(folder: Folder)
     ]
 
 
+def test_a_missing_file_hides_no_other_mistake(folder: Folder) -> None:
+    other = "  lost: {source: lost.tflite}\nfirmware:"
+    project_with_network(folder, REFUSED_LATER.replace("firmware:", other).replace("kws.npz", "gone.npz"))
+    assert folder.mistakes("check") == [
+        ("device-memory-unknown", "mlfbuild.yml:5:34: targets.desk.runner.memory"),
+        ("interface-count", "mlfbuild.yml:9:25: models.kws.interface.inputs"),
+        ("interface-name-unknown", "mlfbuild.yml:9:42: models.kws.interface.outputs"),
+        ("packed-without-c-interface", "mlfbuild.yml:10:21: models.kws.options.hook"),
+        ("no-such-file", "mlfbuild.yml:11:14: models.kws.vectors"),
+        ("no-such-file", "mlfbuild.yml:12:18: models.lost.source"),
+        ("start-up-code-missing", "mlfbuild.yml:14:45: firmware.app.targets[1]"),
+    ]
+    states = {each["name"]: each for each in folder.run("doctor", "--format", "json").json["targets"]}
+    assert "model lost" in str(states["m4"]), "doctor reports the same"
+
+
+def test_a_gdb_server_of_an_unknown_kind_is_a_mistake(folder: Folder) -> None:
+    device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3399"}}'
+    models = "models: {net: {source: models/alpha.tflite}}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{{device}}}\n{models}\n")
+    assert ("gdb-server-unknown", "mlfbuild.yml:2:42: targets.desk.runner") in folder.mistakes("check")
+
+
 def test_missing_tools_are_exit_3_unless_there_are_mistakes(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, c-compiler: clang}, pc: {cpu: host}}\n"
     project_with_network(folder, text + "models: {net: {source: net.onnx}}\n")

@@ -65,6 +65,10 @@ def test_the_name_of_the_output_selects_archive_tree_or_c_file(folder: Folder, t
     assert tree == {path.name: path.read_bytes() for path in (folder.root / "tree").rglob("*") if path.is_file()}
     assert folder.run(*words, "alpha").status == 0, "a tree that mlfbuild wrote needs no slash"
 
+    assert folder.run(*words, "tree.c/", "--format", "json").json["directory"] == "tree.c", "a slash is a folder"
+    hint = folder.run(*words, "alpha.tar.gz", "--format", "json").error["hint"]
+    assert "alpha.tar," in hint
+
     made = folder.run(*words, "out/net.c", "--format", "json").json
     assert made["sources"] == ["out/net.c", "out/tvmgen_alpha.h"]
     main = '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run((void *)0, (void *)0) == 0; }\n'

@@ -15,7 +15,7 @@ mlfbuild: 1
 targets:
   m4: {cpu: cortex-m4, board: mps2-an386}
   pc: {cpu: host}
-models: {net: {source: net.tflite}}
+models: {net: {source: models/alpha.tflite}}
 """
 
 

@@ -184,6 +184,17 @@ def test_an_update_computes_them_again(desk: Folder) -> None:
     assert (origin_of(desk).seed, desk.run("verify").status) == (2, 0)
 
 
+def test_a_version_of_another_shape_that_was_built_already(desk: Folder) -> None:
+    desk.run("vectors", "alpha", "--cases", "3", "--seed", "2")
+    desk.write("models/alpha.tflite", tiny_network(5, size=12))
+    event = desk.run("verify", "--format", "json").error
+    assert (event["code"], "mlfbuild vectors" in event["hint"]) == ("vectors-array-shape", True)
+    ended = desk.run("update", "alpha", "models/alpha.tflite", "--format", "json")
+    assert (ended.status, [Path(path).name for path in ended.json["written"]]) == (0, ["alpha.npz"])
+    assert any("nothing to compare" in line for line in ended.json["notes"])
+    assert desk.run("verify").status == 0
+
+
 def test_an_update_leaves_vectors_of_the_user(folder: Folder, tool: Callable[[str], str]) -> None:
     for name in ("gcc", "cmake", "ninja"):
         tool(name)
@@ -210,6 +221,9 @@ def test_the_sample_of_a_new_project_follows_its_vectors(
     with np.load(tmp_path / "fw/tests/alpha.npz") as arrays:
         assert f"{', '.join(map(str, arrays['out0'][0].reshape(-1)))},".encode() in sample.read_bytes()
     assert sample.read_bytes() != before
+    desk.write("fw/models/alpha.tflite", tiny_network(5, size=12))
+    assert desk.run("vectors", "alpha", "--format", "json").json["written"] == ["tests/alpha.npz", "src/sample.h"]
+    assert b"[12] = {" in sample.read_bytes()
     desk.write("fw/src/sample.h", sample.read_bytes() + b"/* mine */\n")
     desk.write("fw/models/alpha.tflite", tiny_network(6))
     ended = desk.run("vectors", "alpha", "--format", "json")

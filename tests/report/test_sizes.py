@@ -18,6 +18,7 @@ from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.images import any_image_sizes
 from mlfbuild.report.sizes.linker_map import InputSection, Region, read_map
 from mlfbuild.report.sizes.owners import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of
+from mlfbuild.report.text.sizes import sizes_text
 from support.errors import raises
 
 MERGED = """\
@@ -136,7 +137,7 @@ def test_required_library_is_a_separate_owner(image: Path) -> None:
     renamed = [
         replace(part, source=part.source.replace("libhelper.a", "libmlf_dep_cmsis-nn.a")) for part in linked.sections
     ]
-    assert set(models_in(read_image(image), renamed)) == {"alpha", "beta"}
+    assert set(models_in(read_image(image), replace(linked, sections=tuple(renamed)))) == {"alpha", "beta"}
     models = {"alpha": "alpha", "beta": "beta"}
     found = sizes_of(read_image(image), replace(linked, sections=tuple(renamed)), models)
     assert next(owner for owner in found.others if owner.name == "cmsis-nn").of_kind(CODE) > 0
@@ -194,8 +195,13 @@ def test_after_lto_models_without_lto_are_known(
     limits = {name: Budget(flash=1) for name in ("alpha", "beta")}
     problems = {each.place: each.code for each in excesses(found, limits, BudgetRecord(Path()))}
     assert problems == {"model alpha": "size-over-budget", "model beta": "size-after-lto"}
-    notes = list(models_without_code(any_image_sizes(tmp_path / "app.elf", names=names)))
+    image_of_others = any_image_sizes(tmp_path / "app.elf", names=names)
+    assert image_of_others.sizes.mixed == ("beta",), "its own operators and constants are in the image"
+    assert "model beta: " not in sizes_text(image_of_others.sizes, limits, Budget())
+    notes = list(models_without_code(image_of_others))
     assert [note.partition(":")[0] for note in notes] == ["model beta", "model gamma"]
+    (tmp_path / "libmlf_beta.a").unlink()
+    assert any_image_sizes(tmp_path / "app.elf").sizes.mixed == ("beta",), "the map alone says it"
 
 
 def test_other_files_are_not_read_as_maps(tmp_path: Path) -> None:

@@ -56,12 +56,12 @@ SITE_TOOL = "from mlfbuild.scons import exists, generate\n"
 
 
 @functools.cache
-def tiny_network(seed: int) -> bytes:
-    """Return a network of one int8 FULLY_CONNECTED layer with weights from ``seed``."""
+def tiny_network(seed: int, *, size: int = 8) -> bytes:
+    """Return a network of one int8 FULLY_CONNECTED layer with weights from ``seed`` for an input of ``size``."""
     random = np.random.default_rng(seed)
     network = Network()
-    source = network.input((1, 8), scale=0.05, zero_point=3)
-    weights = random.integers(-127, 128, (4, 8), np.int8)
+    source = network.input((1, size), scale=0.05, zero_point=3)
+    weights = random.integers(-127, 128, (4, size), np.int8)
     bias = random.integers(-500, 500, 4, np.int32)
     return network.build([network.fully_connected(source, weights, bias, weight_scales=[0.01], scale=0.1)])
 

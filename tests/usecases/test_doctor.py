@@ -46,6 +46,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str
             monkeypatch.delenv(f"MLFBUILD_{name.upper().replace('-', '_')}", raising=False)
         monkeypatch.delenv("CC", raising=False)
         (tmp_path / "mlfbuild.yml").write_text(PROJECT)
+        for name in ("net.tflite", "kws.tflite", "vww.bin", "any.bin", "own.cmake"):
+            (tmp_path / name).touch()
+        (tmp_path / "main.c").write_text("void Reset_Handler(void) { for (;;) {} }\n")
         return tmp_path / "mlfbuild.yml"
 
     return make

@@ -44,14 +44,16 @@ _BUDGETS = """
 #   	$(CC) $(LDFLAGS) $(OBJECTS) $(MLF_LIBRARIES) -Wl,-Map=$@.map -o $@
 #   	$(MLF_CHECK)
 #
-# A map of another name than app.elf.map or app.map is that of MLF_MAP, such as MLF_MAP = $(BUILD)/output.map.
+# A map of another name than app.elf.map or app.map is that of MLF_MAP, such as MLF_MAP = $(BUILD)/output.map. In a rule
+# that makes something else than the image, such as a hook of rules that you do not edit, MLF_IMAGE names the image.
 MLF_BUDGETS += $(_mlf_root)/budgets.json
 MLF_MAP ?=
+MLF_IMAGE ?= $@
 MLF_CHECK = @map='$(MLF_MAP)'; \
-  [ "$$map" ] || map=$$(ls -t $@.map $(basename $@).map 2>/dev/null | head -n 1); \
+  [ "$$map" ] || map=$$(ls -t $(MLF_IMAGE).map $(basename $(MLF_IMAGE)).map 2>/dev/null | head -n 1); \
   for budgets in $(MLF_BUDGETS); do set -- \
-  mlfbuild report -q --fail-over-budget --budgets $$budgets --elf $@ $${map:+--map "$$map"}; \
-  if command -v mlfbuild > /dev/null; then "$$@" || { mv -f $@ $@.failed; exit 1; }; \
+  mlfbuild report -q --fail-over-budget --budgets $$budgets --elf $(MLF_IMAGE) $${map:+--map "$$map"}; \
+  if command -v mlfbuild > /dev/null; then "$$@" || { mv -f $(MLF_IMAGE) $(MLF_IMAGE).failed; exit 1; }; \
   else echo "mlfbuild: not in PATH, so budgets are not checked; run $$*"; fi; done
 # This file never exists. Make runs its rule when it has read all makefiles, also those that are included later.
 -include $(_mlf_root)/budgets.unchecked

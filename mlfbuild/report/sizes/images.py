@@ -75,7 +75,7 @@ def any_image_sizes(
     if linker_map is None and not path.is_file():
         raise _missing_map(path, f"name the map with --map, or link with -Wl,-Map={path.name}")
     linked = read_map(path)
-    modules = {module: (names or {}).get(module, module) for module in models_in(image, linked.sections)}
+    modules = {module: (names or {}).get(module, module) for module in models_in(image, linked)}
     return ImageSizes(None, image, sizes_of(image, linked, modules), linked, modules, budgets=budgets or {})
 
 

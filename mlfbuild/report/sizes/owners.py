@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlfbuild.core import InputFileError, read_bytes
@@ -135,24 +135,33 @@ def sizes_of(image: Image, linked: LinkerMap, models: Mapping[str, str]) -> Size
     return Sizes(
         tuple(Owner(name, tuple(pieces.get(name, ()))) for name in names),
         tuple(sorted(others, key=lambda owner: (-owner.flash - owner.ram, owner.name))),
-        tuple(_mixed(linked, models)),
+        tuple(dict.fromkeys(_mixed(linked, models))),
     )
 
 
-def models_in(image: Image, placed: Iterable[InputSection]) -> dict[str, str]:
+def models_in(image: Image, linked: LinkerMap) -> dict[str, str]:
     """Return the modules whose code is in the image, sorted, each under its own name.
 
     These are the libraries ``libmlf_<module>.a``, and the objects ``<module>_lib0.o`` of a module with a run function.
+    Link-time optimisation leaves neither files nor, often, a run function, but constants and operators of the module.
     """
     functions = {symbol.name for symbol in image.symbols if symbol.function}
-    found = {
-        (name, bool(_LIBRARY.fullmatch(part.archive)))
-        for part in placed
-        if not _DEPENDENCY.fullmatch(part.archive) and (name := module_of(part))
-    }
     names = {
-        name for name, library in found if library or functions & {f"{symbol_prefix(name)}_run", f"mlf_{name}_run"}
+        name
+        for part in linked.sections
+        if not _DEPENDENCY.fullmatch(part.archive)
+        and (name := module_of(part))
+        and (_LIBRARY.fullmatch(part.archive) or functions & {f"{symbol_prefix(name)}_run", f"mlf_{name}_run"})
     }
+    if _is_optimised(linked):
+        symbols = tuple(symbol.name for symbol in image.symbols)
+        names |= {
+            name
+            for part, _ in linked.inputs()
+            if not _DEPENDENCY.fullmatch(part.archive)
+            and (name := module_of(part))
+            and any(symbol.startswith((f"{symbol_prefix(name)}_", f"mlf_{name}_model_id")) for symbol in symbols)
+        }
     return {name: name for name in sorted(names)}
 
 
@@ -177,13 +186,23 @@ def _check(sections: Mapping[str, Section], linked: LinkerMap) -> None:
 
 
 def _mixed(linked: LinkerMap, models: Mapping[str, str]) -> Iterator[str]:
-    """Yield the models that were compiled for link-time optimisation, if the linker did that."""
-    if not any(part.optimised for part in linked.sections):
+    """Yield the models that were compiled for link-time optimisation, if the linker did that.
+
+    If the linked file is gone, these are models of which the map has no bytes.
+    """
+    if not _is_optimised(linked):
         return
+    placed = {module_of(part) for part in linked.sections}
     for part, path in linked.inputs():
-        model = models.get(module_of(part))
-        if model is not None and path is not None and _LTO_SECTION in read_bytes(path, "linked file"):
-            yield model
+        module = module_of(part)
+        if module in models and (
+            module not in placed if path is None else _LTO_SECTION in read_bytes(path, "linked file")
+        ):
+            yield models[module]
+
+
+def _is_optimised(linked: LinkerMap) -> bool:
+    return any(part.optimised for part in linked.sections)
 
 
 def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:

@@ -17,7 +17,9 @@ def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, ve
     owners = (*sizes.models, *sizes.others)
     total = Owner("total", tuple(piece for owner in owners for piece in owner.pieces))
     header = ("", "flash", *FLASH_KINDS, "RAM")
-    lines = [text_table(map(_row, (*owners, total)), header=header, align="lrrrrr")]
+    known = [_row(owner) for owner in (*owners, total) if owner.name not in sizes.mixed]
+    unknown = [(name, *["unknown"] * (len(header) - 1)) for name in sizes.mixed]
+    lines = [text_table([*unknown, *known], header=header, align="lrrrrr")]
     lines += [line for owner in sizes.models for line in _largest(owner, _ALL if verbose else _SHOWN)]
     lines += list(_budget_lines(sizes, budgets, whole, total))
     return "\n".join(lines)
@@ -38,7 +40,8 @@ def _largest(owner: Owner, count: int) -> Iterator[str]:
 
 
 def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, total: Owner) -> Iterator[str]:
-    subjects = [(f"model {owner.name}", owner, budgets.get(owner.name, Budget())) for owner in sizes.models]
+    models = [owner for owner in sizes.models if owner.name not in sizes.mixed]
+    subjects = [(f"model {owner.name}", owner, budgets.get(owner.name, Budget())) for owner in models]
     rows = [
         (name, memory, size, limit)
         for name, owner, budget in (*subjects, ("the image", total, whole))

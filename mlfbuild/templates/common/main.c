@@ -77,10 +77,10 @@ static unsigned show_{{ name }}(const char *name, const {{ type }} *values, cons
 static unsigned run_{{ module.name }}(void)
 {
 {% for port in module.inputs %}
-    static {{ port.type }} in_{{ port.name }}[{{ port.count }}];
+    static {{ port.type }} in_{{ port.name }}[{{ port.elements }}];
 {% endfor %}
 {% for port in module.outputs %}
-    static {{ port.type }} out_{{ port.name }}[{{ port.count }}];
+    static {{ port.type }} out_{{ port.name }}[{{ port.elements }}];
 {% endfor %}
 {% for pool in module.pools %}
     static uint8_t pool_{{ pool.name }}[{{ pool.size_macro }}] __attribute__((aligned(16)));
@@ -94,6 +94,9 @@ static unsigned run_{{ module.name }}(void)
 {% for kind, ports in (("in", module.inputs), ("out", module.outputs)) %}
 {% for port in ports if port.size_macro %}
     _Static_assert(sizeof {{ kind }}_{{ port.name }} == {{ port.size_macro }}, "{{ port.name }} has another size");
+{% endfor %}
+{% for port in ports if sample %}
+    _Static_assert(sizeof {{ kind }}_{{ port.name }} == sizeof sample_{{ kind }}_{{ port.name }}, "sample.h is for another model");
 {% endfor %}
 {% endfor %}
 
@@ -110,7 +113,7 @@ static unsigned run_{{ module.name }}(void)
         return 1;
     }
 {% for port in module.outputs %}
-    wrong += show_{{ port.type.removesuffix("_t") }}("{{ module.name }} {{ port.name }}", out_{{ port.name }}, {{ "sample_out_" ~ port.name if sample else "NULL" }}, {{ port.count }}{{ ", " ~ port.bound if port.type in reals }});
+    wrong += show_{{ port.type.removesuffix("_t") }}("{{ module.name }} {{ port.name }}", out_{{ port.name }}, {{ "sample_out_" ~ port.name if sample else "NULL" }}, {{ port.elements }}{{ ", " ~ port.bound if port.type in reals }});
 {% endfor %}
     return wrong;
 }

@@ -5,6 +5,7 @@ Each check reads no more than headers, and calls the function that refuses the m
     folder of the project  characters that break CMake              path_problem
     firmware app for m4    sources without start-up code              start_up_problem
     runner of a target     no memory, no uart, a file that is missing device_of
+                           an unknown kind of GDB server              gdb_server
     options of a model     values that exclude each other             Compiler.outline
     interface of a model   a wrong count or unknown names             declared_ports, chosen_problem
 """
@@ -15,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild import compilers, frontends, verify
+from mlfbuild import compilers, frontends, runners, verify
 from mlfbuild.build import TargetJob, path_problem, start_up_problem, target_jobs, toolchain_of
 from mlfbuild.core import MlfError, ToolNotFoundError, UsageError
 from mlfbuild.project import KeyPath, Mistake, Project, TargetSpec
@@ -47,6 +48,7 @@ def foreseen(project: Project) -> Foreseen:
     mistakes += [*_folder(project), *_start_up(project), *_interfaces(project)]
     warnings: list[tuple[KeyPath, Mistake]] = []
     for job in jobs:
+        mistakes += _gdb_server(job)
         if (found := _device(job)) is not None:
             needed = any(model.vectors for model in project.models_on(job.name)) and found[1].code not in _ONLY_VERIFY
             (mistakes if needed or found[1].code.endswith("-missing") else warnings).append(found)
@@ -136,6 +138,16 @@ def _interfaces(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             problem = compilers.chosen_problem(key.removesuffix("s"), ports[key], chosen)
             if problem is not None:
                 yield ("models", model.name, "interface", key), problem
+
+
+def _gdb_server(job: TargetJob) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield why no command can connect to the GDB server of ``job``."""
+    keys = job.runner
+    if keys is not None and keys.gdb is not None:
+        try:
+            runners.gdb_server(keys.server, keys.start, keys.gdb, "")
+        except UsageError as error:
+            yield ("targets", job.name, "runner"), Mistake(error.code, reason=error.reason, hint=error.hint)
 
 
 def _device(job: TargetJob) -> tuple[KeyPath, Mistake] | None:

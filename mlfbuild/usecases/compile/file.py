@@ -87,17 +87,19 @@ def compile_file(source: Path, output: str, cpu: str, **choices: Any) -> Compile
     ``file_job`` and ``build.compile_model``, ``UsageError`` for other names and for what the output cannot hold, and
     ``ConflictError`` if the output exists and mlfbuild did not write it.
     """
-    path = Path(output)
-    if path.suffix == ".c" and not path.is_dir():
+    path, is_tree = Path(output), output.endswith(_SEPARATORS)
+    if path.suffix == ".c" and not is_tree and not path.is_dir():
         return _compile_to_c(source, path, cpu, choices)
-    if output.endswith(_SEPARATORS) or (path / RECORD).is_file():
+    if is_tree or (path / RECORD).is_file():
         with TemporaryDirectory() as folder:
             job = file_job(source, Path(folder) / "model.tar", cpu, **choices)
             made = compile_model(job)
             unpack_file(job.archive, path, places=choices.get("places", ()))
         return CompiledFile(job.model, made, tree=path)
     if path.suffix != ".tar":
-        stem = path / default_name(source) if path.is_dir() else path.with_suffix("")
+        stem = (
+            path / default_name(source) if path.is_dir() else path.with_name(path.name.partition(".")[0] or path.name)
+        )
         raise UsageError(
             "output-kind-unknown",
             place=f"-o {output}",

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
-from mlfbuild.build import chosen_names, toolchain_of
+from mlfbuild.build import chosen_names, project_mistakes, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, require_extra, tool_variable
-from mlfbuild.project import ModelSpec, Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
+from mlfbuild.project import KeyPath, ModelSpec, Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.runners import needed_for
 from mlfbuild.targets import (
     BOARDS,
@@ -117,6 +117,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         compiling += model_programs(_models_of(known, [state.name for state in states]))
         states = [_with_models(state, known, compiling) for state in states]
         found = foreseen(known)
+        found = replace(found, mistakes=(*project_mistakes(known), *found.mistakes))
         states = [_with_mistakes(state, known, found) for state in states]
         dependencies += dependency_states(known)
         states = [_with_dependencies(state, known, dependencies) for state in states]
@@ -171,10 +172,18 @@ def _with_mistakes(state: TargetState, project: Project, found: Foreseen) -> Tar
         if (section, name) == ("targets", state.name):
             unverified = unverified or mistake.reason
         elif section == "models" and state.name in project.models[name].targets:
-            missing.append(f"model {name}: {mistake.reason}")
-        elif section == "firmware" and project.firmware[name].targets[int(path[3])] == state.name:
+            if path[2:3] == ("vectors",):
+                unverified = unverified or mistake.reason
+            else:
+                missing.append(f"model {name}: {mistake.reason}")
+        elif section == "firmware" and state.name in _concerned(project.firmware[name].targets, path):
             missing.append(f"firmware {name}: {mistake.reason}")
     return replace(state, missing=tuple(missing), unverified=unverified)
+
+
+def _concerned(targets: Sequence[str], path: KeyPath) -> Sequence[str]:
+    """Return those of a firmware's ``targets`` that the mistake at ``path`` concerns."""
+    return [targets[int(path[3])]] if path[2:3] == ("targets",) else targets
 
 
 def _with_dependencies(state: TargetState, project: Project, found: Sequence[ProviderState]) -> TargetState:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         own_outputs as own_outputs,
         random_inputs as random_inputs,
     )
-    from mlfbuild.usecases.init.main_c import sample_h as sample_h
+    from mlfbuild.usecases.init.main_c import sample_arrays as sample_arrays, sample_h as sample_h
     from mlfbuild.usecases.init.project import (
         DEFAULT_BOARD as DEFAULT_BOARD,
         InitReport as InitReport,

@@ -47,6 +47,8 @@ class _Port:
     name: str
     type: str = "uint8_t"
     count: int = 0
+    elements: str = ""
+    """Its number of elements in C: a macro of the header, so that the next version of the model may have another."""
     size_macro: str = ""
     """Macro of its size in bytes; empty if the header has none, as those of TVM 0.8."""
     source_name: str = ""
@@ -101,10 +103,15 @@ def sample_h(library: Library, sample: Sample, origin: str) -> str:
     """Return ``src/sample.h``, the case ``sample`` of the only module of ``library``, which comes from ``origin``."""
     caller = _caller(library.modules[0])
     names = [*(f"in_{port.name}" for port in caller.inputs), *(f"out_{port.name}" for port in caller.outputs)]
-    ports, values = (*caller.inputs, *caller.outputs), [_c_values(array) for array in (*sample.inputs, *sample.outputs)]
+    return sample_arrays(names, (*sample.inputs, *sample.outputs), origin)
+
+
+def sample_arrays(names: Sequence[str], values: Sequence[Array], origin: str) -> str:
+    """Return ``src/sample.h`` with the flat arrays ``values``, which are called ``sample_<name>``."""
+    values = [_c_values(array) for array in values]
     arrays = [
-        {"name": name, "type": port.type, "count": array.size, "lines": _lines(array)}
-        for name, port, array in zip(names, ports, values, strict=True)
+        {"name": name, "type": C_TYPES[array.dtype.name], "count": array.size, "lines": _lines(array)}
+        for name, array in zip(names, values, strict=True)
     ]
     return _filled(
         "common/sample.h", origin=origin, arrays=arrays, odd=any(not np.isfinite(array).all() for array in values)
@@ -164,14 +171,17 @@ def _table(module: Module) -> str:
 def _ports(header: Header, struct: str, module: Module, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
     members: Sequence[str] = header.structs.get(struct, ())
     words = macro_words(name for side in ("inputs", "outputs") for name in header.structs.get(side, ()))
+    file = header_file(module)
     if len(members) != len(tensors):
         members = [sanitize_name(tensor.name) for tensor in tensors]
     for index, (name, tensor) in enumerate(zip(members, tensors, strict=True)):
         macro = f"{header.prefix}_{words.get(name, name.upper())}_SIZE"
+        elements = re.sub("^TVMGEN", "MLF", macro.removesuffix("_SIZE")) + "_ELEMENTS"
         yield _Port(
             name,
             _c_type(tensor),
             _elements(tensor),
+            elements if file and f"#define {elements} ".encode() in file.data else str(_elements(tensor)),
             macro if macro in header.sizes else "",
             tensor.source_name or tensor.name,
             (_elements(tensor),) if tensor.shape is None else tensor.shape,

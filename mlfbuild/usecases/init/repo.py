@@ -80,7 +80,7 @@ class Repo:
             "mlfbuild.yml": self._project_file(),
             **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
             **{path: runtime_text(name) for path, name in self.template.copies.items()},
-            "src/main.c": main_c(self.network.library, self.sample, self.template.main),
+            "src/main.c": main_c(self.network.library, self.sample if self._has_sample_h else None, self.template.main),
         }
         if self._has_sample_h:
             texts["src/sample.h"] = self._sample_h()

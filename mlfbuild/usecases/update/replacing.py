@@ -65,7 +65,8 @@ def update_model(
         built = [target for target in target_jobs(other, targets, [name], build) if target.models]
         build_project(built, jobs=jobs, progress=progress)
         sides = Side(project, chosen), Side(other, built, build)
-        found = compared(name, *sides, other.models[name].vectors, progress or Silent(), given=vectors is not None)
+        expected, given = other.models[name].vectors, vectors is not None
+        found = compared(name, *sides, expected, progress or Silent(), given=given, in_place=in_place)
     if check or (found.problem is not None and not accept):
         return found
     written = [] if in_place else [spec.source]

@@ -30,13 +30,15 @@ static unsigned show_int8(const char *name, const int8_t *values, const int8_t *
 
 static unsigned run_tones(void)
 {
-    static int8_t in_samples[32];
-    static int8_t out_probabilities[4];
+    static int8_t in_samples[MLF_TONES_SAMPLES_ELEMENTS];
+    static int8_t out_probabilities[MLF_TONES_PROBABILITIES_ELEMENTS];
     struct tvmgen_tones_inputs inputs = {.samples = in_samples};
     struct tvmgen_tones_outputs outputs = {.probabilities = out_probabilities};
     unsigned wrong = 0;
     _Static_assert(sizeof in_samples == TVMGEN_TONES_SAMPLES_SIZE, "samples has another size");
+    _Static_assert(sizeof in_samples == sizeof sample_in_samples, "sample.h is for another model");
     _Static_assert(sizeof out_probabilities == TVMGEN_TONES_PROBABILITIES_SIZE, "probabilities has another size");
+    _Static_assert(sizeof out_probabilities == sizeof sample_out_probabilities, "sample.h is for another model");
 
     /* The sample; put your own data there. */
     memcpy(in_samples, sample_in_samples, sizeof in_samples);
@@ -44,7 +46,7 @@ static unsigned run_tones(void)
         printf("tones: the network did not run\n");
         return 1;
     }
-    wrong += show_int8("tones probabilities", out_probabilities, sample_out_probabilities, 4);
+    wrong += show_int8("tones probabilities", out_probabilities, sample_out_probabilities, MLF_TONES_PROBABILITIES_ELEMENTS);
     return wrong;
 }
 
