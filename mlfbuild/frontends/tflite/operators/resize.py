@@ -22,7 +22,7 @@ def _resize(kind: type[_Resize]) -> Callable[[TfliteSite], _Resize]:
             options = site.read_options(f"{kind.__name__}Options")
             operator = kind(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
         wanted: list[int] = site.constant(1, "size").tolist()
-        image = site.input(0).shape
+        image: tuple[int, ...] = site.input(0).shape
         if list(site.output().shape[1:3]) != wanted:
             raise site.misshapen((*image[:1], *wanted, *image[3:]))
         return operator
