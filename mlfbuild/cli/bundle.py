@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "one_target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.argument("archives", type=_FILE, nargs=-1, metavar="[ARCHIVE]...")
 @click.option("--vectors", multiple=True, metavar="[MODULE=]FILE", help="With ARCHIVE: inputs and expected outputs.")
 @click.option(

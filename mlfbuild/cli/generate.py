@@ -13,7 +13,7 @@ from mlfbuild.cli.output import note_unless_quiet, show, show_json
 _FILE = click.Path(path_type=Path)
 
 
-@verb("file", "target", "model", "frozen", "offline", "format")
+@verb("file", "one_target", "project_model", "frozen", "offline", "format")
 @BUILD_DIR
 @click.option("--stamp", type=_FILE, metavar="FILE", help="Write this empty file when done.")
 @click.option("--depfile", type=_FILE, metavar="FILE", help="Write a rule of Make for the stamp.")

@@ -161,6 +161,13 @@ _OPTIONS = {
         shell_complete=_complete_names("models"),
     ),
     "one_model": _option("--model", multiple=True, metavar="NAME", help="Network of the archive, if it has several."),
+    "project_model": _option(
+        "--model",
+        multiple=True,
+        metavar="NAME",
+        help="Model of the project file.",
+        shell_complete=_complete_names("models"),
+    ),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
     "format": format_option("text", "json", "github"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
@@ -182,7 +189,8 @@ def shared(*names: str) -> Callable[[F], F]:
     return decorate
 
 
-shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet", "one_target", "one_model"}))
+_ONE = {"one_target", "one_model", "project_model"}
+shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet", *_ONE}))
 """Adds every shared option to the command itself, so that it may be written before the verb."""
 
 

@@ -26,6 +26,10 @@ _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The magic number of ``torch.save`` before PyTorch 1.6, as a pickle."""
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<error")
+_IR_VERSION = b"\x08"
+"""The tag of the first field of ONNX models."""
+_AFTER_IR_VERSION = (b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42")
+"""The tags of fields that follow it: names of the producer, versions, texts, the graph and the opsets."""
 _SAVED_MODEL = "saved_model.pb"
 _LONGEST_IN_COMMAND = 200
 
@@ -49,6 +53,12 @@ def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
         archive = shlex.quote(str(Path(name).with_suffix(".tar")))
         hint = f"compile it: `mlfbuild compile {shlex.quote(name)} --cpu CPU -o {archive}`"
         return Mistake("model-not-archive", reason="the file is a model, not an archive", hint=hint)
+    if start[4:8] == b"TFL3" and error.code == "onnx-malformed":
+        reason = "the file is a TensorFlow Lite model, not an ONNX model"
+        return Mistake("model-of-other-format", reason=reason, hint="rename the file: its name must end with .tflite")
+    if start[:1] == _IR_VERSION and start[2:3] in _AFTER_IR_VERSION and error.code == "tflite-malformed":
+        reason = "the file is an ONNX model, not a TensorFlow Lite model"
+        return Mistake("model-of-other-format", reason=reason, hint="rename the file: its name must end with .onnx")
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from onnx import helper
 
 import mlfbuild
 from mlfbuild.core import InputFileError
@@ -67,6 +68,10 @@ def test_models_and_archives_are_not_taken_for_each_other(folder: Folder) -> Non
     assert folder.refused("compile", "renamed.onnx", "--cpu", "host", "-o", "o.tar") == (
         5, "archive-not-model", "renamed.onnx",
     )  # fmt: skip
+    folder.write("tflite.onnx", (folder.root / "models/alpha.tflite").read_bytes())
+    folder.write("onnx.tflite", helper.make_model(helper.make_graph([], "net", [], [])).SerializeToString())
+    for name in ("tflite.onnx", "onnx.tflite"):
+        assert folder.refused("compile", name, "--cpu", "host", "-o", "o.tar") == (5, "model-of-other-format", name)
     for verb in ("convert", "merge", "unpack"):
         arguments = [word.format("models/alpha.tflite") for word in READERS[verb]]
         assert folder.refused(*arguments) == (5, "model-not-archive", "models/alpha.tflite")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 
 from mlfbuild import __version__
-from mlfbuild.cli.app import VERBS
+from mlfbuild.cli.app import VERBS, verb_called
 from support.command import Folder
 
 
@@ -27,6 +28,18 @@ def test_help_text(folder: Folder, golden, monkeypatch: pytest.MonkeyPatch, verb
     assert (ended.status, ended.err) == (0, "")
     assert folder.run(*verb.split(), "-h") == ended
     golden(ended.out, "help.txt")
+
+
+ONE_TARGET = {"bundle", "calibrate", "generate", "run"}
+"""Verbs that refuse a second target."""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_only_options_that_are_accepted_twice_are_called_repeatable(verb: str) -> None:
+    for option in verb_called(verb).params:
+        if isinstance(option, click.Option) and "repeatable" in (option.help or ""):
+            assert option.multiple
+            assert (verb, option.name) not in {*((each, "target") for each in ONE_TARGET), ("generate", "model")}
 
 
 def test_version(folder: Folder) -> None:

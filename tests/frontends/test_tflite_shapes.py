@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
@@ -217,6 +218,72 @@ def written_element(net: Network) -> None:
         parts.append(left_open(net, "SLICE", [x, *bounds], 2))
     nothing = left_open(net, "ABS", [parts[0]], 2, "AbsOptions")
     left_open(net, "CONCATENATION", [nothing, parts[1], y, parts[2]], 2, "ConcatenationOptions", Axis=0)
+
+
+def hybrid_decoder(net: Network) -> None:
+    """A stage of a network of style transfer: sizes of the image are doubled, and a hybrid layer has new channels."""
+    x = net.input((1, 2, 3, 1))
+    size = left_open(net, "PACK", [net.integers(4), net.integers(6)], 1, "PackOptions", Axis=0, ValuesCount=2)
+    net.tensors[size].type = TensorType.INT32
+    large = left_open(net, "RESIZE_NEAREST_NEIGHBOR", [x, size], 4, "ResizeNearestNeighborOptions")
+    weights = net.tensor(
+        (2, 1, 1, 1), "int8", data=np.array([[[[3]]], [[[-5]]]], np.int8), scales=[0.5], zero_points=[0]
+    )
+    left_open(net, "CONV_2D", [large, weights, net.constant(np.zeros(2, np.float32))], 4, "Conv2DOptions", Padding=1,
+              StrideH=1, StrideW=1, DilationHFactor=1, DilationWFactor=1)  # fmt: skip
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_shapes_of_images_that_the_file_leaves_open(absent: bool) -> None:
+    """Old converters write no shapes between operators; LiteRT computes them."""
+    net = Network()
+    hybrid_decoder(net)
+    for tensor in net.tensors:
+        if absent and tensor.signature:
+            tensor.shape, tensor.signature = [], []
+    model, value = net.build(), np.random.default_rng(7).normal(size=(1, 2, 3, 1)).astype(np.float32)
+    (got,), (expected,) = run_on_host(compile_bytes(model), [value]), litert_run(model, [value])
+    assert got.shape == expected.shape == (1, 4, 6, 2)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def spectrum(net: Network, shape: tuple[int, ...], output: tuple[int, ...]) -> int:
+    lengths = net.integers((1, 8))
+    return net.operator("RFFT2D", [net.input(shape), lengths], net.tensor(output, "complex64"), "Rfft2dOptions")
+
+
+def test_open_shapes_of_complex_numbers() -> None:
+    net = Network()
+    bins = spectrum(net, (2, 1, 8), (1, 1, 1))
+    rows = net.operator("RESHAPE", [bins, net.integers([-1, 5])], net.tensor((1, 1), "complex64"), "ReshapeOptions")
+    net.tensors[bins].signature, net.tensors[rows].signature = [-1, -1, -1], [-1, -1]
+    left_open(net, "IMAG", [rows], 2)
+    model, value = net.build(), np.random.default_rng(7).normal(size=(2, 1, 8)).astype(np.float32)
+    (got,), (expected,) = run_on_host(compile_bytes(model), [value]), litert_run(model, [value])
+    assert got.shape == expected.shape == (2, 5)
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_magnitudes_whose_squares_are_no_float32() -> None:
+    net = Network()
+    net.operator("COMPLEX_ABS", [spectrum(net, (3, 1, 8), (3, 1, 5))], net.activation((3, 1, 5)))
+    value = np.random.default_rng(7).normal(size=(3, 1, 8)) * np.array([1e-30, 1, 1e30]).reshape(3, 1, 1)
+    model = net.build()
+    (got,), (expected,) = (
+        run_on_host(compile_bytes(model), [value.astype(np.float32)]), litert_run(model, [value.astype(np.float32)])
+    )  # fmt: skip
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_other_operators_on_complex_numbers_are_refused() -> None:
+    net = Network()
+    bins = spectrum(net, (2, 1, 8), (2, 1, 5))
+    net.operator("TRANSPOSE", [bins, net.integers([1, 0, 2])], net.tensor((1, 2, 5), "complex64"), "TransposeOptions")
+    for index, place in ((net.tensors[-1], "TRANSPOSE"), (net.tensors[bins], "output")):
+        with pytest.raises(UnsupportedModelError) as caught:
+            parse_tflite(net.build([net.tensors.index(index)]), "net", "net")
+        assert caught.value.code == "type-unsupported" and place in caught.value.place
+        net.operators.pop()
 
 
 @pytest.mark.parametrize("build", [placeholders, written_element])

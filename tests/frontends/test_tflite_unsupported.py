@@ -29,13 +29,13 @@ def check(net: Network, *expected: str) -> None:
 def test_unsupported_operators_are_all_named() -> None:
     net = Network()
     x = net.softmax(net.input((4,)))
-    x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
-    x = net.operator("RFFT2D", [x], net.activation((4,)))
+    x = net.operator("MULTINOMIAL", [x], net.activation((4,), name="hidden"))
+    x = net.operator("MULTINOMIAL", [x], net.activation((4,)))
     x = net.operator("STABLEHLO_ADD", [x, x], net.activation((4,), name="sum"))
     net.operator("CUSTOM", [x], net.activation((4,), name="boxes"))
     net.operators[-1].custom_code = "Convolution2DTransposeBias"
-    names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'Convolution2DTransposeBias'"
-    check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
+    names = "MULTINOMIAL, STABLEHLO_ADD, CUSTOM 'Convolution2DTransposeBias'"
+    check(net, "operator-unsupported", "operator 1 (MULTINOMIAL) writing 'hidden'", names)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_every_reason_is_reported_at_once() -> None:
     quantized_conv2d(net)
     net.tensors[0].type, net.tensors[1].type = TensorType.FLOAT32, TensorType.UINT8
     x = len(net.tensors) - 1
-    x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
+    x = net.operator("MULTINOMIAL", [x], net.activation((4,), name="hidden"))
     y = net.softmax(net.input((4,)))
     net.operators[-1].options["Beta"] = -1.0
     z = net.operator("CONCATENATION", [x, y], net.activation((8,)), "ConcatenationOptions", FusedActivationFunction=1)
@@ -74,7 +74,7 @@ def test_every_reason_is_reported_at_once() -> None:
     net.tensors[0].signature = [1, -1, 4, 2]
     assert every_reason(net) == [
         ("shape-dynamic", "input 'image'"),
-        ("operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'"),
+        ("operator-unsupported", "operator 1 (MULTINOMIAL) writing 'hidden'"),
         ("quantization-unsupported", "operator 0 (CONV_2D) writing 't3'"),
         ("operator-variant-unsupported", "operator 3 (CONCATENATION) writing 't7'"),
         ("type-unsupported", "operator 4 (ABS) writing 'whole'"),
@@ -84,9 +84,9 @@ def test_every_reason_is_reported_at_once() -> None:
 
 def test_a_shape_that_an_unsupported_operator_computes_is_no_reason_of_its_own() -> None:
     net = Network()
-    shape = net.operator("RFFT2D", [net.input((2,), dtype="int32")], net.tensor((2,), "int32", name="shape"))
+    shape = net.operator("MULTINOMIAL", [net.input((2,), dtype="int32")], net.tensor((2,), "int32", name="shape"))
     net.operator("FILL", [shape, net.constant(np.zeros((), np.float32))], net.activation((2, 2)))
-    check(net, "operator-unsupported", "operator 0 (RFFT2D) writing 'shape'", "RFFT2D")
+    check(net, "operator-unsupported", "operator 0 (MULTINOMIAL) writing 'shape'", "MULTINOMIAL")
 
 
 def test_a_text_shows_twenty_reasons() -> None:
@@ -111,7 +111,7 @@ def test_a_text_shows_twenty_reasons() -> None:
 )
 def test_files_for_accelerators_name_the_program_that_wrote_them(custom: str, compiler: str) -> None:
     net = Network()
-    x = net.operator("RFFT2D", [net.input((4,))], net.activation((4,)))
+    x = net.operator("MULTINOMIAL", [net.input((4,))], net.activation((4,)))
     net.operator("CUSTOM", [x], net.activation((4,), name="part"))
     net.operators[-1].custom_code = custom
     check(net, "model-compiled-for-accelerator", f"operator 1 (CUSTOM {custom!r}) writing 'part'", compiler)

@@ -276,9 +276,9 @@ MISTAKES: dict[str, tuple[Callable[[Network], None], type[MlfError], Refusal]] =
         ("operator-variant-unsupported", CALL),
     ),
     "an initialisation with what is not supported": (
-        calls(1, starting(lambda net: net.operator("RFFT2D", [1], net.activation((3,))))),
+        calls(1, starting(lambda net: net.operator("MULTINOMIAL", [1], net.activation((3,))))),
         UnsupportedModelError,
-        ("operator-unsupported", "subgraph 1, operator 2 (RFFT2D) writing 't2'"),
+        ("operator-unsupported", "subgraph 1, operator 2 (MULTINOMIAL) writing 't2'"),
     ),
     "an initialisation whose tensor is not there": (
         calls(1, starting(lambda net: net.assign(0, 9))), InputFileError,

@@ -27,7 +27,7 @@ FLOAT_TOLERANCE = 1e-5
 def test_reference_equals_tflite(operator: str, dtype: str, data: st.DataObject) -> None:
     case = data.draw(cases(operator, dtype))
     graph = parse_tflite(case.model, "network", "network.tflite")
-    assert [node.operator.name for node in graph.nodes] == [operator]
+    assert operator in [node.operator.name for node in graph.nodes]
     values = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))
     for name, expected in zip(graph.outputs, judged(operator, dtype, case), strict=True):
         got = values[name]

@@ -137,6 +137,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **elementwise_networks.LITERT,
     **movement_networks.LITERT,
     **reduction_networks.LITERT,
+    **signal_networks.LITERT,
     **detection_networks.LITERT,
 }
 """The element types of each operator that LiteRT supports and TensorFlow Lite Micro does not."""

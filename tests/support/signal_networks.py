@@ -8,6 +8,7 @@ import numpy as np
 from tflite.TensorType import TensorType
 
 from support.drawing import Drawing
+from support.tflite_builder import Network
 
 
 def _samples(d: Drawing, size: int) -> int:
@@ -59,6 +60,40 @@ def _rfft(d: Drawing) -> None:
 def _irfft(d: Drawing) -> None:
     length, rows = _length(d), d.shape(0, 1)
     _fourier(d, "SignalIrfft", (*rows, length + 2), (*rows, length), length)
+
+
+def _spectrum(d: Drawing, name: str) -> None:
+    """Add an RFFT2D whose result may be reshaped, and the operator ``name`` that makes real numbers from it."""
+    net, height, width = d.network, d.choice(1, 1, 2, 4, 8), d.choice(4, 8, 16)
+    rows = 1 if height == 1 else d.size(1, height + 2)
+    source = d.input((*d.shape(0, 2), rows, d.size(3, width + 2)), dtype="float32")
+    spectra = net.tensor((*net.tensors[source].shape[:-2], height, width // 2 + 1), "complex64")
+    net.operator("RFFT2D", [source, net.integers((height, width))], spectra, "Rfft2dOptions")
+    spectra = d.choice(_kept, _expanded, _squeezed, _reshaped)(net, spectra)
+    net.operator(name, [spectra], net.activation(net.tensors[spectra].shape))
+
+
+def _kept(_net: Network, source: int) -> int:
+    return source
+
+
+def _expanded(net: Network, source: int) -> int:
+    output = net.tensor((*net.tensors[source].shape, 1), "complex64")
+    return net.operator("EXPAND_DIMS", [source, net.integers(-1)], output, "ExpandDimsOptions")
+
+
+def _squeezed(net: Network, source: int) -> int:
+    output = net.tensor([size for size in net.tensors[source].shape if size != 1], "complex64")
+    return net.operator("SQUEEZE", [source], output, "SqueezeOptions")
+
+
+def _reshaped(net: Network, source: int) -> int:
+    output = net.tensor([int(np.prod(net.tensors[source].shape))], "complex64")
+    return net.operator("RESHAPE", [source, net.integers([-1])], output, "ReshapeOptions")
+
+
+def _part(name: str) -> Callable[[Drawing], None]:
+    return lambda d: _spectrum(d, name)
 
 
 def _energy(d: Drawing) -> None:
@@ -183,7 +218,11 @@ def _spectral_subtraction(d: Drawing, source: int, channels: int) -> list[int]:
     )  # fmt: skip
 
 
+_SPECTRA = ("COMPLEX_ABS", "IMAG", "REAL")
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    **{name: _part(name) for name in _SPECTRA},
+    "RFFT2D": _part("REAL"),
     "SignalEnergy": _energy,
     "SignalFftAutoScale": _fft_auto_scale,
     "SignalFilterBank": _filter_bank,
@@ -202,3 +241,6 @@ TYPES: Mapping[str, Sequence[str]] = {
     "SignalFilterBankSquareRoot": ("uint64",),
 }
 """The element types of the first input."""
+
+LITERT: Mapping[str, Sequence[str]] = dict.fromkeys((*_SPECTRA, "RFFT2D"), ("float32",))
+"""Operators that LiteRT supports and TensorFlow Lite Micro does not, with their types."""

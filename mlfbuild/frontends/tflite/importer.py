@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
@@ -59,6 +60,10 @@ _FOREIGN = {
     "STABLEHLO_": "convert the model to operators of TensorFlow Lite, because few runtimes have those of StableHLO",
 }
 """Hints for operators with these prefixes."""
+_TAKE_COMPLEX = frozenset({"COMPLEX_ABS", "EXPAND_DIMS", "IMAG", "REAL", "RESHAPE", "RFFT2D", "SQUEEZE"})
+"""Operators that may read or write complex numbers."""
+_STEPS = 3
+"""Reasons from which the shape of an open output follows: first its rank, then the window, then the channels."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
 _DEEPEST = 16
@@ -186,12 +191,21 @@ class _Importer:
     def _ports(self, what: str, indices: Sequence[int]) -> list[str]:
         """Return the names of the model's inputs or outputs."""
         tensors = [self._tensors.at(f"the model's {what}s", index) for index in indices]
-        for tensor in tensors:
+        for index, tensor in zip(indices, tensors, strict=True):
+            if self._tensors.are_complex([index]):
+                raise self._is_complex(f"{what} {tensor.name!r}")
             if tensor.elements == 0:
                 raise UnsupportedModelError(
                     "tensor-empty", place=f"{what} {tensor.name!r}", reason=f"{tensor} has no elements"
                 )
         return [tensor.name for tensor in tensors]
+
+    @staticmethod
+    def _is_complex(place: str) -> UnsupportedModelError:
+        return UnsupportedModelError(
+            "type-unsupported", place=place, reason="the type COMPLEX64 is not supported here",
+            hint="convert complex numbers to real ones with REAL, IMAG or COMPLEX_ABS",
+        )  # fmt: skip
 
     def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
         """Run the subgraph that the CALL_ONCE ``caller`` names; return the values that it assigns to variables."""
@@ -325,6 +339,9 @@ class _Importer:
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         if operator.code == BuiltinOperator.DEQUANTIZE and self._is_dequantized(operator):
             return []
+        is_complex = self._tensors.are_complex((*operator.inputs, *operator.outputs))
+        if is_complex and operator_name(operator.code) not in _TAKE_COMPLEX:
+            raise self._is_complex(self._place(operator))
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             return self._nodes_of_kind(operator, kind)
@@ -552,7 +569,8 @@ class _Importer:
     def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> TfliteSite:
         place = self._place(operator)
         results = tuple(self._tensors.at(place, index) for index in outputs)
-        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options, operator.unsigned)
+        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options, operator.unsigned,
+                          self._tensors.are_complex((*operator.inputs, *outputs)))  # fmt: skip
 
     def _called(self, site: TfliteSite) -> Mapping[Key, VariableValue]:
         """Return the values that the subgraph of a CALL_ONCE assigns to variables."""
@@ -574,11 +592,14 @@ class _Importer:
         Runtimes compute all shapes, and do not use those of the file.
         """
         if not kind.states and self._tensors.are_open(operator.outputs):
-            for _ in operator.outputs:
+            for _ in range(_STEPS * len(operator.outputs)):
                 reason: str | None
                 try:
                     node, site = self._built(operator, kind)
-                    reason = node.operator.check(site.inputs[: kind.values], site.outputs)
+                    values = site.inputs[: kind.values]
+                    if _may_be_hybrid(operator, kind) and _is_hybrid(site):
+                        values = tuple(map(_like_float, values))  # integer weights do not change the shape
+                    reason = node.operator.check(values, site.outputs)
                 except OperatorError as error:
                     reason = error.reason
                 if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
@@ -710,6 +731,14 @@ def _is_hybrid(site: TfliteSite) -> bool:
     """Return whether a layer has integer weights over float32."""
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
     return types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
+
+
+def _like_float(tensor: Tensor | None) -> Tensor | None:
+    """Return a float32 tensor of the same shape; a constant of zeros if ``tensor`` is constant."""
+    if tensor is None or tensor.dtype is DType.FLOAT32:
+        return tensor
+    data = np.broadcast_to(np.float32(0), tensor.shape) if tensor.constant else None
+    return Tensor(tensor.name, tensor.shape, DType.FLOAT32, data=data)
 
 
 def _check_offset(site: TfliteSite) -> None:

@@ -21,6 +21,7 @@ from mlfbuild.graph.bases import WrongShape
 
 TYPES = {
     TensorType.BOOL: DType.BOOL,
+    TensorType.COMPLEX64: DType.FLOAT32,
     TensorType.FLOAT32: DType.FLOAT32,
     TensorType.INT8: DType.INT8,
     TensorType.INT16: DType.INT16,
@@ -30,6 +31,7 @@ TYPES = {
     TensorType.UINT32: DType.UINT32,
     TensorType.UINT64: DType.UINT64,
 }
+"""The types in graphs; that of complex numbers is the type of their parts, which are a last dimension of 2."""
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
@@ -137,24 +139,34 @@ class Tensors:
 
     def are_open(self, indices: Sequence[int]) -> bool:
         """Return whether the file leaves the shape of a tensor in ``indices`` open."""
-        return any(0 <= index < len(self._all) and -1 in self._all[index].signature for index in indices)
+        return any(0 <= index < len(self._all) and _is_open(self._all[index]) for index in indices)
 
     def reshape(self, index: int, reason: str | None) -> bool:
         """Give tensor ``index`` the shape that ``reason`` demands, if the file leaves it open; return whether it does.
 
-        Converters write 1 for sizes that they do not know, and -1 into the signature of the shape.
+        Converters write 1 for sizes that they do not know, and -1 into the signature of the shape; old ones wrote no
+        shapes between operators.
         """
         if not isinstance(reason, WrongShape) or self._made.get(index) is not reason.tensor:
             return False
         raw, wanted = self._all[index], reason.wanted
-        fits = len(raw.signature) == len(wanted) and all(
-            own in {-1, size} for own, size in zip(raw.signature, wanted, strict=True)
+        if raw.type == TensorType.COMPLEX64:
+            if wanted[-1:] != (2,):
+                return False
+            wanted = wanted[:-1]
+        signature = (-1,) * len(wanted) if _has_no_shape(raw) else raw.signature
+        fits = len(signature) == len(wanted) and all(
+            own in {-1, size} for own, size in zip(signature, wanted, strict=True)
         )
         if fits:
             del self._made[index]
-            self._all[index] = replace(raw, shape=wanted)
+            self._all[index] = replace(raw, shape=wanted, signature=signature)
             self._make("shapes", self._all[index])
         return fits
+
+    def are_complex(self, indices: Sequence[int]) -> bool:
+        """Return whether a tensor in ``indices`` has complex numbers."""
+        return any(0 <= index < len(self._all) and self._all[index].type == TensorType.COMPLEX64 for index in indices)
 
     def add(self, name: str, like: Tensor, data: Array | None = None) -> Tensor:
         """Add a tensor like ``like`` with ``data``, called ``name`` or, if that is taken, ``name`` with a suffix."""
@@ -203,12 +215,21 @@ def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
     return names
 
 
+def _is_open(raw: RawTensor) -> bool:
+    return -1 in raw.signature or _has_no_shape(raw)
+
+
+def _has_no_shape(raw: RawTensor) -> bool:
+    """Return whether the file has no shape of ``raw``, which can also mean a scalar."""
+    return not raw.shape and not raw.signature and raw.data is None
+
+
 def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     """Return ``raw`` as a checked tensor, with its data as a view; ``where`` is the place in messages."""
     dtype = TYPES.get(raw.type)
     if raw.type == TensorType.INT4 and raw.data is not None:
         dtype = DType.INT8
-    if dtype is None:
+    if dtype is None or (raw.type == TensorType.COMPLEX64 and raw.data is not None):
         raise UnsupportedModelError(
             "type-unsupported",
             place=where,
@@ -233,7 +254,8 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     if data is None and 0 in raw.shape:
         data = np.zeros(raw.shape, dtype.numpy)  # its only value
     quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, data, where)
-    return Tensor(name, raw.shape, dtype, quantization, data)
+    parts = (2,) if raw.type == TensorType.COMPLEX64 else ()
+    return Tensor(name, (*raw.shape, *parts), dtype, quantization, data)
 
 
 def _check_shape(raw: RawTensor, element: int, where: str) -> None:

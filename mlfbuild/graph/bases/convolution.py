@@ -93,7 +93,9 @@ class Convolution(Filtering):
 
     def _check_output(self, weights: Tensor, output: Tensor) -> str | None:
         channels = weights.shape[self.channel_axis]
-        return None if output.shape[3] == channels else f"{output} should have {channels} channels"
+        if output.shape[3] == channels:
+            return None
+        return rules.WrongShape.of(output, (*output.shape[:3], channels), f"{output} should have {channels} channels")
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

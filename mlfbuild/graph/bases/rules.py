@@ -134,7 +134,9 @@ def _bias(bias: Tensor, weights: Tensor, channels: int, types: Sequence[DType] |
 
 def rank(tensor: Tensor, dimensions: int) -> Reason:
     """Check that ``tensor`` has ``dimensions`` dimensions."""
-    return None if len(tensor.shape) == dimensions else f"{tensor} must have {dimensions} dimensions"
+    if len(tensor.shape) == dimensions:
+        return None
+    return WrongShape.of(tensor, (1,) * dimensions, f"{tensor} must have {dimensions} dimensions")
 
 
 def vectors(tensor: Tensor) -> Reason:

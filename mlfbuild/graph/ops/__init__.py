@@ -92,7 +92,12 @@ if TYPE_CHECKING:
         Determinant as Determinant,
     )
     from mlfbuild.graph.ops.dft import (
+        ComplexAbs as ComplexAbs,
+        ComplexPart as ComplexPart,
         Dft as Dft,
+        Imag as Imag,
+        Real as Real,
+        Rfft2d as Rfft2d,
     )
     from mlfbuild.graph.ops.div import (
         Div as Div,

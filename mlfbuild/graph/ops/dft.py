@@ -1,4 +1,7 @@
-"""DFT: the Fourier transform of float32 along a dimension, of any length."""
+"""Fourier transforms of float32 of any length, and the parts of complex numbers.
+
+Complex numbers are float32 in a last dimension of 2: the real and the imaginary part.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -85,11 +89,105 @@ class Dft(Operator):
         transform = np.fft.ifft if self.inverse else np.fft.fft
         return np.asarray(transform(frame, n=self.length, axis=1))
 
-    def packed(self, source: Tensor) -> bool:
-        """Return whether a transform of half the length computes it."""
-        return source.shape[3] == 1 and self.length % 2 == 0 and not self.inverse
+    def packed(self, source: Sequence[int]) -> bool:
+        """Return whether a transform of half the length computes it; ``source`` is the shape of the input."""
+        return source[3] == 1 and self.length % 2 == 0 and not self.inverse
+
+    def size(self, source: Sequence[int]) -> int:
+        """Return the number of complex numbers that are transformed at a time."""
+        return self.length // 2 if self.packed(source) else self.length
 
     def unit_roots(self) -> Array:
         """Return the roots of unity [length, 2]."""
         phases = (2 if self.inverse else -2) * math.pi * np.arange(self.length) / self.length
         return np.stack([np.cos(phases), np.sin(phases)], axis=-1).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Rfft2d(Single):
+    """The first half of the spectrum of real images of ``height`` rows and ``width`` columns.
+
+    Input [..., rows, columns], which are cut, or padded with 0; output [..., height, width / 2 + 1, 2].
+    """
+
+    height: int
+    width: int
+
+    name: ClassVar[str] = "RFFT2D"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if len(source.shape) < 2:
+            return f"{source} must have at least 2 dimensions"
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.within("the height", self.height, 1, 1 << 20)
+            or rules.within("the width", self.width, 1, 1 << 20)
+            or rules.shape(output, (*source.shape[:-2], self.height, self.width // 2 + 1, 2))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        made = np.fft.rfft2(values[0].astype(np.float64), (self.height, self.width))
+        return (np.stack([made.real, made.imag], axis=-1).astype(np.float32),)
+
+    def rows(self) -> Dft:
+        """Return the transform of each row, which comes first."""
+        return Dft(self.width, 1)
+
+    def columns(self) -> Dft:
+        """Return the transform of each column of the spectra of rows."""
+        return Dft(self.height, 1)
+
+
+@dataclass(frozen=True)
+class ComplexPart(Single):
+    """A real number that follows from each complex number."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if source.shape[-1:] != (2,):
+            return f"{source} must have 2 parts in its last dimension"
+        return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape[:-1])
+
+
+@dataclass(frozen=True)
+class Real(ComplexPart):
+    """The real parts."""
+
+    name: ClassVar[str] = "REAL"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (values[0][..., 0],)
+
+
+@dataclass(frozen=True)
+class Imag(ComplexPart):
+    """The imaginary parts."""
+
+    name: ClassVar[str] = "IMAG"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (values[0][..., 1],)
+
+
+@dataclass(frozen=True)
+class ComplexAbs(ComplexPart):
+    """The magnitudes."""
+
+    name: ClassVar[str] = "COMPLEX_ABS"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.hypot(values[0][..., 0], values[0][..., 1]),)

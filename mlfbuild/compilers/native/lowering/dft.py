@@ -1,43 +1,104 @@
-"""DFT."""
+"""DFT, RFFT2D, and the parts of complex numbers."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 from mlfbuild.cgen import floating
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops import Dft
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import ComplexAbs, ComplexPart, Dft, Imag, Rfft2d
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return a call whose scratch memory has two transforms: those of a stage and of the next."""
     operator = node.operator
+    if isinstance(operator, ComplexPart):
+        return _part(graph, node, operator)
+    if isinstance(operator, Rfft2d):
+        return _rfft2d(graph, node, operator)
     assert isinstance(operator, Dft)
     (source, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     window = rest[0] if rest else None
-    packed = operator.packed(source)
-    size = operator.length // 2 if packed else operator.length
-    fields = {
-        **{
-            name: str(number) for name, number in zip(("outer", "samples", "inner", "parts"), source.shape, strict=True)
-        },
-        "frames": str(output.shape[1]),
+    packed = operator.packed(source.shape)
+    pointer = "0" if window is None else "window"
+    return KernelCall("dft", "dft.h", (
+        _roots("roots", operator),
+        Parameter("const float *", "input", source.name),
+        *(() if window is None else (Parameter("const float *", "window", window.name),)),
+        _work(operator.size(source.shape)),
+        Parameter("float *", "output", output.name),
+    ), (
+        *struct_lines("mlf_dft", "shape", _fields(operator, source.shape, output.shape)),
+        f"mlf_dft_float(&shape, {int(packed)}, roots, input, {pointer}, work, output);",
+    ))  # fmt: skip
+
+
+def _rfft2d(graph: Graph, node: Node, operator: Rfft2d) -> KernelCall:
+    """Return a call that transforms rows, then columns: in place, unless rows are cut or padded."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    count, columns, bins = source.shape[-2], source.shape[-1], output.shape[-2]
+    images = math.prod(source.shape[:-2])
+    samples, spectra = (images * count, columns, 1, 1), (images, count, bins, 2)
+    rows, lines = operator.rows(), operator.columns()
+    alone = count == operator.height == 1
+    moved = count != operator.height
+    between = "spectra" if moved else "output"
+    work = max(rows.size(samples), 0 if alone else lines.size(spectra))
+    body = [
+        *struct_lines("mlf_dft", "rows", _fields(rows, samples, (images * count, 1, bins, 1, 2))),
+        *(
+            ()
+            if alone
+            else struct_lines("mlf_dft", "columns", _fields(lines, spectra, (images, 1, operator.height, bins, 2)))
+        ),
+        f"mlf_dft_float(&rows, {int(rows.packed(samples))}, row_roots, input, 0, work, {between});",
+    ]
+    if not alone:
+        body.append(f"mlf_dft_float(&columns, 0, column_roots, {between}, 0, work, output);")
+    return KernelCall("rfft2d", "dft.h", (
+        _roots("row_roots", rows),
+        *(() if alone else (_roots("column_roots", lines),)),
+        Parameter("const float *", "input", source.name),
+        _work(work),
+        *((Parameter("float *", "spectra", ScratchBuffer(math.prod(spectra) * DType.FLOAT32.size)),) if moved else ()),
+        Parameter("float *", "output", output.name),
+    ), tuple(body))  # fmt: skip
+
+
+def _part(graph: Graph, node: Node, operator: ComplexPart) -> KernelCall:
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    is_magnitude = isinstance(operator, ComplexAbs)
+    part = "" if is_magnitude else f"{int(isinstance(operator, Imag))}, "
+    kernel = "mlf_complex_magnitudes" if is_magnitude else "mlf_complex_parts"
+    return KernelCall("complex_parts", "complex_parts.h", (
+        Parameter("const float *", "input", source.name),
+        Parameter("float *", "output", output.name),
+    ), (f"{kernel}({output.elements}, {part}input, output);",))  # fmt: skip
+
+
+def _roots(name: str, operator: Dft) -> Parameter:
+    return Parameter("const float *", name, Constant.array(name, "float", operator.unit_roots().reshape(-1)))
+
+
+def _work(size: int) -> Parameter:
+    return Parameter("float *", "work", ScratchBuffer(4 * size * DType.FLOAT32.size))
+
+
+def _fields(operator: Dft, source: Sequence[int], output: Sequence[int]) -> dict[str, str]:
+    """Return the fields of the kernel's description of a transform of the shape ``source`` to ``output``."""
+    return {
+        **{name: str(number) for name, number in zip(("outer", "samples", "inner", "parts"), source, strict=True)},
+        "frames": str(output[1]),
         "step": str(operator.step),
         "length": str(operator.length),
-        "bins": str(output.shape[2]),
-        "result_parts": str(output.shape[4]),
+        "bins": str(output[2]),
+        "result_parts": str(output[4]),
         "mirrored": str(int(operator.mirrored)),
         "scale": floating(1 / operator.length if operator.inverse else 1.0),
     }
-    pointer = "0" if window is None else "window"
-    return KernelCall("dft", "dft.h", (
-        Parameter("const float *", "roots", Constant.array("roots", "float", operator.unit_roots().reshape(-1))),
-        Parameter("const float *", "input", source.name),
-        *(() if window is None else (Parameter("const float *", "window", window.name),)),
-        Parameter("float *", "work", ScratchBuffer(4 * size * source.dtype.size)),
-        Parameter("float *", "output", output.name),
-    ), (
-        *struct_lines("mlf_dft", "shape", fields),
-        f"mlf_dft_float(&shape, {int(packed)}, roots, input, {pointer}, work, output);",
-    ))  # fmt: skip

@@ -20,7 +20,7 @@ def _pack(site: TfliteSite) -> Operator:
         axis, count = options.Axis(), options.ValuesCount()
     if count != len(site.inputs):
         raise site.wrong(f"packs {count} tensors, but has {len(site.inputs)} inputs")
-    return ops.Pack(dimension(site, axis, len(site.output().shape)))
+    return ops.Pack(dimension(site, axis, len(site.input(0).shape) + 1))
 
 
 def _unpack(site: TfliteSite) -> Operator:

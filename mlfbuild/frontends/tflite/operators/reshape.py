@@ -17,6 +17,8 @@ def _reshape(site: TfliteSite) -> Operator:
     # The output's shape is used; a requested shape that is computed at run time could contradict it.
     if len(site.inputs) > 1 and site.inputs[1] is not None:
         wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
+        if site.has_complex:
+            wanted = [*([] if wanted == [0] else wanted), 2]
         whole = _whole(wanted, site.input(0).elements)
         if not _fits(shape, wanted) or (whole is not None and list(shape) != whole):
             raise site.misshapen(wanted if whole is None else whole)
@@ -43,7 +45,7 @@ def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
 
 def _expand_dims(site: TfliteSite) -> Operator:
     shape = site.input(0).shape
-    axis = only_axis(site, 1, len(shape) + 1)
+    axis = only_axis(site, 1, len(shape) + (0 if site.has_complex else 1))
     wanted = (*shape[:axis], 1, *shape[axis:])
     if site.output().shape != wanted:
         raise site.misshapen(wanted)

@@ -21,9 +21,10 @@ def _resize(kind: type[_Resize]) -> Callable[[TfliteSite], _Resize]:
         with reading(site.place):
             options = site.read_options(f"{kind.__name__}Options")
             operator = kind(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
-        wanted = site.constant(1, "size").tolist()
+        wanted: list[int] = site.constant(1, "size").tolist()
+        image: tuple[int, ...] = site.input(0).shape
         if list(site.output().shape[1:3]) != wanted:
-            raise site.wrong(f"{site.output()} should have the height and width {wanted}")
+            raise site.misshapen((*image[:1], *wanted, *image[3:]))
         return operator
 
     return read

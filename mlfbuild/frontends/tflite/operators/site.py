@@ -35,6 +35,8 @@ class TfliteSite:
     options: Any
     unsigned: bool = False
     """Whether the operator computes with uint8, held as int8, and rounds like LiteRT's uint8 kernels."""
+    has_complex: bool = False
+    """Whether tensors have complex numbers, whose parts are a last dimension of 2."""
 
     def input(self, index: int) -> Tensor:
         """Return input ``index``; raises ``GraphError`` if it is absent."""
