@@ -67,7 +67,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
     """Return the content of the Model Library Format archive ``path``, of any version from 1 to 7 and either style.
 
     Plain, gzip, bzip2 and xz tars are recognised by their content. The value and its parts are described in
-    ``mlfbuild.library.types``. In short, of each module:
+    ``mlfbuild.library.value``. In short, of each module:
 
     - ``inputs`` and ``outputs`` are in call order, each with the name of its dtype (``int8``, ``float32``, ...), its
       shape (``None`` if the archive does not record it) and its size in bytes;

@@ -47,15 +47,6 @@ if TYPE_CHECKING:
         compared_objects as compared_objects,
         symbol_conflicts as symbol_conflicts,
     )
-    from mlfbuild.c_analysis.files import (
-        CXX_SUFFIXES as CXX_SUFFIXES,
-        HEADER_SUFFIXES as HEADER_SUFFIXES,
-        LINKED_SUFFIXES as LINKED_SUFFIXES,
-        MAX_TEXT as MAX_TEXT,
-        OBJECT_SUFFIXES as OBJECT_SUFFIXES,
-        SOURCE_SUFFIXES as SOURCE_SUFFIXES,
-        TEXT_SUFFIXES as TEXT_SUFFIXES,
-    )
     from mlfbuild.c_analysis.objects import (
         Symbols as Symbols,
         check_elf_image as check_elf_image,
@@ -69,5 +60,14 @@ if TYPE_CHECKING:
         without_repeated_declarations as without_repeated_declarations,
     )
     from mlfbuild.c_analysis.source_symbols import c_symbols as c_symbols
+    from mlfbuild.c_analysis.suffixes import (
+        CXX_SUFFIXES as CXX_SUFFIXES,
+        HEADER_SUFFIXES as HEADER_SUFFIXES,
+        LINKED_SUFFIXES as LINKED_SUFFIXES,
+        MAX_TEXT as MAX_TEXT,
+        OBJECT_SUFFIXES as OBJECT_SUFFIXES,
+        SOURCE_SUFFIXES as SOURCE_SUFFIXES,
+        TEXT_SUFFIXES as TEXT_SUFFIXES,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.seams import HOOK, hooked
+from mlfbuild.compilers.hook_support import HOOK, hooked
 from mlfbuild.core import Mistake, UsageError, listed
 from mlfbuild.library import check_switch, invalid_option, refuse_options, refused
 
@@ -107,7 +107,7 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
     run its code.
     """
     from mlfbuild.archive import convert
-    from mlfbuild.compilers.fit import check_fit
+    from mlfbuild.compilers.abi_check import check_fit
     from mlfbuild.library import with_requirements
     from mlfbuild.library.metadata import CURRENT
 

@@ -1,7 +1,7 @@
 """Why a value is refused, before anything knows where the value stands, and the nearest known word.
 
-Checks of single values return or raise a ``Mistake``: a code, a reason and a hint. Whoever knows the place, the reader
-of a project file or a command, adds it::
+Checks of single values return or raise a ``Mistake``: a code, a reason and a hint. The reader of a project file, or a
+command, knows the place and adds it::
 
     >>> unknown("cpu", "cortex-m44", ["cortex-m4", "cortex-m7"]).reason
     'unknown cpu "cortex-m44" (did you mean "cortex-m4"?)'

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.executor.headers import STANDARD_HEADER as STANDARD_HEADER, missing_header as missing_header
     from mlfbuild.executor.memory import arena_size as arena_size, ram_size as ram_size
-    from mlfbuild.executor.network import module_network as module_network
+    from mlfbuild.executor.planned_network import module_network as module_network
     from mlfbuild.executor.pools import why_not_shared as why_not_shared
     from mlfbuild.executor.runtime import BUNDLED_FOLDER as BUNDLED_FOLDER
 else:

@@ -6,10 +6,10 @@
             unpack_job(job)
         finish_target(target, target_dependencies(target))
 
-``project_checks`` loads a project file and ``project_jobs`` turns it into jobs (``jobs``). ``models`` and
-``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``twin_jobs`` groups jobs with equal
-archives, and ``workers`` runs jobs in parallel. ``firmware_build`` runs CMake and Ninja, which decide themselves what
-is up to date. Nothing here prints: drivers get reports through ``progress``.
+``project_checks`` loads a project file and ``project_jobs`` turns it into jobs (``model_job``). ``model_builds`` and
+``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``shared_archives`` groups jobs with
+equal archives, and ``workers`` runs jobs in parallel. ``firmware_build`` runs CMake and Ninja, which decide themselves
+what is up to date. Nothing here prints: drivers get reports through ``progress``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.jobs.beforehand import make_archives as make_archives
     from mlfbuild.jobs.budgets import (
         BUDGETS_FILE as BUDGETS_FILE,
         TargetBudgets as TargetBudgets,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         compiled_library as compiled_library,
         sizes as sizes,
     )
+    from mlfbuild.jobs.configure_time import make_archives as make_archives
     from mlfbuild.jobs.conflicts import (
         COMPARED as COMPARED,
         check_image as check_image,
@@ -42,6 +42,15 @@ if TYPE_CHECKING:
         check_module_names as check_module_names,
         check_target as check_target,
         modules_of as modules_of,
+    )
+    from mlfbuild.jobs.file_plan import (
+        FRAGMENT as FRAGMENT,
+        RECORD as RECORD,
+        BlobSources as BlobSources,
+        DevicePart as DevicePart,
+        Outline as Outline,
+        Part as Part,
+        tree_outline as tree_outline,
     )
     from mlfbuild.jobs.firmware_build import (
         cross_build as cross_build,
@@ -69,16 +78,7 @@ if TYPE_CHECKING:
         tree_locked as tree_locked,
         trees_locked as trees_locked,
     )
-    from mlfbuild.jobs.model_job import (
-        CompileJob as CompileJob,
-        FirmwareJob as FirmwareJob,
-        ProfileJob as ProfileJob,
-        TargetJob as TargetJob,
-        image_title as image_title,
-        run_budgets_on as run_budgets_on,
-        run_limits as run_limits,
-    )
-    from mlfbuild.jobs.models import (
+    from mlfbuild.jobs.model_builds import (
         budgets_text as budgets_text,
         compile_if_needed as compile_if_needed,
         compile_once as compile_once,
@@ -98,20 +98,20 @@ if TYPE_CHECKING:
         unpack_job as unpack_job,
         with_modules as with_modules,
     )
+    from mlfbuild.jobs.model_job import (
+        CompileJob as CompileJob,
+        FirmwareJob as FirmwareJob,
+        ProfileJob as ProfileJob,
+        TargetJob as TargetJob,
+        image_title as image_title,
+        run_budgets_on as run_budgets_on,
+        run_limits as run_limits,
+    )
     from mlfbuild.jobs.opening import (
         chosen_modules as chosen_modules,
         is_model as is_model,
         open_beside as open_beside,
         open_model as open_model,
-    )
-    from mlfbuild.jobs.outline import (
-        FRAGMENT as FRAGMENT,
-        RECORD as RECORD,
-        BlobSources as BlobSources,
-        DevicePart as DevicePart,
-        Outline as Outline,
-        Part as Part,
-        tree_outline as tree_outline,
     )
     from mlfbuild.jobs.outputs import (
         check_arrays_output as check_arrays_output,
@@ -161,8 +161,8 @@ if TYPE_CHECKING:
         run_placement as run_placement,
         run_sections as run_sections,
     )
+    from mlfbuild.jobs.shared_archives import Twins as Twins, twins as twins
     from mlfbuild.jobs.toolchains import locked_toolchain as locked_toolchain
-    from mlfbuild.jobs.twin_jobs import Twins as Twins, twins as twins
     from mlfbuild.jobs.workers import in_worker as in_worker, map_in_workers as map_in_workers
 else:
     __getattr__ = lazy_attributes(__name__)

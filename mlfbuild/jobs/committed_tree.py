@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.core import UsageError, counted, real_place, unknown
+from mlfbuild.jobs.model_builds import budgets_text
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.models import budgets_text
 from mlfbuild.jobs.tree import ADAPTERS, check_target_tree, read_record
 from mlfbuild.jobs.tree.verification import HOST
 from mlfbuild.project import Project

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
-from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER
+from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets

@@ -1,6 +1,6 @@
 """Libraries: the result of a compiler and the content of an archive.
 
-``types``, ``memory`` and ``network`` define the value ``Library``. Contents of files may stay in the archive until they
+``value``, ``memory`` and ``network`` define the value ``Library``. Contents of files may stay in the archive until they
 are used (``content``). ``metadata`` (``metadata.json``), ``graph_json`` and ``params`` read and write the forms of the
 parts in an archive; ``names``, ``data_type`` and ``devices`` hold TVM's names and types::
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         parse_dtype as parse_dtype,
         tensor_size as tensor_size,
     )
-    from mlfbuild.library.dependencies import (
+    from mlfbuild.library.dependency_problems import (
         ARCHIVE_FOLDER as ARCHIVE_FOLDER,
         URL_TYPES as URL_TYPES,
         archive_folder as archive_folder,
@@ -178,7 +178,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.requirement_names import NAME as NAME, short_name as short_name
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
     from mlfbuild.library.stable_names import own_name as own_name, port_names as port_names
-    from mlfbuild.library.types import (
+    from mlfbuild.library.value import (
         FULL_MODEL as FULL_MODEL,
         OPERATOR as OPERATOR,
         ArchiveFile as ArchiveFile,

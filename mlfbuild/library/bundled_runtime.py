@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from mlfbuild.library.known_libraries import STANDALONE_CRT
-from mlfbuild.library.types import ArchiveFile, ExternalDependency
+from mlfbuild.library.value import ArchiveFile, ExternalDependency
 
 INCLUDE_DIR = "runtime/include"
 BACKEND = "runtime/src/runtime/crt/common/crt_backend_api.c"

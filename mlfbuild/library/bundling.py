@@ -19,10 +19,10 @@ from pathlib import PurePosixPath
 
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.content import Content
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER, archive_folder
+from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.resolved_library import ResolvedLibrary
-from mlfbuild.library.types import ArchiveFile, ExternalDependency, Library
+from mlfbuild.library.value import ArchiveFile, ExternalDependency, Library
 
 FOLDER = "dependencies"
 _VERSION = 1

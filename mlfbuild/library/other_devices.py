@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import HEADER_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.library.names import sanitize_name
-from mlfbuild.library.types import CodegenFile, Module
+from mlfbuild.library.value import CodegenFile, Module
 
 HOST_FOLDER = "host"
 _SOURCES = SOURCE_SUFFIXES | {".S", ".s"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, RepeatedDeclaration, repeated_declarations
 from mlfbuild.core import listed
-from mlfbuild.library.types import CodegenFile, Module
+from mlfbuild.library.value import CodegenFile, Module
 
 
 def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:

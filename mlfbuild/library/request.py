@@ -10,7 +10,7 @@ from typing import Protocol
 from mlfbuild.core import Mistake, UsageError
 from mlfbuild.library.keys.interface_names import InterfaceNames
 from mlfbuild.library.keys.placement import Placement
-from mlfbuild.library.types import Library
+from mlfbuild.library.value import Library
 from mlfbuild.targets import Cpu
 
 OptionValue = str | int | float | bool

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES, included_files, tokens
 from mlfbuild.library.content import text_of
-from mlfbuild.library.dependencies import archive_folder
+from mlfbuild.library.dependency_problems import archive_folder
 from mlfbuild.library.known_libraries import (
     KNOWN,
     STANDALONE_CRT,
@@ -16,7 +16,7 @@ from mlfbuild.library.known_libraries import (
     library_of_header,
 )
 from mlfbuild.library.requirement_names import short_name
-from mlfbuild.library.types import ExternalDependency, Module
+from mlfbuild.library.value import ExternalDependency, Module
 
 _HEADERS = tuple(header.encode() for known in KNOWN for header in known.headers)
 

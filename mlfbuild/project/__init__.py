@@ -3,8 +3,8 @@
     text -> nodes -> document -> Project
 
 ``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
-versions read differently (``scalars``). ``types``, ``interface``, ``placement``, ``runner`` and ``provider`` declare
-every key once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the
+versions read differently (``scalars``). ``specification``, ``library.keys``, ``runner`` and ``provider`` declare every
+key once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the
 dataclasses; ``references``, ``sections`` and ``budgets`` check what needs two values. All of them add to one list of
 problems, which is reported in file order:
 
@@ -58,14 +58,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.project.schema import json_schema as json_schema
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
-    from mlfbuild.project.template import (
-        TEMPLATE_FILE as TEMPLATE_FILE,
-        TemplateKeys as TemplateKeys,
-        VariableKeys as VariableKeys,
-        load_template as load_template,
-        template_error as template_error,
-    )
-    from mlfbuild.project.types import (
+    from mlfbuild.project.specification import (
         Budget as Budget,
         BudgetFile as BudgetFile,
         FirmwareSpec as FirmwareSpec,
@@ -73,6 +66,13 @@ if TYPE_CHECKING:
         Project as Project,
         TargetSpec as TargetSpec,
         run_budgets as run_budgets,
+    )
+    from mlfbuild.project.template import (
+        TEMPLATE_FILE as TEMPLATE_FILE,
+        TemplateKeys as TemplateKeys,
+        VariableKeys as VariableKeys,
+        load_template as load_template,
+        template_error as template_error,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -10,7 +10,7 @@ from mlfbuild.core.keys import (
     Keys,
     parse_frequency,
 )
-from mlfbuild.project.types import TargetSpec
+from mlfbuild.project.specification import TargetSpec
 
 if TYPE_CHECKING:
     from mlfbuild.targets import Mcu, MemoryCache, TimedMemory

@@ -14,7 +14,7 @@ from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project, TargetSpec
+from mlfbuild.project.specification import ALL, FirmwareSpec, ModelSpec, Project, TargetSpec
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document

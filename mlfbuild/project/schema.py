@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from mlfbuild.project.types import Project
+from mlfbuild.project.specification import Project
 
 
 class _SchemaGenerator(GenerateJsonSchema):

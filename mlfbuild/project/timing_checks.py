@@ -16,7 +16,7 @@ from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys
 from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory
 
 if TYPE_CHECKING:
-    from mlfbuild.project.types import TargetSpec
+    from mlfbuild.project.specification import TargetSpec
 
 _KEYS = {"mcu", "clock", "timing"}
 _MOST_SECTORS = 64
@@ -38,7 +38,7 @@ def check_timing(document: Document) -> None:
         return
     from pydantic import TypeAdapter, ValidationError
 
-    from mlfbuild.project.types import TargetSpec
+    from mlfbuild.project.specification import TargetSpec
 
     adapter = TypeAdapter(TargetSpec)
     for name, entry in chosen.items():

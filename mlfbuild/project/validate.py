@@ -16,7 +16,7 @@ from mlfbuild.core import Mistake, in_quotes, listed, suggestion
 from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.project.types import FORMAT_VERSION
+from mlfbuild.project.specification import FORMAT_VERSION
 
 _EXPECTED = {
     "bool_type": "true or false",

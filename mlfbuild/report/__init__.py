@@ -28,13 +28,6 @@ if TYPE_CHECKING:
         compare_reports as compare_reports,
         comparison_json as comparison_json,
     )
-    from mlfbuild.report.document.files import (
-        ReportDocument as ReportDocument,
-        check_report_output as check_report_output,
-        compared_with as compared_with,
-        form_of as form_of,
-        saved_report as saved_report,
-    )
     from mlfbuild.report.document.read import (
         Report as Report,
         networks_in as networks_in,
@@ -43,11 +36,18 @@ if TYPE_CHECKING:
         sizes_in as sizes_in,
         title_of as title_of,
     )
+    from mlfbuild.report.document.report_files import (
+        ReportDocument as ReportDocument,
+        check_report_output as check_report_output,
+        compared_with as compared_with,
+        form_of as form_of,
+        saved_report as saved_report,
+    )
     from mlfbuild.report.document.schema import FORMAT as FORMAT, report_schema as report_schema
     from mlfbuild.report.operators.image_networks import networks_of as networks_of
     from mlfbuild.report.operators.image_runs import check_boards as check_boards, profiled as profiled
     from mlfbuild.report.operators.model_run import ModelRun as ModelRun, figures_of as figures_of
-    from mlfbuild.report.operators.network import (
+    from mlfbuild.report.operators.network_sizes import (
         NetworkSizes as NetworkSizes,
         cycles_json as cycles_json,
         measured_json as measured_json,

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
         bundled_library as bundled_library,
     )
     from mlfbuild.requirements.cache import Cache as Cache, default_cache as default_cache
-    from mlfbuild.requirements.claims import unsound as unsound, without_secret as without_secret
-    from mlfbuild.requirements.drifts import differences as differences, drift as drift, left_over as left_over
+    from mlfbuild.requirements.command_lines import library_title as library_title, lines_to_add as lines_to_add
     from mlfbuild.requirements.folder import (
         content_sha256 as content_sha256,
         file_lists as file_lists,
@@ -56,17 +55,18 @@ if TYPE_CHECKING:
         lock_path as lock_path,
         read_lock as read_lock,
     )
+    from mlfbuild.requirements.lock_diff import differences as differences, drift as drift, left_over as left_over
     from mlfbuild.requirements.models import model_requirements as model_requirements
     from mlfbuild.requirements.provided import (
         pin_of as pin_of,
         provided_library as provided_library,
         root_of as root_of,
     )
+    from mlfbuild.requirements.requirement_checks import unsound as unsound, without_secret as without_secret
     from mlfbuild.requirements.resolution import (
         requirement_problems as requirement_problems,
         resolve as resolve,
     )
     from mlfbuild.requirements.versions import is_range as is_range, same_version as same_version
-    from mlfbuild.requirements.words import library_title as library_title, lines_to_add as lines_to_add
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -24,7 +24,7 @@ from mlfbuild.library import (
     short_name,
     unsafe_option,
 )
-from mlfbuild.requirements.words import library_title
+from mlfbuild.requirements.command_lines import library_title
 
 
 def bundled(library: Library, resolved: Mapping[str, ResolvedLibrary]) -> Library:

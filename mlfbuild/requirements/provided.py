@@ -10,9 +10,9 @@ from mlfbuild.library import ResolvedLibrary
 from mlfbuild.project import Provider
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache, default_cache
-from mlfbuild.requirements.claims import without_secret
 from mlfbuild.requirements.folder import folder_library
 from mlfbuild.requirements.git import GitPin, git_root, mirrored_pin
+from mlfbuild.requirements.requirement_checks import without_secret
 
 
 def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedLibrary:

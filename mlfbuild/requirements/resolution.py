@@ -16,9 +16,9 @@ from itertools import combinations, groupby
 from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, quoted
 from mlfbuild.library import ARCHIVE_FOLDER, DifferentBundlesError, Requirement, ResolvedLibrary, short_name, united
 from mlfbuild.project import Provider
-from mlfbuild.requirements.claims import two_upstreams, unsound, without_secret
+from mlfbuild.requirements.command_lines import lines_to_add, needs, origin, requires, unknown_version
+from mlfbuild.requirements.requirement_checks import two_upstreams, unsound, without_secret
 from mlfbuild.requirements.versions import is_commit, is_range, same_version, satisfies
-from mlfbuild.requirements.words import lines_to_add, needs, origin, requires, unknown_version
 
 LibraryOf = Callable[[Provider | Requirement], ResolvedLibrary]
 """Returns the library of a provider (never a ``package``), or the one that the archive of a requirement bundles."""

@@ -8,7 +8,7 @@ from typing import Any
 from mlfbuild.core import TimedOutError, UsageError
 from mlfbuild.jobs import firmware_called
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
-from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.model_nodes import ModelNodes
 from mlfbuild.scons.variables import time_limit
 
 FIRMWARE_JOB = "mlf_firmware_job"

@@ -15,10 +15,10 @@ from mlfbuild.core import UsageError, listed as listed_names
 from mlfbuild.jobs import BlobSources, Part, TargetJob, check_compiler
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import action
-from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.devices import device_library
-from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
+from mlfbuild.scons.required_libraries import dependency_dirs, dependency_library
+from mlfbuild.scons.symbol_check import check_programs, remember_owner
 from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 from mlfbuild.targets import CPUS, macro_rules

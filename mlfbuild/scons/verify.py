@@ -8,7 +8,7 @@ from typing import Any
 
 from mlfbuild.core import package_fingerprint, terminal_text, write_atomic
 from mlfbuild.scons.actions import action, as_user_error, show
-from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.model_nodes import ModelNodes
 from mlfbuild.scons.variables import time_limit
 
 

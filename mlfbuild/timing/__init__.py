@@ -39,6 +39,13 @@ if TYPE_CHECKING:
         core_timing as core_timing,
         modelled_error as modelled_error,
     )
+    from mlfbuild.timing.costs import (
+        BlockCosts as BlockCosts,
+        CoreTiming as CoreTiming,
+        Cost as Cost,
+        DecodedInstruction as DecodedInstruction,
+        WorkKind as WorkKind,
+    )
     from mlfbuild.timing.description import (
         regions_of_part as regions_of_part,
         timing_description as timing_description,
@@ -58,13 +65,6 @@ if TYPE_CHECKING:
         REGISTER_ALIASES as REGISTER_ALIASES,
         listed_registers as listed_registers,
         operand_parts as operand_parts,
-    )
-    from mlfbuild.timing.types import (
-        BlockCosts as BlockCosts,
-        CoreTiming as CoreTiming,
-        Cost as Cost,
-        DecodedInstruction as DecodedInstruction,
-        WorkKind as WorkKind,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction
 from mlfbuild.timing.decode import decoded
 from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.objdump import LinkedCode
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
 
 _ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
 _WIDE = 0xE800

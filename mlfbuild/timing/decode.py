@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mlfbuild.timing.costs import DecodedInstruction
 from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.syntax import listed_registers, operand_parts, registers_in
-from mlfbuild.timing.types import DecodedInstruction
 
 FLAGS = "flags"
 """The condition flags, with those of DSP instructions (GE)."""

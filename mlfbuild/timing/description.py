@@ -11,8 +11,8 @@ from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
 from mlfbuild.timing.blocks import instruction_costs
 from mlfbuild.timing.cores import core_timing
+from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
 from mlfbuild.timing.objdump import disassembled
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 Place = tuple[int, int, str]
 """First and last address of a section, and the name of the memory of the part that it is in."""

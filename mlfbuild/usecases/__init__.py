@@ -109,12 +109,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.split import SplitModule as SplitModule, split_archive as split_archive
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
-    from mlfbuild.usecases.update.replacing import update_model as update_model
-    from mlfbuild.usecases.update.types import (
+    from mlfbuild.usecases.update.model_update import (
         ModelUpdate as ModelUpdate,
         OutputDifference as OutputDifference,
         UpdatedFigure as UpdatedFigure,
     )
+    from mlfbuild.usecases.update.replacing import update_model as update_model
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.vectors import (
         RecomputedVectors as RecomputedVectors,

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
         pack_bundle as pack_bundle,
         read_bundle as read_bundle,
     )
-    from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.firmware_run import (
         flash_image as flash_image,
         run_firmware as run_firmware,
@@ -80,6 +79,7 @@ if TYPE_CHECKING:
         vectors_remarks as vectors_remarks,
     )
     from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
+    from mlfbuild.verify.semihosting_io import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.vectors import (
         Vectors as Vectors,
         count_cases as count_cases,

@@ -23,7 +23,7 @@ from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.runners import HostRun, Runner, is_emulated, opener_in
 from mlfbuild.targets import Cpu
 from mlfbuild.verify.device import Connection
-from mlfbuild.verify.exchange import case_size, exchange_names, flaws, interleaved, read_runs
+from mlfbuild.verify.semihosting_io import case_size, exchange_names, flaws, interleaved, read_runs
 
 Array = npt.NDArray[Any]
 

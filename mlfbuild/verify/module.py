@@ -22,7 +22,9 @@ from mlfbuild.targets import BOARDS, Board
 from mlfbuild.verify.compare import first_difference, float_tolerance
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.harness import build_harness
-from mlfbuild.verify.exchange import (
+from mlfbuild.verify.image import read_subject
+from mlfbuild.verify.result import VerifyReport
+from mlfbuild.verify.semihosting_io import (
     ENDED_EARLY,
     SECONDS_A_CASE,
     case_size,
@@ -31,8 +33,6 @@ from mlfbuild.verify.exchange import (
     read_runs,
     run_cases,
 )
-from mlfbuild.verify.image import read_subject
-from mlfbuild.verify.result import VerifyReport
 from mlfbuild.verify.vectors import Vectors, load_vectors
 
 __all__ = ["VerifyReport", "verify_image", "verify_module"]

@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.archive.load import open_archive, write_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.core.errors import CheckFailedError, InputFileError
-from mlfbuild.jobs.models import unpack_archive
+from mlfbuild.jobs.model_builds import unpack_archive
 from mlfbuild.library import CodegenFile, Library, Module
 from support.libraries import native_library
 from support.tvm_headers import write_tvm_headers

@@ -15,7 +15,7 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
-from mlfbuild.library.metadata.dependencies import dependencies_json
+from mlfbuild.library.metadata.external_dependencies import dependencies_json
 from support.old_archives import (
     DATE,
     LAYOUT,

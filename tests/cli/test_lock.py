@@ -300,5 +300,5 @@ def test_build_without_frozen_does_not_compare_locks(locked: Folder) -> None:
             [sys.executable, "-c", loaded.format(words)], cwd=locked.root, capture_output=True, text=True, check=True
         )
         modules = done.stdout.splitlines()[-1].split()
-        assert "mlfbuild.jobs.models" in modules
-        assert not {"mlfbuild.usecases.lock", "mlfbuild.requirements.drifts"} & set(modules), words
+        assert "mlfbuild.jobs.model_builds" in modules
+        assert not {"mlfbuild.usecases.lock", "mlfbuild.requirements.lock_diff"} & set(modules), words

@@ -12,7 +12,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.c_analysis.attributes import object_facts
-from mlfbuild.compilers.fit import check_fit
+from mlfbuild.compilers.abi_check import check_fit
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CodegenFile, Library, ModuleTarget
 from mlfbuild.targets import CPUS, cpu_called

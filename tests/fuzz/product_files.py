@@ -52,7 +52,7 @@ from mlfbuild.verify import (
     vectors_file,
     vectors_remarks,
 )
-from mlfbuild.verify.device.scratch import find_room
+from mlfbuild.verify.device.scratch_memory import find_room
 from mlfbuild.verify.image import read_subject
 from support.report_sketch import chain, model, modelled
 from support.reports import budget, image, kws, others, report

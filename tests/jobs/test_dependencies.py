@@ -16,11 +16,11 @@ import yaml
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.jobs.tree import tree_damage
-from mlfbuild.jobs.tree.dependencies import write_dependencies
 from mlfbuild.jobs.tree.dependency_cmake import cmake_text
 from mlfbuild.jobs.tree.dependency_make import make_text
 from mlfbuild.jobs.tree.dependency_scons import scons_text
 from mlfbuild.jobs.tree.fragment import library_fragment
+from mlfbuild.jobs.tree.library_folders import write_dependencies
 from mlfbuild.jobs.tree.make import make_fragment
 from mlfbuild.jobs.tree.parts import parts_of
 from mlfbuild.jobs.tree.sconscript import scons_fragment

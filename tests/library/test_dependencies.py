@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mlfbuild.library import ExternalDependency
-from mlfbuild.library.dependencies import problems
+from mlfbuild.library.dependency_problems import problems
 
 CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")
 

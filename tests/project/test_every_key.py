@@ -26,7 +26,7 @@ from mlfbuild.core.keys.declaration import Keys
 from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.library.keys.placement import CONSTANT_CLASSES
 from mlfbuild.project import Project
-from mlfbuild.project.types import FirmwareSpec, ModelSpec, TargetSpec
+from mlfbuild.project.specification import FirmwareSpec, ModelSpec, TargetSpec
 from mlfbuild.project.validate import _places
 from mlfbuild.usecases import foreseen
 from mlfbuild.usecases.verify import verify_jobs

@@ -13,7 +13,7 @@ import pytest
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
-from mlfbuild.report.operators.network import network_sizes
+from mlfbuild.report.operators.network_sizes import network_sizes
 from mlfbuild.report.sizes.owners import Owner, SizedSymbol
 from mlfbuild.report.text.operators import operators_text
 from support import warm

@@ -13,7 +13,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.executor.network import module_network
+from mlfbuild.executor.planned_network import module_network
 from mlfbuild.library import CompileRequest, Module
 from mlfbuild.native import NATIVE
 from mlfbuild.report.operators.operator_runs import operator_runs

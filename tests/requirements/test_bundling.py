@@ -12,8 +12,8 @@ import pytest
 from mlfbuild.archive import open_archive, pack_archive
 from mlfbuild.cli.invocation import run
 from mlfbuild.jobs import load, target_jobs
+from mlfbuild.jobs.model_builds import archive_key, compile_if_needed
 from mlfbuild.jobs.model_job import CompileJob
-from mlfbuild.jobs.models import archive_key, compile_if_needed
 from mlfbuild.library import bundles
 from mlfbuild.project import Provider
 from mlfbuild.requirements.provided import public_address

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mlfbuild.core import ConflictError, InputFileError
-from mlfbuild.requirements.drifts import differences, drift, left_over
 from mlfbuild.requirements.lock import (
     Lock,
     LockedModel,
@@ -20,6 +19,7 @@ from mlfbuild.requirements.lock import (
     lock_path,
     read_lock,
 )
+from mlfbuild.requirements.lock_diff import differences, drift, left_over
 
 A, B, C = ("0a" * 32, "1b" * 32, "2c" * 32)
 COMMIT, OTHER_COMMIT = ("3f" * 20, "9b" * 20)

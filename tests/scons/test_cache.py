@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.jobs.models import tree_is_whole
+from mlfbuild.jobs.model_builds import tree_is_whole
 from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo
 

@@ -15,7 +15,7 @@ from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import ToolNotFoundError
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.models import unpack_archive
+from mlfbuild.jobs.model_builds import unpack_archive
 from mlfbuild.library import CompileRequest
 from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import BOARDS, CPUS, GCC, Cpu, compiler_program, cpu_called, require_compiler, toolchain_file

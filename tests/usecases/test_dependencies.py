@@ -14,8 +14,8 @@ from mlfbuild.cli.invocation import run as main
 from mlfbuild.core import Diagnostic, ProjectFileError
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.libraries import target_dependencies
+from mlfbuild.jobs.model_builds import finish_target
 from mlfbuild.jobs.model_job import TargetJob
-from mlfbuild.jobs.models import finish_target
 from mlfbuild.jobs.tree import read_record, tree_damage
 from mlfbuild.library import CMSIS_NN, ResolvedLibrary
 from mlfbuild.usecases.build import build_project as build

@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from mlfbuild.usecases.init.network import EXAMPLE
+from mlfbuild.usecases.init.project_network import EXAMPLE
 from support.oracle import tflite_micro_cases
 
 ROOT = Path(__file__).parents[2]

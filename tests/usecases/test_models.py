@@ -14,8 +14,8 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.jobs import load, models, target_jobs
 from mlfbuild.jobs.compilation import Compiled, compile_model
+from mlfbuild.jobs.model_builds import compile_if_needed, tree_is_whole, unpack_job
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.models import compile_if_needed, tree_is_whole, unpack_job
 from mlfbuild.native import NATIVE
 from mlfbuild.usecases.build import build_project as build
 from support.errors import raises

@@ -14,7 +14,7 @@ from mlfbuild.cli.invocation import run
 from mlfbuild.compilers.tvm.interpreter import tvm_version
 from mlfbuild.core.errors import Diagnostic, ProjectFileError, UsageError
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.beforehand import make_archives
+from mlfbuild.jobs.configure_time import make_archives
 from mlfbuild.usecases.plan import plan_build as plan
 from support.errors import assert_printed, raises
 from support.program_repo import ProgramRepo

@@ -16,7 +16,7 @@ from mlfbuild.archive import open_archive, pack_archive, tar
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.executor import callable_modules
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.models import unpack_archive
+from mlfbuild.jobs.model_builds import unpack_archive
 from mlfbuild.jobs.tree import tree_damage
 from mlfbuild.library import Library, MainMemory
 from mlfbuild.usecases.build import build_project as build

@@ -12,7 +12,7 @@ UPDATE = "`make generate`"
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """Return a page; ``source`` is what it was generated from, such as ``the keys in `mlfbuild/project/types.py` ``."""
+    """Return a page; ``source`` is its origin, such as ``the keys in `mlfbuild/project/specification.py` ``."""
     note = f"Generated from {source} by {UPDATE}; edit the code, not this page."
     return "\n\n".join([f"# {title}", note, *parts]) + "\n"
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import mlfbuild.scons as tool
-from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.model_nodes import ModelNodes
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
 _VARIABLE = re.compile(r"^ {4}``(\w+)``\n((?: {8}.*\n)+)", re.MULTILINE)

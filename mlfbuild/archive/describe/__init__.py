@@ -14,7 +14,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.archive.describe.facts import describe as describe
+    from mlfbuild.archive.describe.library_text import describe_text as describe_text
     from mlfbuild.archive.describe.readme import is_written_archive as is_written_archive
-    from mlfbuild.archive.describe.text import describe_text as describe_text
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -4,7 +4,7 @@ TVM's ``metadata.json`` sorts tensors by name, and has none before version 7. Th
 reliability, in the header of the C interface (``header``), the entry file (``entry``), ``TVMMetadata``
 (``tvm_metadata``), the executor's graph and the Relay text (``relay``). If the text does not state a result type,
 it follows from the operators (``relay_body``, ``relay_operators``); without the text, sizes may follow from the header
-(``sizes``). ``places`` reads all these when they are needed, ``combine`` merges their information, and
+(``sizes``). ``port_sources`` reads all these when they are needed, ``combine`` merges their information, and
 ``with_interface`` adds the result to a module.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mlfbuild.archive.interface.combine import combined
 from mlfbuild.archive.interface.entry import internal_pools
 from mlfbuild.archive.interface.header import header_file
-from mlfbuild.archive.interface.places import Places
+from mlfbuild.archive.interface.port_sources import Places
 from mlfbuild.library import OPERATOR, Module
 
 

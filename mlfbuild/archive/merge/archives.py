@@ -9,7 +9,6 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.merge.bundles import with_merged_bundles
 from mlfbuild.archive.merge.conflicts import conflicts, resolved
 from mlfbuild.archive.merge.context import with_one_context
-from mlfbuild.archive.merge.files import check_case, with_unique_paths
 from mlfbuild.archive.merge.kernels import with_own_kernels
 from mlfbuild.archive.merge.names import (
     check_archives,
@@ -21,6 +20,7 @@ from mlfbuild.archive.merge.names import (
     with_runtime_of_archives,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
+from mlfbuild.archive.merge.same_paths import check_case, with_unique_paths
 from mlfbuild.archive.merge.system_lib import (
     SystemLibrary,
     check_system_libraries,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.repair.everything import RepairedLibrary as RepairedLibrary, repaired as repaired
-    from mlfbuild.archive.repair.types import Repair as Repair
+    from mlfbuild.archive.repair.all_repairs import RepairedLibrary as RepairedLibrary, repaired as repaired
+    from mlfbuild.archive.repair.repairs import Repair as Repair
 else:
     __getattr__ = lazy_attributes(__name__)

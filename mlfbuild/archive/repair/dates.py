@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from mlfbuild.archive.paths import METADATA
-from mlfbuild.archive.repair.types import Repair, key_place, repair, with_each_module
+from mlfbuild.archive.repair.repairs import Repair, key_place, repair, with_each_module
 from mlfbuild.archive.validate.metadata import DATE_FORMAT, is_local_time, parsed_date
 from mlfbuild.library import Library, Module
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mlfbuild.archive.repair.types import Repair, repair
+from mlfbuild.archive.repair.repairs import Repair, repair
 from mlfbuild.c_analysis import without_repeated_declarations
 from mlfbuild.library import CodegenFile, Library, repeated_in
 

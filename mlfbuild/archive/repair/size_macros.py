@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from mlfbuild.archive.interface.header import header_file
-from mlfbuild.archive.repair.types import Repair, repair, with_each_module
+from mlfbuild.archive.repair.repairs import Repair, repair, with_each_module
 from mlfbuild.archive.validate.memory import has_garbage_sizes, is_size, sizes_by_macro
 from mlfbuild.c_analysis import MAX_TEXT, read_c_file, tokens
 from mlfbuild.library import CodegenFile, Library, Module, macro_prefix

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mlfbuild.archive.repair.types import Repair, key_place, repair, with_each_module
+from mlfbuild.archive.repair.repairs import Repair, key_place, repair, with_each_module
 from mlfbuild.archive.validate.memory import wrong_size_code
 from mlfbuild.core import InputFileError, counted
 from mlfbuild.library import Library, Module, StorageEntry

@@ -7,8 +7,8 @@ from dataclasses import replace
 from mlfbuild.archive.merge.context import with_strong_context
 from mlfbuild.archive.merge.kernels import with_usual_kernels
 from mlfbuild.archive.merge.parts import MergedModule
-from mlfbuild.archive.split.files import files_by_module
 from mlfbuild.archive.split.registries import with_own_registries
+from mlfbuild.archive.split.shared_files import files_by_module
 from mlfbuild.library import Library
 
 

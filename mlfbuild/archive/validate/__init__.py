@@ -18,8 +18,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.archive.validate.codes import CODES as CODES, FindingKind as FindingKind
+    from mlfbuild.archive.validate.findings import Finding as Finding, Severity as Severity
     from mlfbuild.archive.validate.report import Report as Report
     from mlfbuild.archive.validate.rules import validate as validate
-    from mlfbuild.archive.validate.types import Finding as Finding, Severity as Severity
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.archive.validate.types import Finding, Severity
+from mlfbuild.archive.validate.findings import Finding, Severity
 from mlfbuild.core import shown
 
 

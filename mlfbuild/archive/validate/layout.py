@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.paths import other_params_path
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import is_documented
-from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CXX_SUFFIXES
 from mlfbuild.library import HOST_FOLDER, OPERATOR, all_files, archive_folder, bundle_names, description_path

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import is_documented
-from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CFile
 from mlfbuild.library import OPERATOR, Module, StorageEntry, macro_prefix, sanitize_name, tensor_size

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import ListOf, MapOf, ObjectShape, Shape, document_shape
-from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import DEVICE_NAMES, Module, parse_dtype
 

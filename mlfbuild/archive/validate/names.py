@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import KEYWORDS, CFile
 from mlfbuild.library import OPERATOR, TensorInfo, macro_prefix, sanitize_name, struct_prefix

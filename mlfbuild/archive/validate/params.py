@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.archive.paths import other_params_path, params_path
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.core import InputFileError
 from mlfbuild.library import ParamInfo, TensorInfo, load_params_json, param_infos, parse_dtype

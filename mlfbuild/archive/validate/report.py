@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from mlfbuild.archive.validate.codes import CODES
-from mlfbuild.archive.validate.types import Finding, Severity
+from mlfbuild.archive.validate.findings import Finding, Severity
 from mlfbuild.core import counted
 
 _ORDER: tuple[Severity, ...] = ("error", "warning", "note")

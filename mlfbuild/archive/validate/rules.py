@@ -9,10 +9,10 @@ from datetime import datetime, timezone
 from typing import TypeAlias
 
 from mlfbuild.archive.read import read_files
-from mlfbuild.archive.validate import code, dependencies, graph, layout, memory, metadata, names, params
+from mlfbuild.archive.validate import code, dependency_rules, graph, layout, memory, metadata, names, params
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.report import Report, report
-from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView
 from mlfbuild.library import Content, parse_json
 
@@ -20,7 +20,7 @@ Rule: TypeAlias = Callable[[ArchiveView], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
     *layout.RULES, *metadata.RULES, *names.RULES, *memory.RULES, *graph.RULES, *params.RULES, *code.RULES,
-    *dependencies.RULES,
+    *dependency_rules.RULES,
 )  # fmt: skip
 
 _METADATA = re.compile(r"metadata(?:-[0-9]+)?\.json", re.ASCII)

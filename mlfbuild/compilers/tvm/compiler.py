@@ -47,7 +47,7 @@ class TvmCompiler:
         from mlfbuild.compilers.external.archive import exported_library
         from mlfbuild.compilers.external.find import source_word
         from mlfbuild.compilers.external.run import run_program
-        from mlfbuild.compilers.seams import HOOK, hooked
+        from mlfbuild.compilers.hook_support import HOOK, hooked
         from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
         from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.seams import HOOK
+from mlfbuild.compilers.hook_support import HOOK
 from mlfbuild.compilers.tvm.options import words
 from mlfbuild.core import UsageError
 

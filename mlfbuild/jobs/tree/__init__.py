@@ -22,7 +22,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.jobs.tree.adapters import ADAPTERS as ADAPTERS
     from mlfbuild.jobs.tree.cmake import FRAGMENT as FRAGMENT
-    from mlfbuild.jobs.tree.dependencies import (
+    from mlfbuild.jobs.tree.library_folders import (
         DEPENDENCIES_FOLDER as DEPENDENCIES_FOLDER,
         dependency_files as dependency_files,
         write_dependencies as write_dependencies,

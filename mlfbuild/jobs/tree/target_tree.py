@@ -33,7 +33,7 @@ from mlfbuild.jobs.tree.adapters import (
     models_of_package,
 )
 from mlfbuild.jobs.tree.cmake import FRAGMENT, head, here
-from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
+from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, write_dependencies
 from mlfbuild.jobs.tree.link_checks import link_check_files
 from mlfbuild.jobs.tree.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files

@@ -10,9 +10,9 @@ from mlfbuild.archive import convert
 from mlfbuild.core import InputFileError
 from mlfbuild.jobs.tree.blobs import blob_files, device_blob_files
 from mlfbuild.jobs.tree.cmake import FRAGMENT
-from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
 from mlfbuild.jobs.tree.devices import Devices, device_data
 from mlfbuild.jobs.tree.fragment import library_fragment
+from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, dependency_fragments
 from mlfbuild.jobs.tree.make import MAKE_FRAGMENT, make_fragment
 from mlfbuild.jobs.tree.parts import parts_of
 from mlfbuild.jobs.tree.record import RECORD, Record

@@ -1,7 +1,7 @@
 """The graph executor's JSON: parse and check it, and write it byte for byte like TVM.
 
-``read`` makes an ``ExecutorGraph`` (``types``) of the text, ``write`` the text of a graph, and ``c_runtime`` lists what
-TVM's C runtime cannot run although the graph is valid::
+``read`` makes an ``ExecutorGraph`` of the text, ``write`` the text of a graph, and ``c_runtime`` lists what TVM's C
+runtime cannot run although the graph is valid::
 
     graph = parse_graph(path.read_bytes(), str(path))
     problems = c_runtime_problems(graph)
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
         MAX_PARAM_NAME as MAX_PARAM_NAME,
         c_runtime_problems as c_runtime_problems,
     )
-    from mlfbuild.library.graph_json.read import parse_graph as parse_graph
-    from mlfbuild.library.graph_json.types import (
+    from mlfbuild.library.graph_json.executor_graph import (
         CALL as CALL,
         INPUT as INPUT,
         ExecutorGraph as ExecutorGraph,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         storage_bindings as storage_bindings,
         storage_sizes as storage_sizes,
     )
+    from mlfbuild.library.graph_json.read import parse_graph as parse_graph
     from mlfbuild.library.graph_json.write import graph_text as graph_text
 else:
     __getattr__ = lazy_attributes(__name__)

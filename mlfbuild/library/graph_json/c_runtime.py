@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from mlfbuild.core import quoted, shown
 from mlfbuild.library.data_type import parse_dtype
-from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
+from mlfbuild.library.graph_json.executor_graph import CALL, ExecutorGraph, GraphNode
 
 _MAX_KEY = 20 - 2
 _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags

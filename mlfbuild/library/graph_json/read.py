@@ -10,7 +10,7 @@ from typing import TypeVar
 from mlfbuild.core import InputFileError, quoted, shown
 from mlfbuild.library.data_type import element_size
 from mlfbuild.library.fields import parse_json
-from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+from mlfbuild.library.graph_json.executor_graph import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 _LARGEST = 2**63 - 1
 _EXPORT = "export the graph again"

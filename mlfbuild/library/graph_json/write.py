@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from mlfbuild.library.graph_json.types import ExecutorGraph, GraphNode, NodeEntry
+from mlfbuild.library.graph_json.executor_graph import ExecutorGraph, GraphNode, NodeEntry
 
 _ESCAPES = {"\r": "\\r", "\n": "\\n", "\\": "\\\\", "\t": "\\t", '"': '\\"'}
 _ESCAPED = re.compile(r'[\r\n\\\t"]')

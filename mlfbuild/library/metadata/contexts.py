@@ -17,7 +17,7 @@ from typing import Any
 
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.metadata.unknown import json_text
-from mlfbuild.library.types import DeviceContext
+from mlfbuild.library.value import DeviceContext
 
 _KEY = "contexts"
 

@@ -18,14 +18,14 @@ from mlfbuild.library.fields import Fields
 from mlfbuild.library.keys import fact_name_problem, fact_problem
 from mlfbuild.library.memory import MainMemory, OperatorFunction, TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import context_json, read_contexts
-from mlfbuild.library.metadata.dependencies import dependencies_json, read_dependencies
-from mlfbuild.library.metadata.network import network_json, read_network
+from mlfbuild.library.metadata.external_dependencies import dependencies_json, read_dependencies
+from mlfbuild.library.metadata.network_member import network_json, read_network
 from mlfbuild.library.metadata.read_memory import read_functions, read_main
 from mlfbuild.library.metadata.unknown import kept_fields
 from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.types import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.library.value import DeviceContext, ExternalDependency, Fact, UnknownField
 
 EXTENSION = "mlfbuild"
 VERSION = 1

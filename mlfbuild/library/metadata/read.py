@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.metadata.contexts import read_contexts
-from mlfbuild.library.metadata.dependencies import DEPENDENCIES, read_dependencies
 from mlfbuild.library.metadata.extension import (
     EXTENSION,
     Extension,
@@ -22,10 +21,11 @@ from mlfbuild.library.metadata.extension import (
     contradiction,
     read_extension,
 )
+from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, read_dependencies
 from mlfbuild.library.metadata.read_memory import read_memory
 from mlfbuild.library.metadata.unknown import MOST, collected, merged, too_many
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
-from mlfbuild.library.types import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField
+from mlfbuild.library.value import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField
 
 _EXECUTORS = ("aot", "graph")
 _MODULES = "modules"

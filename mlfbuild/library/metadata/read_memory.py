@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, StorageEntry, TensorInfo
 from mlfbuild.library.metadata.versions import Format
-from mlfbuild.library.types import OPERATOR
+from mlfbuild.library.value import OPERATOR
 
 _OPERATORS = "operator_functions"
 _FUNCTIONS = ("memory", "functions")

@@ -18,7 +18,7 @@ from typing import Any
 
 from mlfbuild.core import InputFileError, shown
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.types import UnknownField
+from mlfbuild.library.value import UnknownField
 
 MOST = 4 * 1024 * 1024
 """Characters of all unknown fields of a document, places included."""

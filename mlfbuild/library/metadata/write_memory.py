@@ -7,7 +7,7 @@ from typing import Any
 
 from mlfbuild.library.memory import MainMemory, OperatorFunction, StorageEntry
 from mlfbuild.library.metadata.versions import Format
-from mlfbuild.library.types import Module
+from mlfbuild.library.value import Module
 
 
 def memory_json(module: Module, form: Format) -> dict[str, Any] | list[Any]:

@@ -13,8 +13,8 @@ from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
+    from mlfbuild.report.stack.deepest_stack import StackDepth
     from mlfbuild.report.stack.image import Stacks
-    from mlfbuild.report.stack.worst import StackDepth
 
 _MEASURE = "stack"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlfbuild.report.document.compare import Change, modelled_in
 from mlfbuild.report.html import numbers
-from mlfbuild.report.html.models import instructions_of, stack_of
+from mlfbuild.report.html.model_view import instructions_of, stack_of
 from mlfbuild.report.html.operators import Cell
 from mlfbuild.report.html.verified import state_of
 

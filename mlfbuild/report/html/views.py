@@ -10,7 +10,7 @@ from mlfbuild.report.document.compare import compare_reports
 from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers, operators
 from mlfbuild.report.html.differences import Differences, differences
-from mlfbuild.report.html.models import ModelView, memory_bars, model_view
+from mlfbuild.report.html.model_view import ModelView, memory_bars, model_view
 from mlfbuild.report.html.overview import OverviewRow, overview
 from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
 from mlfbuild.report.sizes.owners import FLASH_KINDS

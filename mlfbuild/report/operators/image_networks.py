@@ -9,7 +9,7 @@ from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
 from mlfbuild.jobs import CompileJob
 from mlfbuild.report.operators.calls import calls_of
-from mlfbuild.report.operators.network import NetworkSizes, network_sizes
+from mlfbuild.report.operators.network_sizes import NetworkSizes, network_sizes
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.owners import Owner
 from mlfbuild.report.stack.objdump import read_program

@@ -1,7 +1,7 @@
 """Software bill of materials (SBOM): components of a project's firmware and their relations, as CycloneDX or SPDX.
 
-``bill`` collects components, which ``components`` creates for models, code, libraries and images; ``cyclonedx``,
-``spdx`` and ``table`` write the result. Notes name missing information and the command that provides it.
+``sbom_document`` collects components, which ``components`` creates for models, code, libraries and images;
+``cyclonedx``, ``spdx`` and ``table`` write the result. Notes name missing information and the command that provides it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.report.sbom.bill import Bill as Bill
+    from mlfbuild.report.sbom.bom import Bom as Bom, Component as Component, How as How, Kind as Kind
+    from mlfbuild.report.sbom.bom_files import (
+        as_json as as_json,
+        as_text as as_text,
+        check_outputs as check_outputs,
+        document as document,
+        output_forms as output_forms,
+        write_document as write_document,
+    )
     from mlfbuild.report.sbom.code import BUILD as BUILD, REPAIR as REPAIR, Code as Code
     from mlfbuild.report.sbom.components import (
         archive_component as archive_component,
@@ -23,14 +31,6 @@ if TYPE_CHECKING:
         tvm_runtime_component as tvm_runtime_component,
         tvm_tool as tvm_tool,
     )
-    from mlfbuild.report.sbom.files import (
-        as_json as as_json,
-        as_text as as_text,
-        check_outputs as check_outputs,
-        document as document,
-        output_forms as output_forms,
-        write_document as write_document,
-    )
     from mlfbuild.report.sbom.images import (
         add_board as add_board,
         add_images as add_images,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         add_declared as add_declared,
         add_dependencies as add_dependencies,
     )
+    from mlfbuild.report.sbom.sbom_document import Bill as Bill
     from mlfbuild.report.sbom.trees import TreeContents as TreeContents, read_tree as read_tree
-    from mlfbuild.report.sbom.types import Bom as Bom, Component as Component, How as How, Kind as Kind
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -11,10 +11,10 @@ from mlfbuild.library import Requirement, ResolvedLibrary, known_library
 from mlfbuild.native import kernel_headers
 from mlfbuild.project import ModelSpec, Provider
 from mlfbuild.report.sbom import origins
-from mlfbuild.report.sbom.bill import bom_file
+from mlfbuild.report.sbom.bom import BomFile, Component, Kind
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
 from mlfbuild.report.sbom.model_file import model_facts
-from mlfbuild.report.sbom.types import BomFile, Component, Kind
+from mlfbuild.report.sbom.sbom_document import bom_file
 
 _RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+|rc\d+)?")
 _TVM = "Apache-2.0"

@@ -27,8 +27,8 @@ from cyclonedx.output.json import JsonV1Dot6
 from cyclonedx.spdx import is_supported_id
 from packageurl import PackageURL
 
+from mlfbuild.report.sbom.bom import Bom, BomFile, Component, How, Kind
 from mlfbuild.report.sbom.licenses import spdx_expression
-from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind
 
 _TYPES = {
     Kind.PROJECT: ComponentType.APPLICATION,

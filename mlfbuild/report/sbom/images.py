@@ -12,11 +12,11 @@ from mlfbuild.jobs import TargetJob, firmware_jobs, image_title
 from mlfbuild.jobs.tree import is_file, reachable, read_record
 from mlfbuild.library import identities
 from mlfbuild.project import Project
-from mlfbuild.report.sbom.bill import Bill
+from mlfbuild.report.sbom.bom import Component, How, Kind
 from mlfbuild.report.sbom.code import BUILD, Code
 from mlfbuild.report.sbom.components import board_component, c_compiler
 from mlfbuild.report.sbom.image import compilers_of
-from mlfbuild.report.sbom.types import Component, How, Kind
+from mlfbuild.report.sbom.sbom_document import Bill
 
 _BOARD = "board/"
 

@@ -32,8 +32,8 @@ from spdx_tools.spdx.validation.uri_validators import validate_download_location
 from spdx_tools.spdx.writer.json.json_writer import write_document_to_stream
 from spdx_tools.spdx.writer.tagvalue.tagvalue_writer import write_document_to_stream as write_tag_value_to_stream
 
+from mlfbuild.report.sbom.bom import Bom, BomFile, Component, How, Kind
 from mlfbuild.report.sbom.licenses import references, spdx_expression, spdx_licensing
-from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind
 
 _DOCUMENT = "SPDXRef-DOCUMENT"
 _PURPOSES = {

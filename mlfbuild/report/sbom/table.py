@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from mlfbuild.core import counted, printable, text_table
-from mlfbuild.report.sbom.types import Bom, Component, Kind
+from mlfbuild.report.sbom.bom import Bom, Component, Kind
 
 _TITLES = {
     Kind.FIRMWARE: "firmware",

@@ -1,8 +1,9 @@
 """Worst-case stack of an image's functions, from its instructions.
 
 objdump lists the instructions; ``arm`` and ``riscv`` decode their effect on the stack pointer; ``function`` follows all
-paths through one function, and ``worst`` the calls between functions, with ``pointers`` for calls through pointers. The
-result is an upper bound, or unknown with a reason: recursion, alloca, or a pointer to an unknown function.
+paths through one function, and ``deepest_stack`` the calls between functions, with ``pointers`` for calls through
+pointers. The result is an upper bound, or unknown with a reason: recursion, alloca, or a pointer to an unknown
+function.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.report.stack.deepest_stack import StackDepth as StackDepth
     from mlfbuild.report.stack.image import measured_stacks as measured_stacks, stacks as stacks
-    from mlfbuild.report.stack.text import (
+    from mlfbuild.report.stack.stack_text import (
         measured_in as measured_in,
         stack_json as stack_json,
         stack_lines as stack_lines,
         stacks_in as stacks_in,
     )
-    from mlfbuild.report.stack.worst import StackDepth as StackDepth
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -14,9 +14,9 @@ from mlfbuild.report.sizes.image import Image
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.linker_map import InputSection
 from mlfbuild.report.sizes.owners import module_of
+from mlfbuild.report.stack.deepest_stack import CallGraph, StackDepth
 from mlfbuild.report.stack.objdump import read_program
 from mlfbuild.report.stack.pointers import pointers_of
-from mlfbuild.report.stack.worst import CallGraph, StackDepth
 
 _ENTRIES = r"({prefix}|mlf_{module})_(run(_hooked|_traced|_hooked_and_traced)?|reset)"
 """Names of the functions of a module that firmware calls."""

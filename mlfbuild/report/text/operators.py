@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import counted, printable, text_table
 from mlfbuild.library import ARENA, Network, NetworkOperator, RemovedChannels
-from mlfbuild.report.operators.network import FlashPart, NetworkSizes
+from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
 _KIND, _NAME = 17, 11

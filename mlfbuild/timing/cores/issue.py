@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from mlfbuild.timing.types import BlockCosts, Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.costs import BlockCosts, Cost, DecodedInstruction, WorkKind
 
 Delays = Mapping[tuple[str, str], int]
 """Cycles by how a result is made and how it is used."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _REFILL = Fraction(1)
 """A taken branch: B 2, B<cond> 1 or 2, BX and BLX 2, MOV and ADD to PC 2."""

@@ -7,7 +7,7 @@ Source: Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1; loads, stor
 from __future__ import annotations
 
 from mlfbuild.timing.cores.three_stages import three_stage_core
-from mlfbuild.timing.types import DecodedInstruction
+from mlfbuild.timing.costs import DecodedInstruction
 
 _CYCLES = {
     "mla": 2, "mls": 2,

@@ -27,7 +27,7 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
-from mlfbuild.timing.types import CoreTiming, DecodedInstruction, WorkKind
+from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
              any sum added stored fp fp_stored

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from mlfbuild.timing.cores.three_stages import three_stage_core
-from mlfbuild.timing.types import DecodedInstruction
+from mlfbuild.timing.costs import DecodedInstruction
 
 _DIVIDE = 7
 """Table 3-1: 2 to 12, depending on the operands' leading zeros and ones; the middle."""

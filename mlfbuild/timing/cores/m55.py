@@ -38,8 +38,8 @@ from mlfbuild.timing.cores.operands import (
     made,
     uses,
 )
+from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
 from mlfbuild.timing.syntax import operand_parts
-from mlfbuild.timing.types import CoreTiming, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
             any stored shifted scattered

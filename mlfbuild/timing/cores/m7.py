@@ -32,8 +32,8 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
+from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
 from mlfbuild.timing.syntax import operand_parts
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
               early late beside factor sum stored fp fp_factor fp_sum fp_stored moved

@@ -15,9 +15,9 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from mlfbuild.timing.costs import DecodedInstruction
 from mlfbuild.timing.decode import address_registers, updates_base
 from mlfbuild.timing.syntax import operand_parts, registers_in
-from mlfbuild.timing.types import DecodedInstruction
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from mlfbuild.timing.cores.operands import loads
+from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
 from mlfbuild.timing.decode import address_registers, updates_base
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 Arithmetic = Callable[[DecodedInstruction, DecodedInstruction | None], int]
 """Returns the cycles of an instruction that is neither a load, a store nor a branch; the second one is before it."""

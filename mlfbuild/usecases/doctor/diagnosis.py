@@ -31,9 +31,9 @@ from mlfbuild.targets import (
     toolchain_file,
 )
 from mlfbuild.usecases.check import Foreseen, foreseen
-from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
-from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
+from mlfbuild.usecases.doctor.compiler_programs import ModelProgram, model_programs
 from mlfbuild.usecases.doctor.packages import conflicting_packages
+from mlfbuild.usecases.doctor.providers import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.init import outdated_lines
 
 _PROGRAMS = (

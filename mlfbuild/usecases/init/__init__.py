@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         random_inputs as random_inputs,
     )
     from mlfbuild.usecases.init.main_c import sample_arrays as sample_arrays, sample_h as sample_h
+    from mlfbuild.usecases.init.placeholders import project_api_server as project_api_server
     from mlfbuild.usecases.init.project import (
         DEFAULT_BOARD as DEFAULT_BOARD,
         InitReport as InitReport,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         PROJECT_API_SERVER as PROJECT_API_SERVER,
         TEMPLATES as TEMPLATES,
     )
-    from mlfbuild.usecases.init.text import project_api_server as project_api_server
     from mlfbuild.usecases.init.user_template import read_template as read_template
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -15,13 +15,13 @@ from mlfbuild.jobs import committed, load, target_jobs
 from mlfbuild.project import TEMPLATE_FILE
 from mlfbuild.targets import BOARDS, board_called
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.init.network import EXAMPLE, read_network
+from mlfbuild.usecases.init.placeholders import filled
+from mlfbuild.usecases.init.project_network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
 from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, TREE, template_called
-from mlfbuild.usecases.init.text import filled
 from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
 
 DEFAULT_BOARD = "mps2-an386"

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from mlfbuild.usecases.init.placeholders import filled
 from mlfbuild.usecases.init.templates import CMAKE_FILE, SCHEMA_FILE, SCONS_TOOL
-from mlfbuild.usecases.init.text import filled
 from mlfbuild.usecases.schema import project_schema, schema_text
 
 _SCHEMA_LINE = re.compile(r"^# yaml-language-server: *\$schema=(?!\w+:)(\S+)", re.MULTILINE)

@@ -9,10 +9,10 @@ from mlfbuild.library.cgen import member_name
 from mlfbuild.library.keys import port_problem
 from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
-from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
+from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
+from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
-from mlfbuild.usecases.init.text import filled, runtime_text, worded
 from mlfbuild.usecases.schema import schema_text
 
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})

@@ -12,7 +12,7 @@ from mlfbuild.library import CompileRequest
 from mlfbuild.native import Array, read_network
 from mlfbuild.targets import CPUS, Board
 from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
-from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
+from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
 from mlfbuild.verify import load_vectors, vectors_file
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive
 from mlfbuild.core import ConflictError, holds, write_atomic
 from mlfbuild.usecases.init import PROJECT_API_SERVER, InitRequest, init_project, project_api_server, staged
-from mlfbuild.usecases.project_api.types import PROJECT_TYPES
+from mlfbuild.usecases.project_api.project_types import PROJECT_TYPES
 
 __all__ = ["generate_project", "write_server"]
 

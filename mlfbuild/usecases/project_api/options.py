@@ -10,7 +10,7 @@ from mlfbuild.core import UsageError, listed, quoted, suggestion
 from mlfbuild.project import TemplateKeys
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.init import DEFAULT_BOARD
-from mlfbuild.usecases.project_api.types import PROJECT_TYPES
+from mlfbuild.usecases.project_api.project_types import PROJECT_TYPES
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from mlfbuild.library import Library, TensorInfo
 from mlfbuild.library.cgen import member_name
 from mlfbuild.project import Project
 from mlfbuild.report.budgets import check_profiles
+from mlfbuild.usecases.update.model_update import ModelUpdate, PortDifference, UpdatedFigure
 from mlfbuild.usecases.update.outputs import output_differences
-from mlfbuild.usecases.update.types import ModelUpdate, PortDifference, UpdatedFigure
 
 
 class Side:

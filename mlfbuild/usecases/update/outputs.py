@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, MlfError, quoted
 from mlfbuild.library import Library
-from mlfbuild.usecases.update.types import OutputDifference
+from mlfbuild.usecases.update.model_update import OutputDifference
 from mlfbuild.verify import Vectors, first_difference, float_tolerance, load_inputs, load_vectors
 from mlfbuild.verify.host import Model, load_library
 

@@ -16,7 +16,7 @@ from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.lock import lock_project
 from mlfbuild.usecases.update.comparison import Side, compared
-from mlfbuild.usecases.update.types import ModelUpdate
+from mlfbuild.usecases.update.model_update import ModelUpdate
 from mlfbuild.usecases.vectors import renewed_vectors
 
 

@@ -25,7 +25,7 @@ from mlfbuild.verify.device.connection import Connection, connected
 from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.board_image import image_for_device
 from mlfbuild.verify.emulator.run import checked_runs, shaped
-from mlfbuild.verify.exchange import case_size, flaws, runs_layout
+from mlfbuild.verify.semihosting_io import case_size, flaws, runs_layout
 
 Array = npt.NDArray[Any]
 

@@ -17,7 +17,7 @@ from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.targets import Board
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.board_image import board_image
-from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
+from mlfbuild.verify.semihosting_io import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
 
 Array = npt.NDArray[Any]
 

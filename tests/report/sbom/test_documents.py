@@ -14,10 +14,10 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from mlfbuild.library.requirement import Requirement
-from mlfbuild.report.sbom.bill import Bill, bom_file
+from mlfbuild.report.sbom.bom import Bom, Component, How, Kind
 from mlfbuild.report.sbom.components import required_component, tvm_tool
 from mlfbuild.report.sbom.forms import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
-from mlfbuild.report.sbom.types import Bom, Component, How, Kind
+from mlfbuild.report.sbom.sbom_document import Bill, bom_file
 from support.schemas import cyclonedx_mistake
 
 

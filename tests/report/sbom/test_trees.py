@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.jobs.tree import unpack
-from mlfbuild.jobs.tree.dependencies import write_dependencies
+from mlfbuild.jobs.tree.library_folders import write_dependencies
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree

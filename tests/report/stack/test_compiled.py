@@ -12,10 +12,10 @@ import pytest
 from mlfbuild.core.errors import InputFileError, ToolNotFoundError
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.linker_map import read_map
+from mlfbuild.report.stack.deepest_stack import StackDepth, StackFrame
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.report.stack.objdump import read_program
-from mlfbuild.report.stack.worst import StackDepth, StackFrame
 from mlfbuild.targets import CPUS, Cpu
 from support.errors import raises
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mlfbuild.report.stack import arm, riscv
+from mlfbuild.report.stack.deepest_stack import CallGraph
 from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.steps import Decoder
-from mlfbuild.report.stack.worst import CallGraph
 from mlfbuild.timing import Disassembly
 
 START = 0x100

@@ -16,7 +16,7 @@ from mlfbuild.c_analysis import CXX_SUFFIXES
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.jobs.tree.adapters.interface import ModuleInterface, ModulePort
 from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, NOTICE, LibraryFiles, ModelFiles, Package
-from mlfbuild.jobs.tree.dependencies import DEPENDENCIES_FOLDER
+from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.library import macro_words
 
 RESERVED = {

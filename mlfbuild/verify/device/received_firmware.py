@@ -28,10 +28,10 @@ from mlfbuild.jobs.tree import Subject, subject_of
 from mlfbuild.library import Module, struct_prefix
 from mlfbuild.runners import Firmware, Runner, call_function, describe_fault, read_firmware, start_at_entry
 from mlfbuild.verify.device.connection import Connection
-from mlfbuild.verify.device.scratch import Scratch, find_room
-from mlfbuild.verify.exchange import SECONDS_A_CASE, runs_layout
+from mlfbuild.verify.device.scratch_memory import Scratch, find_room
 from mlfbuild.verify.module import report_of
 from mlfbuild.verify.result import VerifyReport
+from mlfbuild.verify.semihosting_io import SECONDS_A_CASE, runs_layout
 from mlfbuild.verify.vectors import load_vectors
 
 _RUNS = 2

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.library.types import ExternalDependency
+from mlfbuild.library.value import ExternalDependency
 
 ARCHIVE_FOLDER = "mlf_path"
 URL_TYPES = ("path", "url", "git", ARCHIVE_FOLDER)

@@ -12,8 +12,8 @@ from typing import Any
 from mlfbuild.core import read_bytes, write_atomic
 from mlfbuild.jobs import check_replaced
 from mlfbuild.report.sbom import forms
+from mlfbuild.report.sbom.bom import Bom
 from mlfbuild.report.sbom.table import table
-from mlfbuild.report.sbom.types import Bom
 
 FORMS = forms.FORMS
 """The forms of ``document``."""

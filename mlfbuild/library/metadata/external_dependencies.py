@@ -7,7 +7,7 @@ from typing import Any
 
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.metadata.unknown import by_key, collected
-from mlfbuild.library.types import ExternalDependency
+from mlfbuild.library.value import ExternalDependency
 
 DEPENDENCIES = "external_dependencies"
 

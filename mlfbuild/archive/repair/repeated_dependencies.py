@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.archive.repair.types import Repair, key_place, repair, with_each_module
+from mlfbuild.archive.repair.repairs import Repair, key_place, repair, with_each_module
 from mlfbuild.library import ExternalDependency, Library, Module
 
 

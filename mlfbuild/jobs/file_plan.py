@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mlfbuild.jobs import tree
+from mlfbuild.jobs.model_builds import outline_of
 from mlfbuild.jobs.model_job import CompileJob
-from mlfbuild.jobs.models import outline_of
 from mlfbuild.jobs.tree.blobs import BlobSources
 from mlfbuild.jobs.tree.cmake import FRAGMENT
 from mlfbuild.jobs.tree.devices import DevicePart

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from mlfbuild.core import MlfError
 from mlfbuild.jobs.locks import trees_locked
+from mlfbuild.jobs.model_builds import compile_once, is_current
 from mlfbuild.jobs.model_job import TargetJob
-from mlfbuild.jobs.models import compile_once, is_current
 from mlfbuild.jobs.progress import Progress, Silent, Task, raise_first
-from mlfbuild.jobs.twin_jobs import Twins, twins
+from mlfbuild.jobs.shared_archives import Twins, twins
 from mlfbuild.jobs.workers import map_in_workers
 
 __all__ = ["make_archives"]

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from mlfbuild.archive.repair.dates import DateInDoubt, dates_in_doubt, with_dates_in_utc
 from mlfbuild.archive.repair.declarations import with_one_declaration
-from mlfbuild.archive.repair.dependencies import with_each_dependency_once
 from mlfbuild.archive.repair.io_sizes import with_true_io_sizes
+from mlfbuild.archive.repair.repairs import Repair
+from mlfbuild.archive.repair.repeated_dependencies import with_each_dependency_once
 from mlfbuild.archive.repair.size_macros import with_true_size_macros
 from mlfbuild.archive.repair.storage import with_true_storage
-from mlfbuild.archive.repair.types import Repair
 from mlfbuild.library import Library
 
 _Repairer: TypeAlias = Callable[[Library], tuple[Library, tuple[Repair, ...]]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlfbuild.core import printable, sha256
 from mlfbuild.library import Content, chunks
-from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind, Relation
+from mlfbuild.report.sbom.bom import Bom, BomFile, Component, How, Kind, Relation
 
 
 class Bill:

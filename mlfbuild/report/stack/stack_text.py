@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mlfbuild.core import printable, text_table
+from mlfbuild.report.stack.deepest_stack import StackDepth, StackFrame
 from mlfbuild.report.stack.image import MAIN, Stacks
-from mlfbuild.report.stack.worst import StackDepth, StackFrame
 
 
 def stack_lines(

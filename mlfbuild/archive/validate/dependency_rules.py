@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.views import ArchiveView
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (

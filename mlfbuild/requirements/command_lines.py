@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlfbuild.core import listed, shown
 from mlfbuild.library import Requirement, known_library
-from mlfbuild.requirements.claims import without_secret
+from mlfbuild.requirements.requirement_checks import without_secret
 from mlfbuild.requirements.versions import is_range
 
 _PLAIN_IN_YAML = re.compile(r"(?!git@)[A-Za-z][A-Za-z0-9+.-]*://[\w./~+%-]+|[A-Za-z][\w.+/-]*", re.ASCII)
