@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.compare.comparison_text import comparison_text as comparison_text
-    from mlfbuild.archive.compare.differences import (
+    from mlfbuild.archive.compare.difference_text import comparison_text as comparison_text
+    from mlfbuild.archive.compare.library import compare as compare
+    from mlfbuild.archive.compare.library_difference import (
         LibraryComparison as LibraryComparison,
         LibraryDifference as LibraryDifference,
         distinct as distinct,
     )
-    from mlfbuild.archive.compare.library import compare as compare
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive.compare.differences import LibraryDifference, change
+from mlfbuild.archive.compare.library_difference import LibraryDifference, change
 
 Array: TypeAlias = npt.NDArray[np.generic]
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.archive.compare.differences import LibraryDifference, change
+from mlfbuild.archive.compare.library_difference import LibraryDifference, change
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.library import Content, Library, Module, all_files
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.archive.compare.differences import LibraryDifference, change, distinct
+from mlfbuild.archive.compare.library_difference import LibraryDifference, change, distinct
 from mlfbuild.library import Module
 from mlfbuild.library.graph_json import ExecutorGraph, NodeEntry, parse_graph
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any, TypeAlias, TypeVar
 
 from mlfbuild.archive.compare.arrays import parameter_differences
-from mlfbuild.archive.compare.differences import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.compare.generated_files import code_differences, other_differences
 from mlfbuild.archive.compare.graphs import graph_differences
+from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.core import quoted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlfbuild.archive.compare.differences import LibraryDifference, change
+from mlfbuild.archive.compare.library_difference import LibraryDifference, change
 from mlfbuild.library import Module, TensorInfo
 
 _FIELDS = ("dtype", "size", "shape", "scale", "zero_point")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from mlfbuild.archive.compare.differences import LibraryComparison, LibraryDifference
+from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference
 from mlfbuild.core import counted, printable, text_table
 
 _SHOWN = 12
