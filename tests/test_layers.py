@@ -106,6 +106,25 @@ def defined_names(module: str) -> Iterator[str]:
             yield from (alias.name for alias in statement.names)
 
 
+@cache
+def own_names(module: str) -> frozenset[str]:
+    """Return the names that ``module`` itself defines."""
+    found = (node for statement in tree(module).body for node in ast.walk(statement))
+    return frozenset(
+        node.id if isinstance(node, ast.Name) else node.name
+        for node in found
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef))
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    )
+
+
+def test_names_are_imported_from_the_modules_that_define_them() -> None:
+    for module in MODULES:
+        for imported, name in imports(module):
+            if imported not in FACES and name and f"{imported}.{name}" not in MODULES:
+                assert name in own_names(imported), f"{module} imports {name} from {imported}, which imports it"
+
+
 @pytest.mark.parametrize("face", sorted(FACES - {"mlfbuild"}))
 def test_faces_list_names_that_are_there(face: str) -> None:
     for name, module in face_names(face).items():

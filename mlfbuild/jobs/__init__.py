@@ -44,12 +44,7 @@ if TYPE_CHECKING:
         modules_of as modules_of,
     )
     from mlfbuild.jobs.file_plan import (
-        FRAGMENT as FRAGMENT,
-        RECORD as RECORD,
-        BlobSources as BlobSources,
-        DevicePart as DevicePart,
         Outline as Outline,
-        Part as Part,
         tree_outline as tree_outline,
     )
     from mlfbuild.jobs.firmware_build import (
@@ -163,6 +158,11 @@ if TYPE_CHECKING:
     )
     from mlfbuild.jobs.shared_archives import Twins as Twins, twins as twins
     from mlfbuild.jobs.toolchains import locked_toolchain as locked_toolchain
+    from mlfbuild.jobs.tree.blobs import BlobSources as BlobSources
+    from mlfbuild.jobs.tree.cmake import FRAGMENT as FRAGMENT
+    from mlfbuild.jobs.tree.devices import DevicePart as DevicePart
+    from mlfbuild.jobs.tree.parts import Part as Part
+    from mlfbuild.jobs.tree.record import RECORD as RECORD
     from mlfbuild.jobs.workers import in_worker as in_worker, map_in_workers as map_in_workers
 else:
     __getattr__ = lazy_attributes(__name__)

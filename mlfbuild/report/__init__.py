@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.runs import (
         MEASURED_RUNS as MEASURED_RUNS,
         profiles as profiles,
-        run_text as run_text,
         watched_runs as watched_runs,
     )
     from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.sizes.owners import Owner as Owner
     from mlfbuild.report.text.comparison import comparison_text as comparison_text
     from mlfbuild.report.text.operators import all_operators as all_operators
-    from mlfbuild.report.text.runs import all_runs as all_runs
+    from mlfbuild.report.text.runs import all_runs as all_runs, run_text as run_text
     from mlfbuild.report.text.sizes import kinds_of as kinds_of, sizes_text as sizes_text
 else:
     __getattr__ = lazy_attributes(__name__)

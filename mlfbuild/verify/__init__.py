@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     )
     from mlfbuild.verify.locate import first_wrong_operator as first_wrong_operator
     from mlfbuild.verify.module import (
-        VerifyReport as VerifyReport,
         verify_image as verify_image,
         verify_module as verify_module,
     )
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
         vectors_origin as vectors_origin,
         vectors_remarks as vectors_remarks,
     )
+    from mlfbuild.verify.result import VerifyReport as VerifyReport
     from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
     from mlfbuild.verify.semihosting_io import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.vectors import (

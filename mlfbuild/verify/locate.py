@@ -18,7 +18,8 @@ from mlfbuild.jobs import CompileJob, TargetJob, run_placement, target_dependenc
 from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.native import Array, DType, Graph, evaluate_in_turn
 from mlfbuild.verify.device import Connection
-from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.module import verify_module
+from mlfbuild.verify.result import VerifyReport
 from mlfbuild.verify.vectors import load_vectors
 
 
