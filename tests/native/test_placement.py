@@ -159,7 +159,7 @@ def test_sections_change_nothing_else() -> None:
 
 def words_of_constants() -> Iterator[tuple[Path, str]]:
     """Return the word of every array in the code of operators that is written as a literal."""
-    for path in sorted(Path(native_ops.__file__).parent.glob("*.py")):
+    for path in sorted(Path(native_ops.__file__).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             named = isinstance(call, ast.Call) and ast.unparse(call.func) in {"Constant.array", "Constant.records"}
             if named and isinstance(call.args[0], ast.Constant):
