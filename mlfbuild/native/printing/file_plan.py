@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
-from mlfbuild.native.form import CodeForm
+from mlfbuild.native.c_calling_form import CodeForm
 from mlfbuild.native.kernels import kernel_files, kernel_headers
 
 _HANDED_ON = ExecutorGraph(
