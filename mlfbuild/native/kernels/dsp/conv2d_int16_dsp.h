@@ -2,7 +2,15 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for cores with the DSP extension: the inputs of three pixels are
- * copied side by side, padding as zeros, and multiplied with all output channels (block_int16_dsp.h).
+ * copied side by side, padding as zeros, and multiplied with all output channels (block_int16_dsp.h, which describes
+ * the filter).
+ *
+ * Layout of scratch memory: words of two inputs; word k of pixel p is at 3 * k + p, or at k for a single pixel. So one
+ * LDM loads a word of each pixel, and the weights of two output channels are loaded once for three pixels.
+ *
+ * Copying takes four instructions for a word, once for all output channels, against 0.85 for each product of three
+ * pixels, or 1.47 of one. As inputs have 16 bits in memory, rows of a matrix can also be multiplied in place, one by
+ * one.
  */
 #ifndef MLF_CONV2D_INT16_DSP_H_
 #define MLF_CONV2D_INT16_DSP_H_

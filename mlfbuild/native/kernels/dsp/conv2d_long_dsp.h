@@ -23,6 +23,13 @@
  *   for each 12 inputs, in the order of rows of the filter and channels, 12 words A and 12 bytes w0
  *   2 * bias, with the input's zero point folded in, minus 2^22, because 2^21 is added to the first two digits
  *   multiplier, shift, rounding << shift, as dsp.h describes
+ * Of the pairs of a block, the four X of an input are adjacent, in the order of rows of the filter and channels.
+ *
+ * Cost: 27 cycles for 36 products on a Cortex-M4 (0.75 each), where block_dsp.h takes 24 for 24; 12 inputs take 150
+ * instructions for 216 products, with the loop. For each input of a block, four pairs are made with 5.25 instructions
+ * each, once for all output channels. Outputs have more to do after the sums than in block_dsp.h, so that the compiler
+ * requires eight input channels. A filter needs 60 bytes where the model has 36, and the outputs in columns of padding
+ * are lost: one of each `width` + 1.
  */
 #ifndef MLF_CONV2D_LONG_DSP_H_
 #define MLF_CONV2D_LONG_DSP_H_

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h describes the filter's layout. */
+/*
+ * One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h describes the filter's layout.
+ *
+ * Inputs are expanded to 16 bits before, in the order of expand_dsp.h, or read as bytes and expanded for each pair of
+ * channels again, which needs no scratch memory. On cores that issue one instruction at a time, eight inputs take 14
+ * instructions for 16 products in the first case (0.91 each with the branch) and 19 in the second (1.22). On a
+ * Cortex-M7, loads are issued beside multiplications: 5 or 6 cycles for 8 products.
+ *
+ * Each weight is loaded and expanded for a single pixel, where blocks of three share that. So this is for rows that are
+ * multiplied one by one: mlf_matmul_int8_dsp and mlf_matvec_int8_dsp of matmul_dsp.h.
+ */
 #ifndef MLF_PIXEL_DSP_H_
 #define MLF_PIXEL_DSP_H_
 

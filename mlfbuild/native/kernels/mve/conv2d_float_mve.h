@@ -3,6 +3,13 @@
 /*
  * CONV_2D on float32 for Helium (MVE with floats), at least eight output channels; equal to conv2d.h except for the
  * order and rounding of additions. gemm_float_mve.h has the micro-kernel, windows_mve.h iterates over the image.
+ *
+ * Layout of the weights: that of gemm_float_mve.h, groups of eight channels. Three pixels are computed together, or the
+ * one or two that are left, some of them twice. Windows that reach into the padding are copied to scratch memory three
+ * at a time, those of dilated filters all, six at a time.
+ *
+ * Cost: 19 instructions for the 48 products of three pixels, eight channels and two inputs. The six sums are vectors of
+ * channels, so that short rows of windows, such as those of first layers, leave no lanes unused and need no copies.
  */
 #ifndef MLF_CONV2D_FLOAT_MVE_H_
 #define MLF_CONV2D_FLOAT_MVE_H_

@@ -6,6 +6,13 @@
  * gemm_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows of
  * windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one row.
  * A 1x1 filter can be computed in place.
+ *
+ * Layout of the weights: that of gemm_mve.h, for windows of `rows` pieces of memory. Scratch memory holds the windows
+ * that are copied, one after the other.
+ *
+ * Cost: 14 instructions for 128 products of two pixels and four channels if the pieces fill vectors (gemm_mve.h). That
+ * is why windows in the image are read in place: a copied byte is loaded and stored again. A piece shorter than a
+ * vector would take as many instructions as a whole one, so copying is cheaper then.
  */
 #ifndef MLF_CONV2D_MVE_H_
 #define MLF_CONV2D_MVE_H_

@@ -6,7 +6,12 @@
  *   output(o) = requantize(bias(o) + sum over taps and i of input(i) * filter(o, tap, i))
  *
  * The int8 kernel expects the input's zero point folded into the bias: bias(o) - zero point * sum of filter(o). Taps in
- * the padding are therefore read as the zero point, which represents 0.
+ * the padding are therefore read as the zero point, which represents 0. The float32 kernel leaves them out.
+ *
+ * Pixel by pixel, four output channels at a time: they share the loads of the input and the loops over the window. On
+ * an Armv7-M core, GCC compiles the inner loop of int8 to 11 instructions for four products, 5 for the single product
+ * of the channels that are left. The filter stays as in the model, and no scratch memory is used. Unless dilation
+ * separates the columns of a window, four channels take the part of a row inside the image as one run of inputs.
  */
 #ifndef MLF_CONV2D_H_
 #define MLF_CONV2D_H_

@@ -3,6 +3,11 @@
 /*
  * CONV_2D of int16 activations. Input [N, H, W, I], filter [O, filter height, filter width, I] of int8, output
  * [N, H', W', O]. int16 has no zero point, so that taps in the padding add nothing.
+ *
+ * The order is that of conv2d.h: pixel by pixel, four output channels at a time, which share the loads of the input.
+ * wide_sums.h has their inner product in C, and dot4.h the one that 1x1 filters use, with its cost on each core. There
+ * is a kernel for each way in which sums become outputs, which wide_sums.h describes. The filter stays as in the model,
+ * and no scratch memory is used.
  */
 #ifndef MLF_CONV2D_INT16_H_
 #define MLF_CONV2D_INT16_H_

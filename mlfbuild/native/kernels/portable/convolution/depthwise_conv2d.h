@@ -6,6 +6,10 @@
  *
  * The int8 kernel expects the input's zero point folded into the bias, and reads taps in the padding as the zero point
  * (see conv2d.h).
+ *
+ * If m is 1, four adjacent channels are computed together and share the loops over the window; otherwise each output
+ * channel has loops of its own. An input belongs to one channel, so that, unlike in conv2d.h, channels share no loads:
+ * a product costs a load of the input, one of the weight and a multiplication.
  */
 #ifndef MLF_DEPTHWISE_CONV2D_H_
 #define MLF_DEPTHWISE_CONV2D_H_
