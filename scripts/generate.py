@@ -22,13 +22,17 @@ _MADE_BY_PASSES = {"fused", "shift"}
 
 
 def operator_table() -> dict[str, tuple[str, str]]:
-    """Return the operators in the order of their names: name -> (stem of the file, class)."""
+    """Return the operators in the order of their names: name -> (module below ``graph/ops``, class)."""
     found = {}
-    for path in _OPS.glob("*.py"):
+    for path in _OPS.rglob("*.py"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and (name := _operator_name(node)) and path.stem not in _MADE_BY_PASSES:
-                found[name] = (path.stem, node.name)
+                found[name] = (_ops_module(path), node.name)
     return dict(sorted(found.items()))
+
+
+def _ops_module(path: Path) -> str:
+    return ".".join(path.relative_to(_OPS).with_suffix("").parts)
 
 
 def _operator_name(node: ast.ClassDef) -> str | None:
@@ -42,7 +46,7 @@ def _operator_name(node: ast.ClassDef) -> str | None:
 def write_operators() -> None:
     """Write ``graph/ops/table.py`` and the face of the folder, ``graph/ops/__init__.py``."""
     table = operator_table()
-    rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
+    rows = [f'    "{name}": ("{module}", "{kind}"),' for name, (module, kind) in table.items()]
     text = "\n".join(
         [
             '"""The operators of model files by TFLite\'s names. ``make generate`` writes this file."""',
@@ -59,26 +63,27 @@ def write_operators() -> None:
             "OPERATORS: Mapping[str, tuple[str, str]] = {",
             *rows,
             "}",
-            '"""Name -> (family, which is the stem of the file; class)."""',
+            '"""Name -> (module below ``graph/ops``, whose stem is the family; class)."""',
             "",
             "",
             "def operator_class(name: str) -> type[Operator] | None:",
             '    """Return the operator with TFLite\'s ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
             "    if name not in OPERATORS:",
             "        return None",
-            "    family, kind = OPERATORS[name]",
-            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.native.graph.ops.{family}"), kind)',
+            "    module, kind = OPERATORS[name]",
+            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.native.graph.ops.{module}"), kind)',
             "    return found",
             "",
         ]
     )
     (_OPS / "table.py").write_text(text, encoding="utf-8")
-    blocks = [_face_import(path) for path in sorted(_OPS.glob("*.py")) if path.stem != "__init__"]
+    blocks = [_face_import(path) for path in sorted(_OPS.rglob("*.py")) if path.stem != "__init__"]
     face = "\n".join(
         [
             '"""The operators, one file per family: attributes, rules of shape and type, and a numpy reference.',
             "",
-            "A file is imported when one of its names is first used. ``make generate`` writes this file.",
+            "Families of a kind share a folder, such as ``convolution``. A file is imported when one of its names is",
+            "first used. ``make generate`` writes this file.",
             '"""',
             "",
             "from __future__ import annotations",
@@ -107,7 +112,7 @@ def _face_import(path: Path) -> str:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names |= {target.id for target in targets if isinstance(target, ast.Name)}
     listed = "".join(f"        {name} as {name},\n" for name in sorted(names, key=_by_type) if not name.startswith("_"))
-    return f"    from mlfbuild.native.graph.ops.{path.stem} import (\n{listed}    )"
+    return f"    from mlfbuild.native.graph.ops.{_ops_module(path)} import (\n{listed}    )"
 
 
 def _by_type(name: str) -> tuple[int, str]:

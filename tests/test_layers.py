@@ -179,13 +179,16 @@ def components(edges: dict[str, set[str]]) -> list[set[str]]:
     return found
 
 
-def test_no_folder_has_too_many_modules() -> None:
-    folders = Counter(str(path.parent.relative_to(PACKAGE)) for path in MODULES.values())
-    assert {folder for folder, count in folders.items() if count > LARGEST} == set()
+def test_no_folder_has_too_many_files() -> None:
+    files = [*MODULES.values(), *PACKAGE.rglob("*.h")]
+    folders = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in files)
+    assert {folder for folder, count in folders.items() if count > LARGEST} <= LARGER
 
 
-LARGEST = 80
-"""Modules in a folder: operators have a file for each family, and no folder has more than theirs."""
+LARGEST = 40
+"""Modules and headers in a folder."""
+LARGER = {"cli", "native/frontends/onnx/operators", "native/frontends/tflite/operators"}
+"""Flat folders in which a file is found by a name that the user types: a verb's, or the family of an operator."""
 
 
 def test_a_public_class_name_is_used_once() -> None:

@@ -20,7 +20,7 @@ from mlfbuild.library import (
     refused,
 )
 from mlfbuild.native import graph_executor
-from mlfbuild.native.form import CodeForm, form_of
+from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import choices_of, model_files, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.lowering import check_constants, lower, lower_all

@@ -38,7 +38,7 @@ class NativeCompiler:
     def outline(self, request: CompileRequest) -> Library:
         """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
         self._check(request)
-        from mlfbuild.native.form import form_of
+        from mlfbuild.native.c_calling_form import form_of
         from mlfbuild.native.printing import outline_library
 
         return outline_library(request.name, form_of(request))
@@ -97,7 +97,7 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.native.form import INTERFACES, LAYOUTS
+    from mlfbuild.native.c_calling_form import INTERFACES, LAYOUTS
     from mlfbuild.native.frontends import CONSTANT, DIM, SIGNATURE, STATE
     from mlfbuild.native.graph import MAX_CONSTANTS
     from mlfbuild.native.settings import DEAD_CHANNELS, IO, MEMORY, TFLM, most_constants

@@ -200,7 +200,7 @@ def test_a_kernel_header(repo: CMakeRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.configure(env=path).status == 0
     settle(repo, path)
-    header = package_copy / "mlfbuild/native/kernels/compiler.h"
+    header = package_copy / "mlfbuild/native/kernels/portable/numbers/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = repo.build(env=path)
     assert ran.trees == {"alpha", "beta"}, "the sources have another hash of the kernels"

@@ -7,16 +7,13 @@ import math
 import subprocess
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import mlfbuild.native
 from mlfbuild.native.graph.fixed_point import inverse_square_root
 from mlfbuild.native.graph.quantize import multiply_by_quantized_multiplier
-
-KERNELS = Path(mlfbuild.native.__file__).parent / "kernels"
+from mlfbuild.native.kernels import kernel_headers
 
 FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "exponential": np.exp,
@@ -60,11 +57,11 @@ float cosine(float x) { return mlf_float_cos(x); }
 def library(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("arithmetic")
     (folder / "arithmetic.c").write_text(_SOURCE)
+    for name, text in kernel_headers().items():
+        (folder / name).write_bytes(text)
     flags = ["-std=c99", "-O2", "-shared", "-fPIC", "-fsanitize=undefined", "-fno-sanitize-recover=all"]
     output = folder / "arithmetic.so"
-    subprocess.run(
-        [tool("gcc"), *flags, "-static-libubsan", "-I", KERNELS, folder / "arithmetic.c", "-o", output], check=True
-    )
+    subprocess.run([tool("gcc"), *flags, "-static-libubsan", folder / "arithmetic.c", "-o", output], check=True)
     loaded = ctypes.CDLL(str(output))
     loaded.quantize.argtypes = [ctypes.c_float, ctypes.c_float, *[ctypes.c_int32] * 3]
     loaded.quantize.restype = ctypes.c_int32

@@ -19,7 +19,8 @@ DEFINITIONS = (
 
 def test_every_name_is_defined_in_one_header() -> None:
     headers = defaultdict(set)
-    for path in KERNELS.glob("*.h"):
+    for path in KERNELS.rglob("*.h"):
+        headers[path.name].add(str(path))
         for pattern in DEFINITIONS:
             for name in re.findall(pattern, path.read_text(), re.MULTILINE):
                 headers[name].add(path.name)

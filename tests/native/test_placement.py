@@ -19,7 +19,7 @@ from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, evaluate, o
 from mlfbuild.native.lowering import dispatch as native_ops
 from mlfbuild.native.lowering.call import Constant
 from mlfbuild.native.passes import fusion
-from mlfbuild.native.printing import classes
+from mlfbuild.native.printing.constant_sections import BIASES, TABLES, WEIGHTS, class_of
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator.board_image import board_image
@@ -93,7 +93,11 @@ def test_constants_of_a_chain_are_in_the_sections_of_their_classes(
     found = sections_of_symbols(library, tmp_path, [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags])
     words = {name.rpartition("_")[2]: section for name, section in found.items()}
     assert filters <= words.keys()
-    roles = {".w": classes.WEIGHTS, ".b": {*classes.BIASES, "quantization"}, ".t": classes.TABLES}
+    roles = {
+        ".w": WEIGHTS,
+        ".b": {*BIASES, "quantization"},
+        ".t": TABLES,
+    }
     wrong = {word: at for word, at in words.items() if word.rstrip("0123456789") not in roles.get(at, {word})}
     assert wrong == {}
 
@@ -145,7 +149,7 @@ def test_class_without_a_section_is_in_the_default_section(tmp_path: Path, tool:
     found = sections_of_symbols(library, tmp_path, command)
     tables = {name for name, section in found.items() if section == ".t"}
     assert tables
-    assert {name.rpartition("_")[2] for name in tables} <= classes.TABLES
+    assert {name.rpartition("_")[2] for name in tables} <= TABLES
     assert set(found.values()) == {".all", ".t", ".bss.noinit.tvm"}
 
 
@@ -159,7 +163,7 @@ def test_sections_change_nothing_else() -> None:
 
 def words_of_constants() -> Iterator[tuple[Path, str]]:
     """Return the word of every array in the code of operators that is written as a literal."""
-    for path in sorted(Path(native_ops.__file__).parent.glob("*.py")):
+    for path in sorted(Path(native_ops.__file__).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             named = isinstance(call, ast.Call) and ast.unparse(call.func) in {"Constant.array", "Constant.records"}
             if named and isinstance(call.args[0], ast.Constant):
@@ -167,17 +171,17 @@ def words_of_constants() -> Iterator[tuple[Path, str]]:
 
 
 def test_every_array_has_an_explicit_class() -> None:
-    known = classes.WEIGHTS | classes.BIASES | classes.TABLES
+    known = WEIGHTS | BIASES | TABLES
     found = list(words_of_constants())
     assert len(found) > 30
     assert [(path.name, word) for path, word in found if word not in known | {"rescales"}] == []
 
 
 def test_structs_are_rescalings_unless_they_are_elements_of_a_table() -> None:
-    assert classes.class_of(Constant("quantization", "struct mlf_rescale", "{}", 12)) == "biases"
-    assert classes.class_of(Constant("rows", "struct mlf_line_int8", "{}", 12, 1)) == "tables"
-    assert classes.class_of(Constant("filter", "int8_t", "{}", 12, 12)) == "weights"
-    assert classes.class_of(Constant("recurrent_packed", "uint32_t", "{}", 12, 12)) == "weights"
+    assert class_of(Constant("quantization", "struct mlf_rescale", "{}", 12)) == "biases"
+    assert class_of(Constant("rows", "struct mlf_line_int8", "{}", 12, 1)) == "tables"
+    assert class_of(Constant("filter", "int8_t", "{}", 12, 12)) == "weights"
+    assert class_of(Constant("recurrent_packed", "uint32_t", "{}", 12, 12)) == "weights"
 
 
 def counter() -> Graph:

@@ -228,7 +228,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
-    header = package_copy / "mlfbuild/native/kernels/compiler.h"
+    header = package_copy / "mlfbuild/native/kernels/portable/numbers/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = rebuild(repo, path)
     made = {f"{model}{what}" for model in ("alpha", "beta") for what in (".tar", "/RECORD.json")}

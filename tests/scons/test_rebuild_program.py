@@ -181,7 +181,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
 @pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
-    header = package_copy / "mlfbuild/native/kernels/compiler.h"
+    header = package_copy / "mlfbuild/native/kernels/portable/numbers/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = rebuild(repo, path)
     assert {"gcc build/mlf.lib/pc/alpha/alpha_lib0.o", "gcc build/mlf.lib/pc/beta/beta_lib0.o"} <= set(ran.steps)

@@ -21,9 +21,10 @@ _ABOUT = (
     "A family of operators has the same stem in each folder: `graph/ops` (attributes, rules, reference in numpy), "
     "`frontends/tflite/operators` and `frontends/onnx/operators` (how a file says it), `native/lowering` "
     "(the call) and `native/kernels` (the C). Forms for one extension of a processor have its name behind "
-    "the stem. If a column is empty, the operator needs no file there: TFLite operators without options are read by "
-    "their class, and operators are lowered with the class that they build on, such as `Movement`. "
-    "[Adding an operator](../adding-an-operator.md) explains the steps."
+    "the stem. `graph/ops` and `native/lowering` have a sub-folder for families of a kind, such as `convolution`, and "
+    "`native/kernels` one for each kind of core. If a column is empty, the operator needs no file there: "
+    "TFLite operators without options are read by their class, and operators are lowered with the class that they "
+    "build on, such as `Movement`. [Adding an operator](../adding-an-operator.md) explains the steps."
 )
 _PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
 
@@ -31,8 +32,8 @@ _PLAIN = "What several families share has no operator's name, for example `windo
 def operator_files_page() -> str:
     """Return the page ``reference/operator-files.md``."""
     families: dict[str, list[str]] = {}
-    for name, (family, _) in OPERATORS.items():
-        families.setdefault(family, []).append(name)
+    for name, (module, _) in OPERATORS.items():
+        families.setdefault(_family(module), []).append(name)
     others: dict[str, list[str]] = {}
     for name, family in ONNX.items():
         if family not in families:
@@ -51,10 +52,14 @@ def operator_files_page() -> str:
     )
 
 
+def _family(module: str) -> str:
+    return module.rpartition(".")[2]
+
+
 def _row(family: str, names: list[str]) -> list[str]:
     kinds = [kind for name in names if (kind := operator_class(name)) is not None]
     modules = [module for kind in kinds if (module := lowering_module(kind)) is not None]
-    lowered = dict.fromkeys([family, *(module.__name__.rpartition(".")[2] for module in modules)])
+    lowered = dict.fromkeys([family, *(_family(module.__name__) for module in modules)])
     return [
         _words(names),
         _links(_OPS, family),
@@ -77,9 +82,10 @@ def _links(folder: str, family: str) -> str:
 
 @cache
 def _files(folder: str) -> Mapping[str, list[Path]]:
-    """Return the files of ``folder`` by the longest stem of a family that their names begin with."""
-    paths = sorted(path for path in (REPOSITORY / folder).iterdir() if path.suffix in {".py", ".h"})
-    stems = {family for family, _ in OPERATORS.values()} | {path.stem for path in paths if _is_plain(path)}
+    """Return the files below ``folder`` by the longest stem of a family that their names begin with."""
+    found_paths = (path for path in (REPOSITORY / folder).rglob("*") if path.suffix in {".py", ".h"})
+    paths = sorted(found_paths, key=lambda path: path.name)
+    stems = {_family(module) for module, _ in OPERATORS.values()} | {path.stem for path in paths if _is_plain(path)}
     found: dict[str, list[Path]] = {}
     for path in paths:
         family = max((stem for stem in stems if f"{path.stem}_".startswith(f"{stem}_")), key=len, default="")

@@ -18,7 +18,7 @@ from mlfbuild.library import (
     TracedTensor,
 )
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, graph_text as executor_graph_text, storage_sizes
-from mlfbuild.native.form import form_of
+from mlfbuild.native.c_calling_form import form_of
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.native.graph_executor.source import print_functions, print_registry

@@ -1,4 +1,10 @@
-"""Select the kernel headers that a model's code includes, as files of an archive in the folder ``mlfbuild``."""
+"""Select the kernel headers that a model's code includes, as files of an archive in the folder ``mlfbuild``.
+
+Here they are sorted by core: ``portable`` is C99 for any machine, in a folder per family of operators and one for
+``numbers``, which all of them use; ``thumb`` is for cores without SIMD, ``dsp`` for those with the DSP extension,
+``mve`` for Helium, ``vfp`` for scalar float32. In an archive all are in one folder, and they include each other by the
+name alone. So a name is used once.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ _HERE = Path(__file__).parent
 @cache
 def kernel_headers() -> dict[str, bytes]:
     """Return all kernel headers by file name, in alphabetical order."""
-    return {path.name: path.read_bytes() for path in sorted(_HERE.glob("*.h"))}
+    return {path.name: path.read_bytes() for path in sorted(_HERE.rglob("*.h"), key=lambda path: path.name)}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Lower each node to the call of a kernel: one file per operator family, with the stem of its file in ``graph/ops``.
+"""Lower each node to the call of a kernel: one file per family, at the place of its file in ``graph/ops``.
 
 ``dispatch`` finds the family's function ``lower(graph, node, settings) -> KernelCall``. A ``KernelCall`` is the body of
 a C function with literal sizes, its parameters and its constants. A file for one CPU extension appends the name of the

@@ -1,7 +1,50 @@
-"""The lowered form of an operator: a call of a function whose body calls a kernel with literal sizes.
+"""The lowered form of an operator: a call of a C function whose body calls a kernel with literal sizes.
 
-Nodes whose functions have equal text share one function. So everything that can differ between nodes of equal shapes is
-in the constants that the call passes.
+A node of the graph becomes one ``KernelCall``. Later steps take from it what they must know of a kernel: the memory
+plan reads ``scratch``, ``overwrites``, ``updates`` and ``grown``, the printer the rest. So they do not know kernels.
+
+The data of a call:
+
+- ``parameters``: what differs between nodes of equal shapes. The argument of a parameter is the name of a tensor, whose
+  address the memory plan decides; a ``Constant``, which becomes an array or a struct in flash; or a ``ScratchBuffer``,
+  which is memory in the arena while the call runs.
+- ``body``: the statements of the function. Sizes, strides and flags are literal numbers in it, so that the C compiler
+  unrolls loops and removes branches.
+- ``header`` and ``more_headers``: the kernels that the body calls.
+- ``overwrites``, ``updates`` and ``grown``: what the kernel permits the memory plan to do.
+
+The rules that every ``lower`` function keeps:
+
+1. Nodes whose operator word, parameters (C types and names) and body are equal share one function in C. So zero points,
+   multipliers and tables are constants that the call passes, never numbers in the body.
+2. Equal constants of one class (weights, biases or tables) are stored once. The bytes and the C type decide that, not
+   the tensor that they came from.
+3. ``overwrites`` lists only inputs of which the kernel reads each element before it writes to the same address.
+4. The content of scratch memory is undefined before and after the call.
+5. A constant has the order in which its kernel reads it. ``Constant.about`` names the header that describes the order.
+6. If a node is beyond a limit of its kernel, ``lower`` raises the error that ``unsupported`` returns.
+
+For example, a LOGISTIC of 64 int8 elements is a lookup in a table of 256 bytes, which its scales determine::
+
+    KernelCall(
+        "logistic",
+        "unary.h",
+        (
+            Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results)),
+            Parameter("const int8_t *", "input", "x"),
+            Parameter("int8_t *", "output", "y"),
+        ),
+        ("mlf_lookup_int8(table, 64, input, output);",),
+        overwrites=(0,),
+    )
+
+A second LOGISTIC of 64 elements with other scales has the same word, parameters and body. The C file then has one
+function and two tables. As position 0 is in ``overwrites``, ``y`` may get the address of ``x`` if both are in the arena
+and no later node reads ``x``.
+
+This module does not choose a kernel: that is the task of the families' files (``dispatch`` finds them). It does not
+assign addresses (``memory/plan.py``) and writes no C file (``printing``). The text of a large array is made when it is
+written, because it is several times as large as the array (``Numbers``).
 """
 
 from __future__ import annotations

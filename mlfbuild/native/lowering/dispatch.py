@@ -1,7 +1,7 @@
-"""Find the module that lowers an operator: it has the stem of the operator's file in ``graph/ops``.
+"""Find the module that lowers an operator: it has the folder and the stem of the operator's file in ``graph/ops``.
 
 If there is no such module, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
-and ``movement`` lowers all operators that only move elements.
+and ``common/movement`` lowers all operators that only move elements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
             break
-        name = f"{_PACKAGE}.{base.family()}"
+        folder = base.__module__.split(".")[-2].replace("bases", "common")
+        name = f"{_PACKAGE}.{folder}.{base.family()}"
         if find_spec(name) is not None and hasattr(module := import_module(name), "lower"):
             return module
     return None

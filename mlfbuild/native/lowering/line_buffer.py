@@ -1,4 +1,65 @@
-"""Lower a chain of operators that are executed row by row: a loop over steps calls each operator on a few rows."""
+"""Lower a chain of operators that are executed row by row: a loop over steps calls each operator on a few rows.
+
+A chain is a sequence of operators on images in which each output row depends on a few input rows only, such as
+convolutions, pools and additions. If they run one after the other, each image between them is complete in memory. In a
+chain, only a few rows of it exist at any time, in a line buffer. ``passes/fusion.py`` decides which operators form a
+chain, ``chains.py`` which rows each of them computes in each step, and this module writes the loop.
+
+The data, for each image of the chain (``ImageRows``):
+
+- ``count``: the rows that a step computes. An operator with stride 2 doubles the number for its input.
+- ``kept``: the rows before these that are still in the buffer, because they are read again. A filter of three rows with
+  stride 1 needs two.
+- ``lead``: how many rows the image is ahead; step s computes the rows s * ``count`` + ``lead`` and following.
+
+The buffer has ``kept`` + ``count`` rows. The rules of a step, for each operator in turn:
+
+1. It runs if any of its rows is inside the image. It reads its buffer from the beginning and writes after the kept rows
+   of the next one; the first operator may read the complete image, and the last one writes to the result.
+2. Then the kept rows of the next step move to the beginning of the buffer that it read.
+3. Rows above and below an image are filled with the stored value of 0, which is the padding of the operator that reads
+   them. So this is lowered without padding above and below, and the borders need no code of their own.
+4. Steps before 0 only fill buffers. The loop counts down if the output is in place of a smaller input.
+
+Each operator is lowered by the file of its family, as an operator on images of a few rows, in a graph with so much
+other memory that its kernel may use scratch memory (``lower_stage``). All operators share the scratch memory, after the
+buffers, and the constants of each get its position in the chain as a suffix.
+
+For example, two convolutions, 3x3 with padding on an image of 8 rows of 32 bytes, one row in a step::
+
+    image           count   kept   lead   buffer
+    x, the input    1       2      2      96 bytes, because of its padding
+    a, between      1       2      1      96 bytes
+    y, the output   1       0      0      none
+
+    step -2   copy row 0 of x, fill row -1 of a, which is padding
+    step -1   copy row 1 of x, compute row 0 of a
+    step 0    copy row 2 of x, compute row 1 of a and row 0 of y
+    ...
+    step 7    fill row 9 of x and row 8 of a, compute row 7 of y
+
+The C has one loop::
+
+    for (int32_t step = -2; step < 8; step++) {
+        mlf_lines_copy(&lines0, step, (const int8_t *)image0, buffer0);
+        if (mlf_lines_inside(&lines1, step)) {
+            ... the call of the first convolution on 3 rows
+        }
+        mlf_lines_keep(&lines0, buffer0);
+        mlf_lines_pad(&lines1, step, buffer1);
+        if (step >= 0) {
+            ... the call of the second one
+        }
+        mlf_lines_keep(&lines1, buffer1);
+    }
+
+The 192 bytes of both buffers replace the 256 bytes of ``a``. The larger the image, the more a chain saves.
+
+A chain has no branches: each image between its operators has one reader. Only the second operand of an addition,
+multiplication or subtraction is another image, which is complete. Tensors that do not have four dimensions, or have a
+batch of more than one image, are not chained. No row is computed twice. The cost of a chain is that rows are copied,
+that kernels are called for a few pixels, and that steps at the borders may compute rows outside of an image.
+"""
 
 from __future__ import annotations
 

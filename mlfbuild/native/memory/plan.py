@@ -1,12 +1,55 @@
 """The memory plan: the address of each tensor while the network runs, decided at compile time.
 
-Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output. With the
-option ``io: arena`` both are in the arena: an input until its last reader, an output from its writer to the end.
-Constants are in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
-``arena.place`` chooses. RESHAPE costs nothing if both sides can share their bytes, nor does an operator whose tensors
-are views of each other (``views.py``). An operator whose kernel permits it overwrites an input that is not read later.
-Data that is kept between runs is in a separate block, the state. If a run no longer needs the old value of a state, the
-new value is written in its place; otherwise it is copied there at the end of the run.
+Where tensors are:
+
+- Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output. With
+  the option ``io: arena`` both are in the arena: an input until its last reader, an output from its writer to the end.
+- Constants are in flash.
+- Data that is kept between runs is in a separate block, the state.
+- All other tensors, and the scratch memory of kernels, share one block, the arena.
+
+Tensors that share an address form a storage (``storages.py``). A storage has spans: a number of bytes and the first and
+the last node that use them. A plan is made in this order:
+
+1. Each tensor is a storage. The sides of a RESHAPE are one storage, and it costs nothing, unless neither is in the
+   arena or its input is constant.
+2. A tensor that is a contiguous part of another one, such as an operand of CONCATENATION along the outermost dimension
+   larger than 1, moves into its storage at an offset (``views.py``). The node then needs no code. Both must be in the
+   arena, and the offset a multiple of 16 bytes; ``make_view`` has the other conditions.
+3. The nodes that read and write a storage determine its spans.
+4. If a run no longer needs the old value of a state when it writes the new one, that is written in its place. Otherwise
+   the new value stays in use until the end of the run and is copied then.
+5. A node whose kernel permits it overwrites an input in the arena that no later node reads: its output moves into that
+   storage.
+6. ``arena.place`` chooses the offsets, so that no two storages have common bytes at the same time. Sizes are rounded up
+   to 16 bytes.
+
+Sharing an address can prevent a better packing: a view keeps the whole storage in use from the first part on, and an
+output that overwrites an input must begin at its address. So a plan without views is tried, too. As long as the arena
+is larger than the lower bound, the most bytes in use at one time, so are plans in which single nodes share nothing. The
+number of steps is limited, not the time: the same network always has the same plan.
+
+For example, with float32 tensors and ``d`` an output of CONCATENATION::
+
+    node 0   SOFTMAX        x[64]          -> a[64]     256 bytes
+    node 1   ABS            a              -> b[64]     256
+    node 2   SOFTMAX        a              -> c[64]     256
+    node 3   CONCATENATION  b, c           -> d[128]    512
+    node 4   SOFTMAX        d              -> y[128]    the caller's buffer
+
+``b`` and ``c`` are views of ``d``, at its offsets 0 and 256, and node 3 copies nothing. ``d`` is in use from node 1,
+which writes ``b``, to node 4, and ``a`` from node 0 to node 2. Both kernels that read ``a`` may overwrite it, but node
+2 still reads it after ABS, and ``c`` is a part of ``d``. During nodes 1 and 2, ``a`` and ``d`` are in use, 768 bytes,
+which is the lower bound. The plan reaches it::
+
+    arena   0 to 511   d (b at 0, c at 256)
+          512 to 767   a
+
+A separate step, ``use_free_memory``, gives kernels that are faster with more scratch memory the largest part of the
+arena that is free while they run. It neither moves a tensor nor makes the arena larger.
+
+The plan does not change the order of nodes, and it does not split them: ``passes/fusion.py`` decides which ones run row
+by row. It does not distribute the arena over several memories; a project places it in one section.
 """
 
 from __future__ import annotations

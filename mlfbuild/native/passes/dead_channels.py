@@ -2,8 +2,50 @@
 
 Trained networks with ReLU have filters that are all zero, or whose results never reach the activation's lower bound, so
 that a channel is one constant. The next layer's bias then includes its contribution, which is exact in integers. The
-same holds through operators that compute channels one by one, such as depthwise convolutions, pools and additions: a
-channel is removed from all tensors between two layers that mix channels, or from none.
+channel needs neither weights nor memory nor time.
+
+The channels of a tensor are the elements of its last dimension. Two kinds of operators are distinguished
+(``channels.py``):
+
+- Layers, CONV_2D and FULLY_CONNECTED with constant weights, mix channels: an output needs every input channel of which
+  one of its weights is not 0.
+- Operators with ties, such as depthwise convolutions, pools, additions and activations, compute a channel of the output
+  from at most one channel of each input. Such a channel is removed from all tensors between two layers, or from none.
+
+All other operators need all of their channels. So do inputs, outputs and states of the network.
+
+The steps:
+
+1. Ranges: from the inputs on, compute the least and the greatest stored value of each channel. For layers and depthwise
+   convolutions that is interval arithmetic on the sums, then the rescaling and activation of the reference. Sums that
+   could wrap have an unknown range; those of float32 get a margin for rounding. Other operators with ties are computed
+   for the channels whose inputs are constant. A channel is constant if both values are equal.
+2. Demand: a layer needs an input channel for an output if the weights are not all 0 and the channel cannot be folded.
+   A constant channel can be folded. If the filter covers padding, it must be the stored value of 0, because otherwise
+   its contribution differs at the borders.
+3. From the outputs back, collect the channels that are needed, until nothing changes.
+4. Round the number of channels of each tensor up to a multiple of four, because kernels compute four at once, and
+   collect again, because that needs other channels.
+5. Cut weights, biases and scales to the kept channels. The new bias of a layer is the old one plus, for each constant
+   channel, the sum of its weights times the difference of the constant and the stored value of 0.
+
+For example, two FULLY_CONNECTED layers, scales of 1 and zero points of 0::
+
+    h = [[1, 1], [0, 0], [1, -1]] * x + [0, 5, 0]
+    y = [1, 2, 0] * h + 7
+
+Channel 1 of ``h`` is always 5, and ``y`` does not use channel 2. Without the rounding to four, one channel is left, and
+2 * 5 moves into the bias::
+
+    h = [[1, 1]] * x + [0]
+    y = [1] * h + 17
+
+With it this network stays as it is, because three channels are fewer than four.
+
+The pass never changes a result of an integer network, and it removes nothing approximately: a used channel that varies
+by one step stays. In float32, the new bias is rounded once, so that results may differ by rounding. Layers of more than
+4 million weights keep all channels, and so do networks with more than 4 million channels. The options
+``dead-channels: keep`` and ``trace`` switch it off.
 """
 
 from __future__ import annotations

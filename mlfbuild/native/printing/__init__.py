@@ -1,7 +1,7 @@
 """Print the C source and header of a model, with the additions of the options ``hook`` and ``trace``.
 
 ``program`` links the calls of all nodes with the addresses of the memory plan to a ``LinkedModel``; the other modules
-print it. ``outline`` has the names of the files, which are known without compiling.
+print it. ``file_plan`` has the names of the files, which are known without compiling.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.printing.files import codegen_files as codegen_files
-    from mlfbuild.native.printing.front_matter import (
-        cpu_check as cpu_check,
-        source_notice as source_notice,
+    from mlfbuild.native.printing.file_plan import (
+        facts_path as facts_path,
+        header_path as header_path,
+        outline_library as outline_library,
+        source_path as source_path,
     )
+    from mlfbuild.native.printing.files import codegen_files as codegen_files
     from mlfbuild.native.printing.header import (
         print_facts as print_facts,
         print_header as print_header,
@@ -27,11 +29,9 @@ if TYPE_CHECKING:
         runtime_dtype as runtime_dtype,
         runtime_shape as runtime_shape,
     )
-    from mlfbuild.native.printing.outline import (
-        facts_path as facts_path,
-        header_path as header_path,
-        outline_library as outline_library,
-        source_path as source_path,
+    from mlfbuild.native.printing.notices import (
+        cpu_check as cpu_check,
+        source_notice as source_notice,
     )
     from mlfbuild.native.printing.packed import (
         COUNT_BYTES as COUNT_BYTES,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import KERNEL_FOLDER, CodegenFile, spooled
 from mlfbuild.native.kernels import kernel_files, kernel_headers
-from mlfbuild.native.printing.outline import source_path
+from mlfbuild.native.printing.file_plan import source_path
 
 _INCLUDE = re.compile(r'^#include "([^"\n]+)"\n', re.MULTILINE)
 _CLANG = """\

@@ -8,9 +8,9 @@ from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
 from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
-from mlfbuild.native.printing.front_matter import header_notice
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
+from mlfbuild.native.printing.notices import header_notice
 from mlfbuild.native.printing.program import LinkedModel, reentrant_lines
 from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import print_whole_declaration

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import CODE_NAMES, parse_dtype
 from mlfbuild.library.cgen import braces, registry_source, text, wrapped
-from mlfbuild.native.printing.front_matter import source_notice
 from mlfbuild.native.printing.interface import Port, runtime_dtype, runtime_shape
+from mlfbuild.native.printing.notices import source_notice
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.workspace import in_own_section
 

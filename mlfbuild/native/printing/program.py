@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mlfbuild.native.form import C_INTERFACE, CodeForm
+from mlfbuild.native.c_calling_form import C_INTERFACE, CodeForm
 from mlfbuild.native.graph import C_TYPES, Graph, Node, State, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind
-from mlfbuild.native.printing.classes import class_of
+from mlfbuild.native.printing.constant_sections import class_of
 from mlfbuild.native.printing.interface import Interface
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))

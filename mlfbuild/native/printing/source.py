@@ -11,11 +11,11 @@ from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines
 from mlfbuild.native.lowering import Constant
-from mlfbuild.native.printing.front_matter import cpu_check, source_notice
+from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.interface import Port
-from mlfbuild.native.printing.outline import header_path
+from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
 from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
 from mlfbuild.native.printing.state import (

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.logistic_table import TableScale
-from mlfbuild.native.graph.ops.logistic import Logistic, Tanh
+from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import (
     Rescale,
     integer_range,

@@ -1,0 +1,1 @@
+"""Activation functions, softmax and normalisation by the length of a vector."""

@@ -1,0 +1,65 @@
+"""L2_NORMALIZATION: divides each vector along the last dimension by its length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.fixed_point import inverse_square_root
+from mlfbuild.native.graph.ops.activation.relu import rescaled
+from mlfbuild.native.graph.quantize import Rescale, scale_of, zero_point_of
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
+
+_FRACTION_BITS = 7
+"""Of an int8 output: scale 1/128, zero point 0."""
+
+_LEAST_LENGTH = 1e-6
+"""The least length of a float32 vector, to avoid a division by 0."""
+
+
+@dataclass(frozen=True)
+class L2Normalization(Single):
+    """x / sqrt(sum of x**2) over the last dimension."""
+
+    shifted: bool = field(default=False, repr=False)
+    """Whether integers are shifted left by the output's fraction bits before they are multiplied, as LiteRT does for
+    uint8, instead of with the multiplier."""
+
+    name: ClassVar[str] = "L2_NORMALIZATION"
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, output)
+            or rules.shape(output, source.shape)
+            or rules.vectors(source)
+            or (self._check_quantization(output) if source.dtype is DType.INT8 else None)
+        )
+
+    def _check_quantization(self, output: Tensor) -> str | None:
+        if scale_of(output) != 1 / (1 << _FRACTION_BITS) or zero_point_of(output) != 0:
+            return f"{output} must have scale 1/{1 << _FRACTION_BITS} and zero point 0"
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, value = inputs[0], values[0]
+        assert source is not None and value is not None
+        if source.dtype is DType.FLOAT32:
+            wide = value.astype(np.float64)
+            lengths = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
+            return (np.asarray(wide / np.maximum(lengths, _LEAST_LENGTH), np.float32),)
+        rows = (value.astype(np.int64) - zero_point_of(source)).reshape(-1, value.shape[-1])
+        result = np.stack([self._row(row) for row in rows])
+        return (np.clip(result, -128, 127).astype(np.int8).reshape(value.shape),)
+
+    def _row(self, row: Array) -> Array:
+        multiplier, shift = inverse_square_root(int((row * row).sum()))
+        if self.shifted:
+            return rescaled(row << _FRACTION_BITS, Rescale(multiplier, shift))
+        return rescaled(row, Rescale(multiplier, shift + _FRACTION_BITS))

@@ -1,0 +1,1 @@
+"""Sums, products, powers, roundings and other functions of single elements."""

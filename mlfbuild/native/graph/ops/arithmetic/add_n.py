@@ -1,0 +1,55 @@
+"""ADD_N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import centred
+from mlfbuild.native.graph.bases.binary import WHOLE
+from mlfbuild.native.graph.operator import Operator
+from mlfbuild.native.graph.ops.reduction.cumsum import check_sum_scales, stored_sums
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
+
+_MOST_TENSORS = 16
+"""The number of int8 summands with ``HALF_BITS`` whose sum always fits into 32 bits."""
+
+
+@dataclass(frozen=True)
+class AddN(Operator):
+    """The sum of two or more tensors of the same shape; integers wrap."""
+
+    name: ClassVar[str] = "ADD_N"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.FLOAT32)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        sources = [tensor for tensor in inputs if tensor is not None]
+        if len(sources) < 2 or len(sources) < len(inputs):
+            return "a required input is absent"
+        if len(outputs) != 1:
+            return f"has {len(outputs)} outputs, writes 1"
+        return (
+            rules.arithmetic(*sources, outputs[0], types=self.types)
+            or rules.first(rules.shape(tensor, sources[0].shape) for tensor in (*sources, outputs[0]))
+            or rules.first(rules.same_quantization(sources[0], source) for source in sources)
+            or check_sum_scales(sources[0], outputs[0])
+            or self._check_count(sources)
+        )
+
+    def _check_count(self, sources: Sequence[Tensor]) -> str | None:
+        if sources[0].dtype is DType.INT8 and len(sources) > _MOST_TENSORS:
+            return f"adds {len(sources)} int8 tensors, of which at most {_MOST_TENSORS} surely add up within 32 bits"
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source = inputs[0]
+        assert source is not None
+        terms = [value if source.dtype in WHOLE else centred(source, value) for value in values if value is not None]
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        return (stored_sums(total, source, outputs[0]),)

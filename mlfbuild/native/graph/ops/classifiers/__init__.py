@@ -1,0 +1,1 @@
+"""Classical machine learning: trees, distances to examples, coupled probabilities."""

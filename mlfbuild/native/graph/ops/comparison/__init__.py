@@ -1,0 +1,1 @@
+"""Comparisons, logic, and selection by a condition."""

@@ -1,0 +1,105 @@
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL on real values, regardless of their scales."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases.accumulate import Sums
+from mlfbuild.native.graph.bases.binary import WHOLE, Binary
+from mlfbuild.native.graph.ops.activation.relu import rescaled
+from mlfbuild.native.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
+from mlfbuild.native.graph.tensors import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class ComparisonOperator(Binary):
+    """A relation between two elements."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    relation: ClassVar[Callable[[Array, Array], Array]]
+
+    def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.arithmetic(first, second, types=self.types) or rules.arithmetic(output, types=self.results)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: comparison_rescale(first), lambda: comparison_rescale(second))
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        first, second = (
+            rescaled(value * (1 << COMPARISON_LEFT_SHIFT), comparison_rescale(tensor))
+            for value, tensor in zip((x, y), tensors[:2], strict=True)
+        )
+        return self._real(first, second)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.asarray(type(self).relation(x, y))
+
+
+@dataclass(frozen=True)
+class Ordering(ComparisonOperator):
+    """An order relation; int16 tensors of the same scale are compared exactly, by their stored values."""
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        if first.dtype is DType.INT16:
+            return rules.same_quantization(first, second)
+        return super()._check_quantization(first, second, output)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        return self._real(x, y) if tensors[0].dtype is DType.INT16 else super()._quantized(tensors, x, y)
+
+
+@dataclass(frozen=True)
+class Equal(ComparisonOperator):
+    """x == y."""
+
+    name: ClassVar[str] = "EQUAL"
+    types: ClassVar[tuple[DType, ...]] = (*ComparisonOperator.types, DType.BOOL)
+    relation = operator.eq
+
+
+@dataclass(frozen=True)
+class NotEqual(ComparisonOperator):
+    """x != y."""
+
+    name: ClassVar[str] = "NOT_EQUAL"
+    types: ClassVar[tuple[DType, ...]] = Equal.types
+    relation = operator.ne
+
+
+@dataclass(frozen=True)
+class Greater(Ordering):
+    """x > y."""
+
+    name: ClassVar[str] = "GREATER"
+    relation = operator.gt
+
+
+@dataclass(frozen=True)
+class GreaterEqual(Ordering):
+    """x >= y."""
+
+    name: ClassVar[str] = "GREATER_EQUAL"
+    relation = operator.ge
+
+
+@dataclass(frozen=True)
+class Less(Ordering):
+    """x < y."""
+
+    name: ClassVar[str] = "LESS"
+    relation = operator.lt
+
+
+@dataclass(frozen=True)
+class LessEqual(Ordering):
+    """x <= y."""
+
+    name: ClassVar[str] = "LESS_EQUAL"
+    relation = operator.le

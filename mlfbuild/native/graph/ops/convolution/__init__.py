@@ -1,0 +1,1 @@
+"""Filters that move over an image."""

@@ -1,0 +1,1 @@
+"""Resizing, sampling between pixels, and suppression of overlapping boxes."""

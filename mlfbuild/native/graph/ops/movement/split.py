@@ -1,0 +1,42 @@
+"""SPLIT and SPLIT_V."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.ops.movement.concatenation import check_parts, pieces_along
+from mlfbuild.native.graph.tensors import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Parting(Movement):
+    """Splits a tensor into any number of others along ``axis`` (counted from 0)."""
+
+    axis: int
+
+    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return None if len(inputs) == 1 else f"has {len(inputs)} inputs, takes 1"
+
+
+@dataclass(frozen=True)
+class Split(Parting):
+    """Pieces of a tensor with the lengths of the outputs."""
+
+    name: ClassVar[str] = "SPLIT"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return check_parts(outputs, inputs[0], self.axis)
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        pieces = pieces_along(sources[0], [output.shape[self.axis] for output in outputs], self.axis)
+        return zip(pieces, outputs, strict=True)
+
+
+@dataclass(frozen=True)
+class SplitV(Split):
+    """Pieces of different lengths."""
+
+    name: ClassVar[str] = "SPLIT_V"

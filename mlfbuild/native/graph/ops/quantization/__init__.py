@@ -1,0 +1,1 @@
+"""Changes of the type or of the scale of elements."""

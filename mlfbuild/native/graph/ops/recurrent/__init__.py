@@ -1,0 +1,1 @@
+"""Recurrent layers, which keep a state from step to step."""

@@ -1,0 +1,1 @@
+"""Reductions of an axis or of a window: pools, sums, extremes and positions."""

@@ -1,0 +1,1 @@
+"""Signals in time: Fourier transforms, frames, windows and filter banks."""

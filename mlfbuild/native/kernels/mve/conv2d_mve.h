@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
+/*
+ * CONV_2D on int8 for Helium (MVE); sums and rescaling are those of conv2d.h.
+ *
+ * gemm_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows of
+ * windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one row.
+ * A 1x1 filter can be computed in place.
+ *
+ * Layout of the weights: that of gemm_mve.h, for windows of `rows` pieces of memory. Scratch memory holds the windows
+ * that are copied, one after the other.
+ *
+ * Cost: 14 instructions for 128 products of two pixels and four channels if the pieces fill vectors (gemm_mve.h). That
+ * is why windows in the image are read in place: a copied byte is loaded and stored again. A piece shorter than a
+ * vector would take as many instructions as a whole one, so copying is cheaper then.
+ */
+#ifndef MLF_CONV2D_MVE_H_
+#define MLF_CONV2D_MVE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "gemm_mve.h"
+#include "requantize_mve.h"
+#include "window.h"
+#include "windows_mve.h"
+
+/* The state of a convolution. */
+struct mlf_conv2d_mve {
+    struct mlf_windows windows; /* first, because windows_mve.h uses only this member */
+    mlf_gemm_function multiply;
+    int32_t channels; /* of the output */
+    const struct mlf_channels4 *table;
+    const int8_t *weights;
+    int32_t group; /* bytes of the weights of four channels */
+    struct mlf_gemm gemm;
+};
+
+/* Let the pixels of a pair be written `distance` bytes apart, and only the first `count` of four channels. */
+MLF_KERNEL void mlf_gemm_scatter(struct mlf_gemm *gemm, int32_t distance, int32_t count)
+{
+    for (int32_t c = 0; c < 4; c++) {
+        const int32_t at = c < count ? c : count - 1; /* channels beyond the last one are copies of it */
+        gemm->scatter[2 * c] = (uint16_t)at;
+        gemm->scatter[2 * c + 1] = (uint16_t)(at + distance);
+    }
+}
+
+/* Compute pairs of pixels, `distance` bytes of input and `apart` bytes of output apart; 0 makes a pair one pixel. */
+MLF_SHARED void mlf_conv2d_pairs_mve(struct mlf_conv2d_mve *conv, const int8_t *first, int32_t distance,
+                                     int32_t pairs, int8_t *output, int32_t apart)
+{
+    struct mlf_gemm *const gemm = &conv->gemm;
+    const int32_t whole = conv->channels / 4;
+    const int32_t rest = conv->channels % 4;
+    gemm->first = first;
+    gemm->second = first + distance;
+    gemm->step = 2 * distance;
+    gemm->pairs = pairs;
+    gemm->output_step = 2 * apart;
+    if (whole > 0) {
+        gemm->weights = conv->weights;
+        gemm->weights_end = conv->weights + whole * conv->group;
+        gemm->channels = conv->table;
+        gemm->output = output;
+        mlf_gemm_scatter(gemm, apart, 4);
+        conv->multiply(gemm);
+    }
+    if (rest > 0) {
+        gemm->weights = conv->weights + whole * conv->group;
+        gemm->weights_end = gemm->weights + conv->group;
+        gemm->channels = conv->table + whole;
+        gemm->output = output + 4 * whole;
+        mlf_gemm_scatter(gemm, apart, rest);
+        conv->multiply(gemm);
+    }
+}
+
+/* Compute a run of pixels. */
+MLF_SHARED void mlf_conv2d_pixels_mve(struct mlf_windows *windows, const struct mlf_run *run)
+{
+    struct mlf_conv2d_mve *const conv = (struct mlf_conv2d_mve *)(void *)windows;
+    const int32_t even = run->count - run->count % 2;
+    conv->gemm.gap = run->pitch - 16 * conv->gemm.vectors;
+    if (even > 0) {
+        mlf_conv2d_pairs_mve(conv, run->first, run->distance, even / 2, run->output, run->apart);
+    }
+    if (even < run->count) {
+        mlf_conv2d_pairs_mve(conv, run->first + even * run->distance, 0, 1, run->output + even * run->apart, 0);
+    }
+}
+
+/* Return a convolution whose windows are `rows` pieces of memory. */
+MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *window,
+                                                      const struct mlf_quantization *quantization,
+                                                      const int8_t *weights, const struct mlf_channels4 *channels,
+                                                      mlf_gemm_function multiply, int32_t rows)
+{
+    const int32_t size = window->filter.height * window->filter.width * window->input_channels;
+    struct mlf_conv2d_mve conv = {
+        .windows = {
+            .window = window,
+            .run = mlf_conv2d_pixels_mve,
+            .lanes = 2,
+            .fill = (int8_t)quantization->input_zero_point,
+        },
+        .multiply = multiply,
+        .channels = window->output_channels,
+        .table = channels,
+        .weights = weights,
+        .group = 4 * size,
+        .gemm = {
+            .rows = rows,
+            .vectors = size / rows / 16,
+            .tail = size / rows % 16,
+            .zero_point = quantization->output_zero_point,
+            .minimum = quantization->minimum,
+            .maximum = quantization->maximum,
+        },
+    };
+    return conv;
+}
+
+/*
+ * All windows are copied, `batch` at a time; with a batch of 0, only those that reach into the padding, two at a time.
+ * Scratch memory is needed for as many windows and 16 bytes.
+ */
+MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struct mlf_quantization *quantization,
+                                    const int8_t *input, const int8_t *weights, const struct mlf_channels4 *channels,
+                                    mlf_gemm_function multiply, int32_t batch, void *scratch, int8_t *output)
+{
+    struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply,
+                                                      batch > 0 ? 1 : window->filter.height);
+    conv.windows.scratch = scratch;
+    conv.windows.batch = batch > 0 ? batch : 2;
+    mlf_windows_run(&conv.windows, input, batch > 0, output);
+}
+
+/*
+ * A 1x1 filter on the pixels of one long row; the output may begin at the address of the input. `batch` pixels at a
+ * time are copied to scratch memory before outputs are written; if output pixels are larger, from the end.
+ */
+MLF_SHARED void mlf_conv2d_pointwise_int8_mve(const struct mlf_window *window,
+                                              const struct mlf_quantization *quantization, const int8_t *input,
+                                              const int8_t *weights, const struct mlf_channels4 *channels,
+                                              mlf_gemm_function multiply, int32_t batch, int8_t *scratch,
+                                              int8_t *output)
+{
+    struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply, 1);
+    const int32_t depth = window->input_channels;
+    const int32_t pixels = window->output.width;
+    for (int32_t done = 0, count; done < pixels; done += count) {
+        count = pixels - done < batch ? pixels - done : batch;
+        const int32_t x = conv.channels > depth ? pixels - done - count : done;
+        const struct mlf_run run = {scratch, count, depth, 0, output + x * conv.channels, conv.channels};
+        (void)mlf_copy_mve(scratch, input + x * depth, count * depth);
+        mlf_conv2d_pixels_mve(&conv.windows, &run);
+    }
+}
+
+#endif /* MLF_CONV2D_MVE_H_ */

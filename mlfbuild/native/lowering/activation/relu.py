@@ -1,0 +1,80 @@
+"""RELU and its bounded forms, LEAKY_RELU and PRELU."""
+
+from __future__ import annotations
+
+from mlfbuild.library.cgen import floating
+from mlfbuild.native.graph import (
+    DType,
+    Graph,
+    Node,
+    Rescale,
+    Tensor,
+    activation_range,
+    integer_range,
+    leaky_rescale,
+    prelu_rescales,
+    requantize_rescale,
+)
+from mlfbuild.native.graph.ops import LeakyRelu, PRelu, Relu
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.common.activation import float_range_line
+from mlfbuild.native.lowering.common.binary import Fields, lower_binary
+from mlfbuild.native.lowering.common.unary import lower_unary, unary_call, unary_tensors
+from mlfbuild.native.settings import CodegenSettings
+
+_NOTHING = Rescale(0, 0)
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of a table, a clamp, or a function of one factor for positive and one for negative values."""
+    if isinstance(node.operator, PRelu):
+        return lower_binary(graph, node, "mlf_prelu_quantization", _prelu)
+    source, output = unary_tensors(graph, node)
+    assert isinstance(node.operator, Relu | LeakyRelu)
+    if source.dtype is DType.INT8:
+        return _int8(node.operator, source, output)
+    if source.dtype is DType.INT16:
+        return _int16(node.operator, source, output)
+    return _float(node.operator, source, output)
+
+
+def _prelu(first: Tensor, second: Tensor, output: Tensor) -> Fields:
+    positive, negative = prelu_rescales(first, second, output)
+    return {"positive": positive, "negative": negative}
+
+
+def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
+    if isinstance(operator, Relu) and source.quantization == output.quantization:
+        minimum, maximum = activation_range(operator.activation, output)
+        return unary_call(operator, source, output, "bound_int8", (str(minimum), str(maximum)))
+    return lower_unary(operator, source, output)
+
+
+def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
+    """Return the call for an int16 function of one factor for positive and one for negative values."""
+    kernel, negative = "rectify_int16", _NOTHING
+    minimum, maximum = integer_range(output.dtype)
+    positive = requantize_rescale(source, output)
+    if isinstance(operator, Relu):
+        minimum, maximum = activation_range(operator.activation, output)
+        negative = positive
+    else:
+        kernel = "fold_int16" if operator.alpha < 0 else kernel
+        negative = leaky_rescale(source, output, operator.alpha)
+    fields: dict[str, int | Rescale] = {
+        "minimum": minimum,
+        "maximum": maximum,
+        "positive": positive,
+        "negative": negative,
+    }
+    slopes = Constant.struct("slopes", "mlf_slopes", fields)
+    parameters = (Parameter("const struct mlf_slopes *", "slopes", slopes),)
+    return unary_call(operator, source, output, kernel, ("slopes",), parameters)
+
+
+def _float(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
+    if isinstance(operator, Relu):
+        return unary_call(
+            operator, source, output, "relu_float", ("range",), lines=(float_range_line(operator.activation),)
+        )
+    return unary_call(operator, source, output, "leaky_relu_float", (floating(operator.alpha),))

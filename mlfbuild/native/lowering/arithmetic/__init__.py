@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/arithmetic``: sums, products, powers, roundings and other functions of single elements."""

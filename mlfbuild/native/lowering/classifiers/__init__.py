@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/classifiers``: classical machine learning: trees, distances, coupled probabilities."""

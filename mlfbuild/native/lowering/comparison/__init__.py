@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/comparison``: comparisons, logic, and selection by a condition."""

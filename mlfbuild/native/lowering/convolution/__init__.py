@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/convolution``: filters that move over an image."""

@@ -1,0 +1,113 @@
+"""int8 CONV_2D with a filter of 3x3 for cores with the DSP extension, by products of numbers with two digits."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from mlfbuild.native.graph import Array, Graph, Node
+from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph.ops import Conv2D
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.common.activation import zero_point
+from mlfbuild.native.lowering.common.dsp import DspChannels, is_of_few_rows
+from mlfbuild.native.lowering.common.window import window_fields
+from mlfbuild.native.lowering.convolution.conv2d_dsp import (
+    READ_AGAIN,
+    block_size,
+    conv2d_lines,
+    copied_field,
+    dsp_parameters,
+    general_channels,
+    matmul_fields,
+    row_size,
+    with_copy,
+)
+
+_DIGIT = 22
+"""The bits of each of a sum's two lower digits."""
+_HIGHEST = 64 - 2 * _DIGIT
+_OUTPUTS = 6
+"""The block size."""
+_INPUTS = 12
+"""Inputs whose weights are together in the filter; a window has a multiple of it, three for each input channel."""
+_LEAST_CHANNELS = 8
+"""Fewer input channels take less time in blocks of three, which have less to do for each output channel."""
+_LEAST_PIXELS = 256
+"""The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
+
+
+def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+    """Return the call of ``mlf_conv2d_long_int8_dsp``; ``None`` if it would be slower, too large or not exact."""
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    depth, pixels = source.shape[3], output.elements // output.shape[3]
+    if (
+        weights.shape[1:3] != (3, 3)
+        or operator.stride != (1, 1)
+        or operator.dilation != (1, 1)
+        or operator.padding[1] != (1, 1)
+        or source.shape[0] != 1
+        or depth % 4 != 0
+        or depth < _LEAST_CHANNELS
+        or output.shape[2] < _OUTPUTS
+        or not (is_of_few_rows(graph) or pixels >= _LEAST_PIXELS)
+    ):
+        return None
+    inputs = weights.elements // weights.shape[0]
+    row = row_size(inputs)
+    scratch = 16 * 3 * depth + 4 * output.shape[3]
+    channels = general_channels(graph, node)
+    if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
+        return None
+
+    def again() -> Array:
+        repeated = general_channels(graph, node)
+        assert repeated is not None
+        return _pack(repeated, depth, zero_point(output))
+
+    filter_ = Constant.packed(_pack(channels, depth, zero_point(output)), "conv2d_long_dsp.h", again)
+    padding = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
+    window = window_fields(node, operator.window(weights), source, output)
+    matmul = matmul_fields(operator, pixels, inputs, output, brief=False)
+    words = filter_.size // 4 // output.shape[3]
+    together = 1 + words % 2  # channels that are copied together: an even number of words
+
+    def body(copied: int) -> tuple[str, ...]:
+        fields = matmul | copied_field(copied * together)
+        statement = "mlf_conv2d_long_int8_dsp(&conv2d, input, filter, padding, output, scratch);"
+        return (*conv2d_lines(window, fields, zero_point(source)), statement)
+
+    grown = partial(with_copy, scratch, 4 * words * together, output.shape[3] // together, body)
+    return KernelCall(
+        "conv2d",
+        "conv2d_long_dsp.h",
+        (*dsp_parameters(source, filter_, output, scratch), Parameter("const int8_t *", "padding", padding)),
+        body(0),
+        grown=grown if pixels >= READ_AGAIN else None,
+    )
+
+
+def _columns(channels: DspChannels, depth: int) -> Array:
+    """Return the weights int64 [columns of the filter, output channels, rows of the filter * input channels]."""
+    weights: Array = channels.weights.astype(np.int64).reshape(-1, 3, 3, depth).transpose(2, 0, 1, 3)
+    return weights.reshape(3, len(channels.weights), -1)
+
+
+def _fits(channels: DspChannels, depth: int) -> bool:
+    """Return whether the digits of all sums fit for any input; the second one has all weights."""
+    sums = 128 * np.abs(_columns(channels, depth)).sum(axis=2)
+    return bool(sums.sum(axis=0).max() < 1 << _DIGIT - 1 and sums[1].max() < 1 << _HIGHEST - 1)
+
+
+def _pack(channels: DspChannels, depth: int, zero_point: int) -> Array:
+    """Return the filter of ``kernels/conv2d_long_dsp.h``."""
+    alone, second, first = _columns(channels, depth)
+    count = len(first)
+    words = (first + (second << _DIGIT)).reshape(count, -1, _INPUTS)
+    single = np.ascontiguousarray(alone.reshape(count, -1, _INPUTS).astype("<i1")).view("<i4")
+    shift = channels.shift.astype(np.int64)
+    bias = channels.bias - (1 << _DIGIT)
+    parameters = np.stack([bias, channels.multiplier, shift, (2 * zero_point + 1) << shift], axis=1)
+    packed = np.concatenate([np.concatenate([words, single], axis=2).reshape(count, -1), parameters], axis=1)
+    return packed.astype(np.int32).reshape(-1)

@@ -1,0 +1,101 @@
+"""int8 CONV_2D whose weights have a zero point, as those of uint8 networks, for cores with the DSP extension."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mlfbuild.native.graph import Array, Graph, Node
+from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph.ops import Conv2D
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
+from mlfbuild.native.lowering.common.activation import zero_point
+from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
+from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.native.lowering.common.offset import wide_weights
+from mlfbuild.native.lowering.common.window import window_fields
+from mlfbuild.native.lowering.convolution.conv2d_dsp import (
+    BYTES,
+    PIXELS,
+    block_size,
+    conv2d_lines,
+    dsp_parameters,
+    matmul_fields,
+    matmul_lines,
+)
+
+_SUMMED = 64
+"""Groups of inputs whose sums are in one group."""
+_LARGEST_ODD = 1 << 23
+"""The bound of a sum of the second channel of a pair."""
+
+
+def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+    """Return the call of a kernel of ``conv2d_offset_dsp.h``; ``None`` if no packed filter gives exact sums."""
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    channels = _channels(graph, node)
+    packed = None if channels is None else pack_matmul(channels, whole=False)
+    if channels is None or packed is None:
+        return None
+
+    def again() -> Array:
+        repeated = _channels(graph, node)
+        assert repeated is not None
+        words = pack_matmul(repeated, whole=False)
+        assert words is not None
+        return words
+
+    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", again)
+    inputs = weights.elements // weights.shape[0]
+    groups = groups_of(inputs)
+    row = (groups + _sums(groups)) * 4 * BYTES
+    pixels, depth = output.elements // output.shape[3], source.shape[3]
+    matmul = matmul_fields(operator, pixels, row // BYTES, output, brief=channels.brief)
+    alone = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
+    if alone and depth % 4 == 0:
+        return KernelCall("conv2d", "conv2d_offset_dsp.h", dsp_parameters(source, filter_, output, PIXELS * row), (
+            *matmul_lines(matmul),
+            f"mlf_matmul_offset_int8_dsp(&matmul, {depth}, input, filter, output, scratch);",
+        ), (0,))  # fmt: skip
+    window = window_fields(node, operator.window(weights), source, output)
+    parameters: tuple[Parameter, ...]
+    if depth % 4 != 0:
+        block, padding = PIXELS, "NULL"
+        parameters = dsp_parameters(source, filter_, output, block * (row + 4 * groups))
+    else:
+        block, padding = block_size(graph, node, row), "padding"
+        zeros = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
+        parameters = (
+            *dsp_parameters(source, filter_, output, block * row),
+            Parameter("const int8_t *", "padding", zeros),
+        )
+    return KernelCall("conv2d", "conv2d_offset_dsp.h", parameters, (
+        *conv2d_lines(window, matmul, zero_point(source)),
+        f"mlf_conv2d_offset_int8_dsp(&conv2d, {block}, input, filter, {padding}, output, scratch);",
+    ))  # fmt: skip
+
+
+def _sums(groups: int) -> int:
+    return -(-groups // _SUMMED)
+
+
+def _channels(graph: Graph, node: Node) -> DspChannels | None:
+    """Return the channels with the weights of sums; ``None`` if the sum of a channel does not fit in 24 bits."""
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None and isinstance(node.operator, Conv2D)
+    wide = wide_weights(weights)
+    folded = folded_bias(None if bias is None else bias.data, wide, 0, zero_point(source))
+    rows = wide.reshape(wide.shape[0], -1)
+    channels = dsp_channels(rows, folded, node.operator.rescales(source, weights, output), zero_point(output))
+    offset = -zero_point(weights)
+    if channels is None or offset > np.iinfo(np.int8).max:
+        return None
+    if 128 * np.abs(channels.weights.astype(np.int64)).sum(axis=1).max() >= _LARGEST_ODD:
+        return None
+    groups = groups_of(rows.shape[1])
+    matrix = np.zeros((len(rows), 4 * (groups + _sums(groups))), np.int8)
+    matrix[:, : rows.shape[1]] = weights.data.reshape(rows.shape)
+    matrix[:, 4 * groups :] = offset
+    matrix[~channels.weights.any(axis=1)] = 0  # a channel without weights, or with a constant output
+    return replace(brief_channels(channels, zero_point(output)), weights=matrix)

@@ -1,0 +1,50 @@
+"""DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+from mlfbuild.native.graph import Graph, Node
+from mlfbuild.native.graph.ops import DepthwiseConv2D
+from mlfbuild.native.lowering.call import KernelCall
+from mlfbuild.native.lowering.common.convolution import lower_convolution
+from mlfbuild.native.lowering.common.offset import has_offset, lower_depthwise_conv2d_offset
+from mlfbuild.native.lowering.common.specialised import Specialised
+from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_depthwise_conv2d_float_mve
+from mlfbuild.native.lowering.convolution.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
+from mlfbuild.native.lowering.convolution.depthwise_conv2d_int16 import (
+    lower_depthwise_conv2d_int16_dsp,
+    lower_depthwise_conv2d_int16_mve,
+)
+from mlfbuild.native.lowering.convolution.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
+from mlfbuild.native.lowering.convolution.depthwise_conv2d_thumb import lower_depthwise_conv2d_thumb
+from mlfbuild.native.settings import CodegenSettings
+
+_SPECIALISED = Specialised[DepthwiseConv2D](
+    lower_depthwise_conv2d_float_mve,
+    lower_depthwise_conv2d_mve,
+    lower_depthwise_conv2d_dsp,
+    lower_depthwise_conv2d_int16_mve,
+    lower_depthwise_conv2d_int16_dsp,
+    lower_depthwise_conv2d_thumb,
+)
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of the fastest kernel that the CPU and the node permit."""
+    operator = node.operator
+    assert isinstance(operator, DepthwiseConv2D)
+    weights = graph.inputs_of(node)[1]
+    overwrites = _overwrites(operator) if weights is not None and weights.constant else ()
+    if has_offset(graph, node):
+        return lower_depthwise_conv2d_offset(graph, node, operator, overwrites)
+    special = _SPECIALISED.lower(graph, node, operator, settings)
+    return special or lower_convolution(graph, node, operator, "depthwise_conv2d", overwrites)
+
+
+def _overwrites(operator: DepthwiseConv2D) -> tuple[int, ...]:
+    """Return the positions of inputs that the output may overwrite.
+
+    Without padding, a pixel is written to the start of its window, which no later window reads. Each channel is written
+    after it was read and depends on no other, so this requires one output channel for each input channel.
+    """
+    alone = operator.depth_multiplier == 1 and operator.padding == ((0, 0), (0, 0))
+    return (0,) if alone else ()

@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/image``: resizing, sampling between pixels, and suppression of overlapping boxes."""

@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/matrix``: products with matrices, and determinants."""

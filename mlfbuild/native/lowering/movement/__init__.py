@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/movement``: operators that move elements and compute nothing."""

@@ -1,0 +1,50 @@
+"""PAD, PADV2 and MIRROR_PAD."""
+
+from __future__ import annotations
+
+from mlfbuild.library.cgen import braces, floating, integer
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor
+from mlfbuild.native.graph.ops import MirrorPad, Pad
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.native.lowering.common import movement
+from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.settings import CodegenSettings
+
+_DIMENSIONS = 5
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_pad_<type>``; MIRROR_PAD is lowered as a movement of elements."""
+    operator = node.operator
+    if isinstance(operator, MirrorPad):
+        return movement.lower(graph, node, settings)
+    assert isinstance(operator, Pad)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
+    c_type = C_TYPES[source.dtype]
+    value = operator.value(output)
+    text = floating(value) if source.dtype is DType.FLOAT32 else integer(int(value))
+    statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
+    return KernelCall("pad", "pad.h", (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (*shape, statement))  # fmt: skip
+
+
+def _padding_fields(node: Node, operator: Pad, source: Tensor) -> dict[str, str]:
+    """Return the fields of a ``struct mlf_padding``; a dimension that is not padded is merged into the one before."""
+    merged: list[tuple[int, int, int]] = []
+    for size, (before, after) in zip(source.shape, operator.paddings, strict=True):
+        if merged and before == after == 0:
+            merged[-1] = (merged[-1][0] * size, merged[-1][1] * size, merged[-1][2] * size)
+        else:
+            merged.append((size, before, after))
+    if len(merged) > _DIMENSIONS:
+        raise unsupported(node, f"{source} is padded in more than {_DIMENSIONS} dimensions")
+    merged = [(1, 0, 0)] * (_DIMENSIONS - len(merged)) + merged
+    return {
+        "input": braces([size for size, _, _ in merged]),
+        "output": braces([size + before + after for size, before, after in merged]),
+        "before": braces([before for _, before, _ in merged]),
+    }

@@ -1,0 +1,1 @@
+"""Calls for ``graph/ops/recurrent``: recurrent layers, which keep a state from step to step."""
