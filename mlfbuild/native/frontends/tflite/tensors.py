@@ -72,24 +72,19 @@ class Tensors:
         """
         raw = self.raw(place, index)
         where = self._where(place, raw)
+        reason = None
         if not raw.is_variable:
-            raise UnsupportedModelError(
-                "variable-misused",
-                place=where,
-                reason="the operator keeps its state in the tensor, which is not a variable",
-            )
-        if 0 in raw.shape:
+            reason = "the operator keeps its state in the tensor, which is not a variable"
+        elif 0 in raw.shape:
             raise UnsupportedModelError(
                 "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements"
             )
-        if raw.data is not None:
-            raise UnsupportedModelError(
-                "variable-misused", place=where, reason="the variable has content, as only constants may have"
-            )
-        if index in self._kept:
-            raise UnsupportedModelError(
-                "variable-misused", place=where, reason=f"the variable already keeps the state of {self._kept[index]}"
-            )
+        elif raw.data is not None:
+            reason = "the variable has content, as only constants may have"
+        elif index in self._kept:
+            reason = f"the variable already keeps the state of {self._kept[index]}"
+        if reason is not None:
+            raise UnsupportedModelError("variable-misused", place=where, reason=reason)
         self._kept[index] = place
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
@@ -108,7 +103,7 @@ class Tensors:
             return None
         where = self._where(place, raw)
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
-        return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
+        return _elements(raw, raw.data, np.dtype(np.float16), where).astype(np.float32)
 
     def extend(self, tensors: Sequence[RawTensor]) -> int:
         """Add ``tensors`` of another subgraph; return the index of the first."""
@@ -318,25 +313,25 @@ def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
     if raw.data is None:
         return None
     if raw.type == TensorType.INT4:
-        return _unpacked(raw, where)
-    return _elements(raw, dtype.numpy, where)
+        return _unpacked(raw, raw.data, where)
+    return _elements(raw, raw.data, dtype.numpy, where)
 
 
-def _elements(raw: RawTensor, dtype: np.dtype[Any], where: str) -> Array:
-    assert raw.data is not None
-    size = math.prod(raw.shape) * dtype.itemsize
-    if raw.data.size != size:
-        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
-    return raw.data.view(dtype).reshape(raw.shape)
+def _elements(raw: RawTensor, data: Array, dtype: np.dtype[Any], where: str) -> Array:
+    """Return ``data``, the bytes of ``raw``, as elements of ``dtype``."""
+    _check_size(raw, data, math.prod(raw.shape) * dtype.itemsize, where)
+    return data.view(dtype).reshape(raw.shape)
 
 
-def _unpacked(raw: RawTensor, where: str) -> Array:
+def _unpacked(raw: RawTensor, data: Array, where: str) -> Array:
     """Return int4 elements, of which a byte holds two, the first one in its lower half, as int8."""
-    assert raw.data is not None
     count = math.prod(raw.shape)
-    if raw.data.size != -(-count // 2):
-        needed = -(-count // 2)
-        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {needed}")
-    data = raw.data.view(np.int8)
-    pairs = np.stack([np.left_shift(data, 4) >> 4, data >> 4], axis=-1)
+    _check_size(raw, data, -(-count // 2), where)
+    halves = data.view(np.int8)
+    pairs = np.stack([np.left_shift(halves, 4) >> 4, halves >> 4], axis=-1)
     return pairs.reshape(-1)[:count].reshape(raw.shape)
+
+
+def _check_size(raw: RawTensor, data: Array, size: int, where: str) -> None:
+    if data.size != size:
+        raise DamagedFileError(where, f"holds {data.size} bytes, its shape {list(raw.shape)} needs {size}")
