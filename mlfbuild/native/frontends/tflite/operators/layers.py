@@ -34,7 +34,7 @@ def _window(
 def _conv2d(site: TfliteSite, bias_type: int, *fields: int) -> Operator:
     window = _window(site, *fields)
     image, weights = site.input(0), site.input(1)
-    if image.shape[3] != weights.shape[3] and image.shape[3] % weights.shape[3] == 0:
+    if image.shape[3] != weights.shape[3] > 0 and image.shape[3] % weights.shape[3] == 0:
         raise site.unsupported(f"grouped convolution ({weights} over {image}) is not supported")
     return ops.Conv2D(*window, bias_type == TensorType.INT32, rounded_product=site.unsigned)
 
@@ -42,7 +42,7 @@ def _conv2d(site: TfliteSite, bias_type: int, *fields: int) -> Operator:
 def _depthwise_conv2d(site: TfliteSite, multiplier: int, *fields: int) -> Operator:
     window = _window(site, *fields)
     # Some converters omit the multiplier; it also follows from the weights.
-    multiplier = multiplier or site.input(1).shape[3] // site.input(0).shape[3]
+    multiplier = multiplier or site.input(1).shape[3] // max(site.input(0).shape[3], 1)
     return ops.DepthwiseConv2D(*window, multiplier, rounded_product=site.unsigned)
 
 
