@@ -58,11 +58,8 @@ class Tensors:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
         raw = self.raw(place, index)
         if raw.is_variable:
-            raise UnsupportedModelError(
-                "variable-misused",
-                place=self._where(place, raw),
-                reason="a variable may be used only by the operator that keeps its state in it",
-            )
+            where = self._where(place, raw)
+            raise _misused(where, "a variable may be used only by the operator that keeps its state in it")
         return self._make(place, raw)
 
     def kept(self, place: str, index: int) -> tuple[Tensor, State]:
@@ -72,19 +69,16 @@ class Tensors:
         """
         raw = self.raw(place, index)
         where = self._where(place, raw)
-        reason = None
         if not raw.is_variable:
-            reason = "the operator keeps its state in the tensor, which is not a variable"
-        elif 0 in raw.shape:
+            raise _misused(where, "the operator keeps its state in the tensor, which is not a variable")
+        if 0 in raw.shape:
             raise UnsupportedModelError(
                 "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements"
             )
-        elif raw.data is not None:
-            reason = "the variable has content, as only constants may have"
-        elif index in self._kept:
-            reason = f"the variable already keeps the state of {self._kept[index]}"
-        if reason is not None:
-            raise UnsupportedModelError("variable-misused", place=where, reason=reason)
+        if raw.data is not None:
+            raise _misused(where, "the variable has content, as only constants may have")
+        if index in self._kept:
+            raise _misused(where, f"the variable already keeps the state of {self._kept[index]}")
         self._kept[index] = place
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
@@ -191,6 +185,10 @@ class Tensors:
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
             self.refused.remove(raw.index)
         return self._made[raw.index]
+
+
+def _misused(where: str, reason: str) -> UnsupportedModelError:
+    return UnsupportedModelError("variable-misused", place=where, reason=reason)
 
 
 def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
