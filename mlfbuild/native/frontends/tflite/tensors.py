@@ -59,7 +59,11 @@ class Tensors:
         raw = self.raw(place, index)
         if raw.is_variable:
             where = self._where(place, raw)
-            raise _misused(where, "a variable may be used only by the operator that keeps its state in it")
+            raise UnsupportedModelError(
+                "variable-misused",
+                place=where,
+                reason="a variable may be used only by the operator that keeps its state in it",
+            )
         return self._make(place, raw)
 
     def kept(self, place: str, index: int) -> tuple[Tensor, State]:
@@ -70,15 +74,23 @@ class Tensors:
         raw = self.raw(place, index)
         where = self._where(place, raw)
         if not raw.is_variable:
-            raise _misused(where, "the operator keeps its state in the tensor, which is not a variable")
+            raise UnsupportedModelError(
+                "variable-misused",
+                place=where,
+                reason="the operator keeps its state in the tensor, which is not a variable",
+            )
         if 0 in raw.shape:
             raise UnsupportedModelError(
                 "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements"
             )
         if raw.data is not None:
-            raise _misused(where, "the variable has content, as only constants may have")
+            raise UnsupportedModelError(
+                "variable-misused", place=where, reason="the variable has content, as only constants may have"
+            )
         if index in self._kept:
-            raise _misused(where, f"the variable already keeps the state of {self._kept[index]}")
+            raise UnsupportedModelError(
+                "variable-misused", place=where, reason=f"the variable already keeps the state of {self._kept[index]}"
+            )
         self._kept[index] = place
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
@@ -185,10 +197,6 @@ class Tensors:
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
             self.refused.remove(raw.index)
         return self._made[raw.index]
-
-
-def _misused(where: str, reason: str) -> UnsupportedModelError:
-    return UnsupportedModelError("variable-misused", place=where, reason=reason)
 
 
 def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
