@@ -7,24 +7,25 @@ from functools import cache
 from pathlib import Path
 
 from mlfbuild.native.frontends.onnx.operators import OPERATORS as ONNX
+from mlfbuild.native.frontends.tflite.operators import FILES as TFLITE
 from mlfbuild.native.graph.ops import OPERATORS, operator_class
 from mlfbuild.native.lowering.dispatch import lowering_module
 from mlfbuild_reference.markdown import REPOSITORY, code, page, table
 
 _OPS = "mlfbuild/native/graph/ops"
-_TFLITE = "mlfbuild/native/frontends/tflite/operators"
 _ONNX = "mlfbuild/native/frontends/onnx/operators"
 _LOWERING = "mlfbuild/native/lowering"
 _KERNELS = "mlfbuild/native/kernels"
 _HEAD = ("operators", "graph", "TFLite", "ONNX", "lowering", "kernels", "tests")
 _ABOUT = (
     "A family of operators has the same stem in each folder: `graph/ops` (attributes, rules, reference in numpy), "
-    "`frontends/tflite/operators` and `frontends/onnx/operators` (how a file says it), `native/lowering` "
+    "`frontends/onnx/operators` (how a file says it), `native/lowering` "
     "(the call) and `native/kernels` (the C). Forms for one extension of a processor have its name behind "
     "the stem. `graph/ops` and `native/lowering` have a sub-folder for families of a kind, such as `convolution`, and "
-    "`native/kernels` one for each kind of core. If a column is empty, the operator needs no file there: "
-    "TFLite operators without options are read by their class, and operators are lowered with the class that they "
-    "build on, such as `Movement`. [Adding an operator](../adding-an-operator.md) explains the steps."
+    "`native/kernels` one for each kind of core. TFLite operators are rows of a few tables in "
+    "`frontends/tflite/operators`. If a column is empty, the operator needs no file there: TFLite operators without "
+    "options are read by their class, and operators are lowered with the class that they build on, such as `Movement`. "
+    "[Adding an operator](../adding-an-operator.md) explains the steps."
 )
 _PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
 
@@ -63,12 +64,17 @@ def _row(family: str, names: list[str]) -> list[str]:
     return [
         _words(names),
         _links(_OPS, family),
-        _links(_TFLITE, family),
+        " ".join(map(_link, _tflite(names))),
         _links(_ONNX, family),
         " ".join(filter(None, (_links(_LOWERING, stem) for stem in lowered))),
         " ".join(filter(None, (_links(_KERNELS, stem) for stem in lowered))),
         " ".join(_link(path) for path in _tests(names)),
     ]
+
+
+def _tflite(names: Iterable[str]) -> list[Path]:
+    """Return the files that have a row of one of ``names``."""
+    return [Path(str(module.__file__)) for module in TFLITE if not module.ROWS.keys().isdisjoint(names)]
 
 
 def _words(names: Iterable[str]) -> str:

@@ -45,6 +45,13 @@ def reverse(net: Network, x: int, lengths: list[int], sequence: int = 1, batch: 
              SeqDim=sequence, BatchDim=batch)  # fmt: skip
 
 
+def without_channels(net: Network, kind: str, image: int, weights: tuple[int, ...]) -> None:
+    tensors = [image, net.constant(np.zeros(weights, np.float32)), net.constant(np.zeros(2, np.float32))]
+    strides = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+    name = {"Conv2DOptions": "CONV_2D", "DepthwiseConv2DOptions": "DEPTHWISE_CONV_2D"}[kind]
+    net.operator(name, tensors, net.activation((1, 4, 4, 2)), kind, **strides)
+
+
 MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
     "angles of points with other shapes": (
         lambda net, x: net.binary("ATAN2", x, net.input((4, 2))),
@@ -269,6 +276,14 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
     "squeezed dimensions that are not 1": (
         lambda net, x: net.move("SQUEEZE", x, (4, 8), kind="SqueezeOptions"),
         ("operator-invalid", "SQUEEZE 't1'", "'x' float32[1, 4, 4, 2]", "'t1' float32[4, 8]"),
+    ),
+    "a convolution with weights without channels": (
+        lambda net, x: without_channels(net, "Conv2DOptions", x, (2, 1, 1, 0)),
+        ("tensor-empty", "operator 0 (CONV_2D) writing 't3'", "'t1' float32[2, 1, 1, 0]"),
+    ),
+    "a depthwise convolution of an image without channels": (
+        lambda net, _: without_channels(net, "DepthwiseConv2DOptions", net.input((1, 4, 4, 0)), (1, 1, 1, 2)),
+        ("tensor-empty", "operator 0 (DEPTHWISE_CONV_2D) writing 't4'", "'t1' float32[1, 4, 4, 0]"),
     ),
     "padded with another type": (
         lambda net, x: net.move("PADV2", x, (1, 4, 4, 2), net.integers([(0, 0)] * 4), net.integers([0])),

@@ -18,6 +18,8 @@ from mlfbuild.native.graph import GraphError
 
 def inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, frozenset[int]]:
     """Return subgraph ``index`` without STABLEHLO_COMPOSITE, and the subgraphs that became parts of it."""
+    if all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in subgraphs[index].operators):
+        return subgraphs[index], frozenset()
     inlining = _Inlining(subgraphs, index)
     return inlining.subgraph(), frozenset(inlining.used)
 

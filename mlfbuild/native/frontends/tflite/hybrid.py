@@ -3,10 +3,13 @@
 Such a layer becomes two nodes: one quantises the input in each run, the other one adds products of integers. LiteRT
 quantises with a zero point in CONV_2D with a scale for each channel, in DEPTHWISE_CONV_2D, and in FULLY_CONNECTED with
 the option ``asymmetric_quantize_inputs``.
+
+``dense_product`` is for int16 by int8 weights with several scales, which also become a FULLY_CONNECTED.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,7 +20,7 @@ from tflite.TensorType import TensorType
 from mlfbuild.native.frontends.tflite.operators import TfliteSite
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawTensor, WeightBlocks
 from mlfbuild.native.frontends.tflite.tensors import Tensors
-from mlfbuild.native.graph import Activation, DType, Node, Operator, Tensor, ops
+from mlfbuild.native.graph import Activation, Array, DType, Node, Operator, Quantization, Tensor, ops
 
 _LAYERS: dict[type[Operator], Callable[..., ops.Hybrid]] = {
     ops.Conv2D: ops.HybridConv2D,
@@ -45,13 +48,13 @@ class HybridLayers:
         reason = ""
         if operator.code not in _CODES:
             reason = "only BATCH_MATMUL, convolutions and FULLY_CONNECTED are compiled with such weights"
-        elif site.inputs[1] is None or site.inputs[1].dtype is not DType.INT8:
+        elif site.input(1).dtype is not DType.INT8:
             reason = "LiteRT computes such layers only with int8 weights"
         elif weights.type == TensorType.INT4 and operator.code not in _INT4_CODES:
             reason = "with int4 weights, only CONV_2D and FULLY_CONNECTED are compiled"
         if reason:
             raise site.unsupported(
-                f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
+                f"a hybrid layer ({site.input(1)} over float32, from TensorFlow's dynamic range quantisation) is not "
                 f"supported: {reason}",
                 _WHOLE,
                 code="quantization-unsupported",
@@ -64,8 +67,9 @@ class HybridLayers:
             node, site = self._as_dense(node, node.operator, site)
         source, weights, output = site.input(0), site.input(1), site.output()
         layer, nodes = _LAYERS[type(node.operator)](node.operator), []
-        scales_of_blocks = None if blocks is None else self._scales_of_blocks(site, node, blocks)
-        dense = isinstance(node.operator, ops.FullyConnected)
+        dense, scales_of_blocks = isinstance(node.operator, ops.FullyConnected), None
+        if blocks is not None and isinstance(node.operator, ops.FullyConnected):
+            scales_of_blocks = self._scales_of_blocks(site, node.operator.activation, blocks)
         if not source.shape or not weights.shape or (dense and source.elements % weights.shape[-1]):
             raise site.wrong(f"{source} does not fit the weights {weights}")
         depth = weights.shape[-1]
@@ -84,11 +88,10 @@ class HybridLayers:
             return [*nodes, Node(output.name, blockwise, (*inputs, scales_of_blocks.name), (output.name,))]
         return [*nodes, Node(output.name, layer, inputs, (output.name,))]
 
-    def _scales_of_blocks(self, site: TfliteSite, node: Node, blocks: WeightBlocks) -> Tensor:
+    def _scales_of_blocks(self, site: TfliteSite, activation: Activation, blocks: WeightBlocks) -> Tensor:
         """Return the scales as a float32 constant [outputs, blocks]; refuse layers that LiteRT does not compute."""
-        assert isinstance(node.operator, ops.FullyConnected)
         weights, reason = site.input(1), ""
-        if node.operator.activation is not Activation.NONE:
+        if activation is not Activation.NONE:
             reason = "with a fused activation, which LiteRT ignores"
         elif blocks.zero_points > 0:
             reason = "with zero points, which LiteRT ignores"
@@ -121,8 +124,7 @@ class HybridLayers:
                 _WHOLE,
                 code="quantization-unsupported",
             )
-        given = matrix.data.reshape(matrix.shape[-2:])
-        data = np.ascontiguousarray(given if operator.adj_y else given.T)
+        data = _rows(matrix, matrix.data, operator)
         if source.shape[-1] != data.shape[1]:
             raise site.wrong(f"{source} does not fit {matrix}")
         affine = matrix.quantization
@@ -138,8 +140,8 @@ class HybridLayers:
     def _is_asymmetric(self, operator: Operator, site: TfliteSite) -> bool:
         if isinstance(operator, ops.FullyConnected | ops.BatchMatmul):
             dense = isinstance(operator, ops.FullyConnected)
-            options = site.read_options("FullyConnectedOptions" if dense else "BatchMatMulOptions")
-            return bool(options.AsymmetricQuantizeInputs())
+            table = "FullyConnectedOptions" if dense else "BatchMatMulOptions"
+            return any(site.fields(table, "AsymmetricQuantizeInputs"))
         return isinstance(operator, ops.DepthwiseConv2D)
 
     def _quantized(self, source: Tensor, rows: int, *, asymmetric: bool) -> Node:
@@ -151,3 +153,31 @@ class HybridLayers:
         ]
         outputs = [self._tensors.add(f"{source.name}_{word}", like).name for word, like in likes]
         return Node(outputs[0], ops.QuantizeRows(asymmetric), (source.name,), tuple(outputs))
+
+
+def dense_product(tensors: Tensors, site: TfliteSite, operator: ops.BatchMatmul, affine: Quantization) -> Node:
+    """Return the FULLY_CONNECTED that computes ``operator``, a product of int16 by one int8 matrix.
+
+    ``affine`` are the scales of the matrix. The weights are the rows of the transposed matrix, which ``tensors`` get.
+    """
+    first, second = site.input(0), site.input(1)
+    data, rank = second.data, len(second.shape)
+    if data is None or operator.adj_x or second.elements != math.prod(second.shape[-2:]) or rank > len(first.shape):
+        raise site.unsupported(
+            f"{second} has several scales, which only one constant matrix may have",
+            "quantise the product with one scale",
+            "quantization-unsupported",
+        )
+    if rank < 2 or affine.axis != rank - (2 if operator.adj_y else 1):
+        raise site.wrong(f"{second} must have its scales along the columns of the result, not dimension {affine.axis}")
+    rows = _rows(second, data, operator)
+    like = Tensor(second.name, rows.shape, second.dtype, replace(affine, axis=0))
+    weights = tensors.add(f"{second.name}_rows", like, rows)
+    output = site.output().name
+    return Node(output, ops.FullyConnected(keep_num_dims=True), (first.name, weights.name), (output,))
+
+
+def _rows(matrix: Tensor, data: Array, operator: ops.BatchMatmul) -> Array:
+    """Return the second factor of ``operator`` as weights [outputs, inputs]."""
+    given = data.reshape(matrix.shape[-2:])
+    return np.ascontiguousarray(given if operator.adj_y else given.T)

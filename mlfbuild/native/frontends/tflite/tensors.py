@@ -58,9 +58,10 @@ class Tensors:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
         raw = self.raw(place, index)
         if raw.is_variable:
+            where = self._where(place, raw)
             raise UnsupportedModelError(
                 "variable-misused",
-                place=self._where(place, raw),
+                place=where,
                 reason="a variable may be used only by the operator that keeps its state in it",
             )
         return self._make(place, raw)
@@ -108,7 +109,7 @@ class Tensors:
             return None
         where = self._where(place, raw)
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
-        return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
+        return _elements(raw, raw.data, np.dtype(np.float16), where).astype(np.float32)
 
     def extend(self, tensors: Sequence[RawTensor]) -> int:
         """Add ``tensors`` of another subgraph; return the index of the first."""
@@ -318,25 +319,25 @@ def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
     if raw.data is None:
         return None
     if raw.type == TensorType.INT4:
-        return _unpacked(raw, where)
-    return _elements(raw, dtype.numpy, where)
+        return _unpacked(raw, raw.data, where)
+    return _elements(raw, raw.data, dtype.numpy, where)
 
 
-def _elements(raw: RawTensor, dtype: np.dtype[Any], where: str) -> Array:
-    assert raw.data is not None
-    size = math.prod(raw.shape) * dtype.itemsize
-    if raw.data.size != size:
-        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
-    return raw.data.view(dtype).reshape(raw.shape)
+def _elements(raw: RawTensor, data: Array, dtype: np.dtype[Any], where: str) -> Array:
+    """Return ``data``, the bytes of ``raw``, as elements of ``dtype``."""
+    _check_size(raw, data, math.prod(raw.shape) * dtype.itemsize, where)
+    return data.view(dtype).reshape(raw.shape)
 
 
-def _unpacked(raw: RawTensor, where: str) -> Array:
+def _unpacked(raw: RawTensor, data: Array, where: str) -> Array:
     """Return int4 elements, of which a byte holds two, the first one in its lower half, as int8."""
-    assert raw.data is not None
     count = math.prod(raw.shape)
-    if raw.data.size != -(-count // 2):
-        needed = -(-count // 2)
-        raise DamagedFileError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {needed}")
-    data = raw.data.view(np.int8)
-    pairs = np.stack([np.left_shift(data, 4) >> 4, data >> 4], axis=-1)
+    _check_size(raw, data, -(-count // 2), where)
+    halves = data.view(np.int8)
+    pairs = np.stack([np.left_shift(halves, 4) >> 4, halves >> 4], axis=-1)
     return pairs.reshape(-1)[:count].reshape(raw.shape)
+
+
+def _check_size(raw: RawTensor, data: Array, size: int, where: str) -> None:
+    if data.size != size:
+        raise DamagedFileError(where, f"holds {data.size} bytes, its shape {list(raw.shape)} needs {size}")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from mlfbuild.native.frontends.tflite.operators import TfliteSite
 from mlfbuild.native.frontends.tflite.operators.shapes import zeros
-from mlfbuild.native.frontends.tflite.reader import reading
 from mlfbuild.native.frontends.tflite.tensors import Tensors
 from mlfbuild.native.graph import Array, GraphError, Node, State, Tensor, ops
 from mlfbuild.native.graph.bases import same_quantization
@@ -57,9 +56,7 @@ class Variables:
 
     def declare(self, site: TfliteSite, handle: int) -> None:
         """VAR_HANDLE: tensor ``handle`` represents a variable."""
-        with reading(site.place):
-            options = site.read_options("VarHandleOptions")
-            names = options.Container() or b"", options.SharedName() or b""
+        names = [text or b"" for text in site.fields("VarHandleOptions", "Container", "SharedName")]
         if max(map(len, names)) > LONGEST_NAME:
             raise site.wrong(f"the name of its variable is longer than {LONGEST_NAME} bytes")
         container, name = (text.decode(errors="backslashreplace") for text in names)

@@ -1,31 +1,40 @@
 """Each supported operator of TFLite: how its options and constant inputs become an operator of the graph.
 
-A family's file has the stem of the one in ``graph/ops`` and a table ``KINDS`` by TFLite's codes. Operators without
-options and constant inputs, and those with only a fused activation, need no file: ``plain_kind`` reads them. A file is
-imported when a model has one of its operators.
+Each file has a table ``ROWS`` by the names of operators: ``simple`` those of which a row says everything, the others
+those that need more checks. Operators without options and constant inputs, and those with only a fused activation, need
+no row: ``plain_row`` reads them. Names are those of TFLite's schema, which the operators of graphs have as well, so the
+class in ``graph/ops`` is imported when a model has the operator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.core import lazy_attributes
-from mlfbuild.native.frontends.tflite.operators import variables
-from mlfbuild.native.frontends.tflite.operators.kind import OperatorKind as OperatorKind, plain_kind
+from mlfbuild.native.frontends.tflite.operators import detections, layers, lstm, movements, signal, simple
+from mlfbuild.native.frontends.tflite.operators.row import TfliteRow as TfliteRow, plain_row
 from mlfbuild.native.frontends.tflite.operators.shapes import SHAPES as SHAPES
-from mlfbuild.native.frontends.tflite.operators.site import name_of
+from mlfbuild.native.frontends.tflite.operators.site import TfliteSite as TfliteSite, name_of
 from mlfbuild.native.graph.ops import OPERATORS, operator_class
 
-if TYPE_CHECKING:
-    from mlfbuild.native.frontends.tflite.operators.site import TfliteSite as TfliteSite
-else:
-    __getattr__ = lazy_attributes(__name__)
+FILES = (detections, layers, lstm, movements, signal, simple)
+"""The modules with a table of rows."""
+
+_ROWS = {name: row for module in FILES for name, row in module.ROWS.items()}
+
+VARIABLES: Mapping[int, tuple[int, int]] = {
+    BuiltinOperator.ASSIGN_VARIABLE: (2, 0),
+    BuiltinOperator.CALL_ONCE: (0, 0),
+    BuiltinOperator.READ_VARIABLE: (1, 1),
+    BuiltinOperator.VAR_HANDLE: (0, 1),
+}
+"""The number of inputs and outputs of the operators on resource variables, which become states of the graph."""
+
+_CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE)
+"""The operators that other subgraphs replace."""
 
 
 def operator_name(code: int) -> str:
@@ -40,20 +49,16 @@ def type_name(code: int) -> str:
 
 
 @cache
-def operator_kind(code: int, custom_code: str = "") -> OperatorKind | None:
-    """Return the kind of the operator ``code``; ``None`` for operators without a node, such as those in ``SHAPES``."""
-    custom = code == BuiltinOperator.CUSTOM
-    operator = operator_class(custom_code if custom else operator_name(code))
-    if operator is None:
-        return None
-    module = f"{__name__}.{operator.family()}"
-    found = import_module(module).KINDS.get(custom_code if custom else code) if find_spec(module) is not None else None
-    return found or plain_kind(operator)
+def operator_row(code: int, custom_code: str = "") -> TfliteRow | None:
+    """Return the row of the operator ``code``; ``None`` for operators without a node, such as those in ``SHAPES``."""
+    name = custom_code if code == BuiltinOperator.CUSTOM else operator_name(code)
+    operator = operator_class(name)
+    return None if operator is None else _ROWS.get(name) or plain_row(operator)
 
 
 _GRAPH_OPERATORS = {code for name, code in vars(BuiltinOperator).items() if name in OPERATORS}
 
-SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *variables.OPERANDS, *variables.CONTROL_FLOW}, key=operator_name))
+SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *VARIABLES, *_CONTROL_FLOW}, key=operator_name))
 """The codes of all operators, in the alphabetical order of their names."""
 
 CUSTOM = tuple(name for name in OPERATORS if name.startswith(("Signal", "TFLite_")))
@@ -63,3 +68,8 @@ CUSTOM = tuple(name for name in OPERATORS if name.startswith(("Signal", "TFLite_
 def is_supported(code: int, custom_code: str) -> bool:
     """Return whether there is an operator ``code``, called ``custom_code`` if it is a custom one."""
     return custom_code in CUSTOM if code == BuiltinOperator.CUSTOM else code in SUPPORTED
+
+
+def keeps_data(code: int) -> bool:
+    """Return whether an operator ``code`` may keep data from run to run."""
+    return code in VARIABLES or code == BuiltinOperator.CUSTOM

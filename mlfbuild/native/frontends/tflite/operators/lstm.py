@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflite.ActivationFunctionType import ActivationFunctionType
-from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.native.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
 from mlfbuild.native.frontends.tflite.operators.site import TfliteSite, name_of
-from mlfbuild.native.frontends.tflite.reader import reading
 from mlfbuild.native.graph import Operator, ops
 
 _ROW = (0,)
@@ -29,17 +27,16 @@ _ORDER = (*_VALUES, *_PEEPHOLE, *_PROJECTION, *_NORMALISATION)
 
 def _lstm(site: TfliteSite) -> Operator:
     _check_variant(site)
-    with reading(site.place):
-        options = site.read_options("UnidirectionalSequenceLSTMOptions")
-        activation = options.FusedActivationFunction()
-        clip, time_major = float(options.CellClip()), bool(options.TimeMajor())
-        diagonal = bool(options.DiagonalRecurrentTensors())
+    activation, clip, time_major, diagonal = site.fields(
+        "UnidirectionalSequenceLSTMOptions",
+        "FusedActivationFunction", "CellClip", "TimeMajor", "DiagonalRecurrentTensors",
+    )  # fmt: skip
     if activation != ActivationFunctionType.TANH:
         name = name_of(ActivationFunctionType, activation)
         raise site.unsupported(f"activation {name} of the cell is not supported", "use TANH")
     if diagonal:
         raise site.unsupported("diagonal recurrent weights are not supported", "store them as a matrix")
-    return ops.UnidirectionalSequenceLstm(time_major, clip)
+    return ops.UnidirectionalSequenceLstm(bool(time_major), float(clip))
 
 
 def _check_variant(site: TfliteSite) -> None:
@@ -61,13 +58,9 @@ def _check_variant(site: TfliteSite) -> None:
         raise site.wrong(f"input {absent[0]} is absent")
 
 
-KINDS: Mapping[int, OperatorKind] = {
-    BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM: OperatorKind(
-        _lstm,
-        len(_VALUES),
-        len(_ORDER) - len(_VALUES),
-        _ORDER,
-        layer=True,
-        states=(len(_VALUES) - 2, len(_VALUES) - 1),
+ROWS: Mapping[str, TfliteRow] = {
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": TfliteRow(
+        _lstm, len(_VALUES), len(_ORDER) - len(_VALUES),
+        order=_ORDER, layer=True, states=(len(_VALUES) - 2, len(_VALUES) - 1),
     ),
-}
+}  # fmt: skip

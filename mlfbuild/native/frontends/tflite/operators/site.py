@@ -1,4 +1,4 @@
-"""One operator of a file with its tensors, as the functions that read operators see it."""
+"""One operator of a file with its tensors and options: what rows of operators read, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOptions import BuiltinOptions
 from tflite.Padding import Padding as PaddingMode
@@ -40,10 +41,14 @@ class TfliteSite:
 
     def input(self, index: int) -> Tensor:
         """Return input ``index``; raises ``GraphError`` if it is absent."""
-        tensor = self.inputs[index] if index < len(self.inputs) else None
+        tensor = self.optional_input(index)
         if tensor is None:
             raise GraphError(self.place, f"input {index} is absent")
         return tensor
+
+    def optional_input(self, index: int) -> Tensor | None:
+        """Return input ``index``, ``None`` if it is absent."""
+        return self.inputs[index] if index < len(self.inputs) else None
 
     def output(self) -> Tensor:
         """Return the first output; raises ``GraphError`` if there is none."""
@@ -60,17 +65,69 @@ class TfliteSite:
             raise self.wrong(f"the {what} {tensor} must be int32 or int64")
         return tensor.data.reshape(-1)
 
-    def read_options(self, kind: str) -> Any:
-        """Return the options as the table ``kind``; raises ``GraphError`` if the file holds another one.
+    def integers(self, index: int, what: str, count: int) -> list[int]:
+        """Return the ``count`` elements of the constant input ``index``, which messages call ``what``."""
+        values = [int(value) for value in self.constant(index, what)]
+        if len(values) != count:
+            raise self.wrong(f"the {what} {values} does not fit {self.input(0)}")
+        return values
 
-        Tables are imported by name, so that only those that a model needs are loaded.
+    def scalar(self, index: int, what: str) -> float:
+        """Return the only element of the constant float32 input ``index``."""
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise self.unsupported(f"the {what} {tensor} must be constant", code="input-not-constant")
+        if tensor.data.dtype != np.float32 or tensor.elements != 1:
+            raise self.wrong(f"the {what} {tensor} must be one float32")
+        return float(tensor.data.reshape(-1)[0])
+
+    def dimension(self, axis: int, rank: int) -> int:
+        """Return ``axis`` counted from 0, of ``rank`` dimensions."""
+        if not -rank <= axis < rank:
+            raise self.wrong(f"axis {axis} is not one of {rank} dimensions")
+        return axis % rank
+
+    def dimension_in(self, index: int, rank: int) -> int:
+        """Return the one axis in the constant input ``index``, counted from 0, of ``rank`` dimensions."""
+        found = self.constant(index, "axis")
+        if found.size != 1:
+            raise self.wrong(f"has {found.size} axes, takes 1")
+        return self.dimension(int(found[0]), rank)
+
+    def axes(self) -> list[int]:
+        """Return the axes of the first input that the second one lists, counted from 0."""
+        rank = len(self.input(0).shape)
+        found = [int(axis) for axis in self.constant(1, "axes")]
+        for axis in found:
+            if not -rank <= axis < rank:
+                raise self.wrong(f"axis {axis} is not a dimension of {self.input(0)}")
+        return [axis % rank for axis in found]
+
+    def axis(self) -> int:
+        """Return the one axis of the first input that the second one has, counted from 0."""
+        found = self.axes()
+        if len(found) != 1:
+            raise self.wrong(f"has {len(found)} axes, takes 1")
+        return found[0]
+
+    def check_shape(self, index: int, what: str = "shape") -> None:
+        """Refuse an output whose shape is not the one in the constant input ``index``."""
+        wanted = self.constant(index, what).tolist()
+        if wanted != list(self.output().shape):
+            raise self.misshapen(wanted)
+
+    def fields(self, table: str, *names: str) -> list[Any]:
+        """Return the fields ``names`` of the options, by the accessors of the generated class ``table``.
+
+        Classes are imported by name, so that only those that a model needs are loaded. Raises ``GraphError`` if the
+        file holds other options, or none.
         """
-        if self.options_type != getattr(BuiltinOptions, kind) or self.options is None:
-            raise GraphError(self.place, f"its options are not {kind}")
-        options = getattr(importlib.import_module(f"tflite.{kind}"), kind)()
+        if self.options_type != getattr(BuiltinOptions, table) or self.options is None:
+            raise GraphError(self.place, f"its options are not {table}")
+        options = getattr(importlib.import_module(f"tflite.{table}"), table)()
         with reading(self.place):
             options.Init(self.options.Bytes, self.options.Pos)
-        return options
+            return [getattr(options, name)() for name in names]
 
     def numbers(self, *names: str) -> list[int]:
         """Return the options of a custom operator: int32 in a FlexBuffer, under ``names`` in alphabetical order.
@@ -120,6 +177,14 @@ class TfliteSite:
             )
         return ACTIVATIONS[code]
 
+    def check_no_activation(self, code: int) -> None:
+        """Refuse a fused activation in operators for which no reference computes one."""
+        activation = self.activation(code)
+        if activation is not Activation.NONE:
+            raise self.unsupported(
+                f"fused activation {activation.name} is not supported", "use a separate operator for the activation"
+            )
+
     def padding(
         self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair, image: Tensor | None = None
     ) -> Padding:
@@ -151,3 +216,8 @@ def _signed(value: Any) -> bool:
     from flatbuffers.flexbuffers import Type
 
     return value._type in {Type.INT, Type.BOOL}  # noqa: SLF001 - IsInt includes unsigned and indirect integers
+
+
+def ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
+    """Return ``indices`` in another ``order``, with -1 for absent ones."""
+    return [indices[at] if at < len(indices) else -1 for at in order] if order else indices

@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.native.frontends.tflite.operators.axes import integers
-from mlfbuild.native.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
 from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.native.frontends.tflite.reader import RawSubgraph, reading
 from mlfbuild.native.graph import Operator, ops
@@ -58,42 +56,26 @@ def _numbers(options: bytes) -> dict[str, float]:
 
 def resized(raw: RawSubgraph) -> RawSubgraph:
     """Return ``raw`` with the shapes that TFLite_Detection_PostProcess writes; converters write others, or none."""
+    found = [operator for operator in raw.operators if operator.custom_code == "TFLite_Detection_PostProcess"]
     tensors = list(raw.tensors)
-    for operator in raw.operators:
-        if operator.custom_code == ops.DetectionPostProcess.name:
-            shapes = detector(f"{raw.place}operator {operator.index}", operator.options).shapes()
-            for index, shape in zip(operator.outputs, shapes, strict=False):
-                if 0 <= index < len(tensors) and min(shape) > 0:
-                    tensors[index] = replace(tensors[index], shape=shape)
-    return replace(raw, tensors=tuple(tensors))
+    for operator in found:
+        shapes = detector(f"{raw.place}operator {operator.index}", operator.options).shapes()
+        for index, shape in zip(operator.outputs, shapes, strict=False):
+            if 0 <= index < len(tensors) and min(shape) > 0:
+                tensors[index] = replace(tensors[index], shape=shape)
+    return replace(raw, tensors=tuple(tensors)) if found else raw
 
 
-def _detections(site: TfliteSite) -> Operator:
-    return detector(site.place, site.options)
+def _selection(site: TfliteSite, kind: type[ops.NonMaxSuppressionV4]) -> Operator:
+    if len(site.inputs) > 5 and site.scalar(5, "soft_nms_sigma") > 0:
+        raise site.unsupported("a soft_nms_sigma above 0, which lowers scores instead of leaving out boxes, "
+                               "is not supported", "use 0")  # fmt: skip
+    (most,) = site.integers(2, "number of boxes", 1)
+    return kind(most, site.scalar(3, "iou_threshold"), site.scalar(4, "score_threshold"))
 
 
-def _selection(kind: type[ops.NonMaxSuppressionV4]) -> OperatorKind:
-    def read(site: TfliteSite) -> Operator:
-        if len(site.inputs) > 5 and _number(site, 5, "soft_nms_sigma") > 0:
-            raise site.unsupported("a soft_nms_sigma above 0, which lowers scores instead of leaving out boxes, "
-                                   "is not supported", "use 0")  # fmt: skip
-        (most,) = integers(site, 2, "number of boxes", 1)
-        return kind(most, _number(site, 3, "iou_threshold"), _number(site, 4, "score_threshold"))
-
-    return OperatorKind(read, 2, 3 + (kind is ops.NonMaxSuppressionV5))
-
-
-def _number(site: TfliteSite, index: int, what: str) -> float:
-    tensor = site.input(index)
-    if tensor.data is None:
-        raise site.unsupported(f"the {what} {tensor} must be constant", code="input-not-constant")
-    if tensor.data.dtype != np.float32 or tensor.elements != 1:
-        raise site.wrong(f"the {what} {tensor} must be one float32")
-    return float(tensor.data.reshape(-1)[0])
-
-
-KINDS: Mapping[int | str, OperatorKind] = {
-    "TFLite_Detection_PostProcess": OperatorKind(_detections, 3),
-    BuiltinOperator.NON_MAX_SUPPRESSION_V4: _selection(ops.NonMaxSuppressionV4),
-    BuiltinOperator.NON_MAX_SUPPRESSION_V5: _selection(ops.NonMaxSuppressionV5),
+ROWS: Mapping[str, TfliteRow] = {
+    "NON_MAX_SUPPRESSION_V4": TfliteRow(lambda site: _selection(site, ops.NonMaxSuppressionV4), 2, 3),
+    "NON_MAX_SUPPRESSION_V5": TfliteRow(lambda site: _selection(site, ops.NonMaxSuppressionV5), 2, 4),
+    "TFLite_Detection_PostProcess": TfliteRow(lambda site: detector(site.place, site.options), 3),
 }

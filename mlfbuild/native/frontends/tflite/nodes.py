@@ -1,0 +1,194 @@
+"""Make the nodes of operators that have a row, and decide the shapes that the file leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.native.frontends.tflite import constants
+from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion
+from mlfbuild.native.frontends.tflite.operators import TfliteRow, TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import ordered
+from mlfbuild.native.frontends.tflite.reader import RawOperator
+from mlfbuild.native.frontends.tflite.unsigned import requantized
+from mlfbuild.native.graph import DType, GraphError, Node, Operator, OperatorError, Quantization, State, Tensor, ops
+from mlfbuild.native.graph.bases import alternatives
+
+if TYPE_CHECKING:
+    from mlfbuild.native.frontends.tflite.hybrid import HybridLayers
+
+_OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Layers whose weights may have a zero point."""
+_STEPS = 3
+"""Reasons from which the shape of an open output follows: first its rank, then the window, then the channels."""
+
+
+class OperatorNodes:
+    """Makes the nodes of the operators of one subgraph, and the states that they keep."""
+
+    def __init__(self, conversion: SubgraphConversion) -> None:
+        self._conversion = conversion
+        self._tensors = conversion.tensors
+        self.states: list[State] = []
+        self.hybrid: HybridLayers | None = None
+        """Made for the first hybrid layer."""
+
+    def nodes(self, operator: RawOperator, row: TfliteRow) -> list[Node]:
+        """Return the nodes of ``operator``, none if its outputs are constants."""
+        node, site = self._node(operator, row)
+        if all(tensor.elements == 0 for tensor in site.outputs) and site.outputs:
+            return []  # constants, because they have only one value
+        if _is_hybrid(operator, row, site):
+            blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
+            return self._hybrid_layers().nodes(node, site, blocks)
+        scales = _scales(site)
+        if isinstance(node.operator, ops.BatchMatmul) and scales is not None:
+            from mlfbuild.native.frontends.tflite.hybrid import dense_product
+
+            self._conversion.budget.take(site.place, site.input(1).elements)
+            return [dense_product(self._tensors, site, node.operator, scales)]
+        if constants.is_computed(self._conversion, operator, row, node):
+            return []
+        node = _with_elements(site, node)
+        joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
+        return requantized(self._tensors, node) if joined else [node]
+
+    def _node(self, operator: RawOperator, row: TfliteRow) -> tuple[Node, TfliteSite]:
+        """Return the node of ``operator``; outputs whose shape the file leaves open get that of their operator.
+
+        Runtimes compute all shapes, and do not use those of the file.
+        """
+        if not row.states and self._tensors.are_open(operator.outputs):
+            for _ in range(_STEPS * len(operator.outputs)):
+                reason: str | None
+                try:
+                    node, site = self._built(operator, row)
+                    values = site.inputs[: row.values]
+                    if _is_hybrid(operator, row, site):
+                        values = tuple(map(_like_float, values))  # integer weights do not change the shape
+                    reason = node.operator.check(values, site.outputs)
+                except OperatorError as error:
+                    reason = error.reason
+                if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
+                    break
+        node, site = self._built(operator, row)
+        made = [self._tensors.made(site.output(), shape) for shape in row.made_states(site, node.operator)]
+        self.states += made  # only now: several attempts may have been made
+        inputs, outputs = (state.before for state in made), (state.after for state in made)
+        return replace(node, inputs=(*node.inputs, *inputs), outputs=(*node.outputs, *outputs)), site
+
+    def _built(self, operator: RawOperator, row: TfliteRow) -> tuple[Node, TfliteSite]:
+        """Return the node of ``operator`` with the shapes that are known so far, after checks of its inputs."""
+        place = self._conversion.place(operator)
+        most = row.values + row.attributes
+        if len(operator.inputs) > most:
+            raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {most}")
+        indices = ordered(operator.inputs, row.order)
+        kept = {at: self._kept(place, indices, at) for at in row.states}
+        inputs = [
+            kept[at][0] if at in kept else None if index == -1 else self._value(operator, at, index)
+            for at, index in enumerate(indices)
+        ]
+        site = self._conversion.site(operator, inputs, operator.outputs)
+        if row.values:
+            site.input(0)
+        if _is_hybrid(operator, row, site):
+            self._hybrid_layers().check(site, operator, self._tensors.raw(site.place, indices[1]))
+        if row.layer:
+            self._check_parameters(site, indices[1 : row.values])
+        result = row.read(site)
+        if result.name in _OFFSET_WEIGHTS:
+            _check_offset(site)
+        _check_types(site, result)
+        names = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: row.values])
+        states = [state for _, state in kept.values()]
+        self.states += states
+        outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
+        return Node(outputs[0] if site.outputs else "", result, names, outputs), site
+
+    def _value(self, operator: RawOperator, at: int, index: int) -> Tensor:
+        """Return input ``at`` of ``operator``, tensor ``index``; only FULLY_CONNECTED reads weights in blocks."""
+        place = self._conversion.place(operator)
+        if operator.code == BuiltinOperator.FULLY_CONNECTED and at == 1 and self._tensors.raw(place, index).blocks:
+            return self._tensors.in_blocks(place, index)
+        return self._tensors.at(place, index)
+
+    def _kept(self, place: str, indices: Sequence[int], at: int) -> tuple[Tensor, State]:
+        """Return the variable at position ``at`` of an operator's values, and the state that it becomes."""
+        if at >= len(indices) or indices[at] == -1:
+            raise GraphError(place, "the variable that keeps its state is absent")
+        return self._tensors.kept(place, indices[at])
+
+    def _hybrid_layers(self) -> HybridLayers:
+        from mlfbuild.native.frontends.tflite.hybrid import HybridLayers
+
+        if self.hybrid is None:
+            self.hybrid = HybridLayers(self._tensors)
+        return self.hybrid
+
+    def _check_parameters(self, site: TfliteSite, indices: Sequence[int]) -> None:
+        """Refuse weights and biases that are computed at run time (the graph itself refuses absent ones)."""
+        for index, tensor in zip(indices, site.inputs[1:], strict=False):
+            computed = index in self._conversion.written or index in self._conversion.raw.inputs
+            if tensor is not None and not tensor.constant and computed:
+                raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _is_hybrid(operator: RawOperator, row: TfliteRow, site: TfliteSite) -> bool:
+    """Return whether ``operator`` is a layer that has integer weights over float32."""
+    types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
+    may_be = row.layer or operator.code == BuiltinOperator.BATCH_MATMUL
+    return may_be and types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
+
+
+def _scales(site: TfliteSite) -> Quantization | None:
+    """Return the scales of the second input if it is int8 with several ones, and the first one is int16."""
+    first, second = site.optional_input(0), site.optional_input(1)
+    if first is None or second is None or (first.dtype, second.dtype) != (DType.INT16, DType.INT8):
+        return None
+    return second.quantization if second.quantization is not None and second.quantization.per_channel else None
+
+
+def _like_float(tensor: Tensor | None) -> Tensor | None:
+    """Return a float32 tensor of the same shape; a constant of zeros if ``tensor`` is constant."""
+    if tensor is None or tensor.dtype is DType.FLOAT32:
+        return tensor
+    data = np.broadcast_to(np.float32(0), tensor.shape) if tensor.constant else None
+    return Tensor(tensor.name, tensor.shape, DType.FLOAT32, data=data)
+
+
+def _with_elements(site: TfliteSite, node: Node) -> Node:
+    """Return ``node`` without inputs that have no elements, which only CONCATENATION can leave out."""
+    empty = {tensor.name: tensor for tensor in (*site.inputs, *site.outputs) if tensor and tensor.elements == 0}
+    used = [empty[name] for name in (*node.inputs, *node.outputs) if name in empty]
+    if used and node.operator.name != "CONCATENATION":
+        raise site.unsupported(f"{used[0]} has no elements, which is not supported", code="tensor-empty")
+    return replace(node, inputs=tuple(name for name in node.inputs if name not in empty)) if used else node
+
+
+def _check_offset(site: TfliteSite) -> None:
+    """Refuse int8 weights with a zero point, which runtimes ignore or not; those of uint8 always count."""
+    weights = site.optional_input(1)
+    quantization = None if weights is None else weights.quantization
+    offset = quantization is not None and not quantization.per_channel and any(quantization.zero_points)
+    if offset and not site.unsigned:
+        raise site.wrong(f"the weights {weights} have a zero point that is not 0")
+
+
+def _check_types(site: TfliteSite, operator: Operator) -> None:
+    """Refuse types of the first input and the outputs that are valid in TFLite but not supported by ``operator``."""
+    checks = [(tensor, operator.types) for tensor in site.inputs[:1] if tensor is not None]
+    checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]
+    for tensor, types in checks:
+        if tensor.dtype is DType.UINT8 and tensor.dtype not in types:
+            raise site.unsupported(
+                f"type uint8 of {tensor.name!r} (legacy quantisation) is not supported",
+                "convert the model again with full integer quantisation, which uses int8",
+                code="quantization-unsupported",
+            )
+        if tensor.dtype not in types:
+            raise site.type_unsupported(tensor, alternatives(types))
