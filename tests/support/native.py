@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.compilers import Placement
 from mlfbuild.core.files import sha256
 from mlfbuild.library import CompileRequest, Library, OptionValue
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Graph
