@@ -17,6 +17,7 @@ from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
 from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
+from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.native.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.native.frontends.onnx.empty import (
     Operand,
@@ -29,14 +30,13 @@ from mlfbuild.native.frontends.onnx.empty import (
 from mlfbuild.native.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.native.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
 from mlfbuild.native.frontends.onnx.folding import FOLDABLE, fold, is_foldable
-from mlfbuild.native.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
 from mlfbuild.native.frontends.onnx.reader import ML_DOMAIN
 from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, Refusals, refusal
-from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.frontends.onnx.tabulation import tabulated
 from mlfbuild.native.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.native.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
@@ -311,13 +311,13 @@ class _Importer:
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
         shapes = tuple(map(self._shapes.get, node.outputs))
-        site = OnnxSite(
+        op = OpContext(
             node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
             self.unread,
         )  # fmt: skip
         before = self._builder.count
         try:
-            self._values.update(zip(node.outputs, convert(site), strict=False))
+            self._values.update(zip(node.outputs, convert(op), strict=False))
         except UnsupportedModelError as error:
             rest = self._rest(node) if error.code == "tensor-empty" and node.domain in DOMAINS else node
             if rest is node:
@@ -329,7 +329,7 @@ class _Importer:
             raise UnsupportedModelError(
                 "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
             ) from None
-        found = float_operator(site, *self._builder.nodes_since(before)) if self._quantized else None
+        found = float_operator(op, *self._builder.nodes_since(before)) if self._quantized else None
         if found is not None:
             self._floats.append(found)
 

@@ -24,7 +24,7 @@ _ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeez
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxSite:
+class OpContext:
     """A node, the opset, and the graph under construction."""
 
     node: RawNode

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators.activations import activation_names
-from mlfbuild.native.frontends.onnx.operators.recurrent import (
+from mlfbuild.native.frontends.onnx.conversion.activations import activation_names
+from mlfbuild.native.frontends.onnx.conversion.recurrent import (
     BIASES,
     LENGTHS,
     RECURRENT,
@@ -23,8 +22,9 @@ from mlfbuild.native.frontends.onnx.operators.recurrent import (
     directions,
     named_after_first,
 )
-from mlfbuild.native.frontends.onnx.operators.slice import sliced
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.conversion.selection import sliced
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, GraphError, Operator, Tensor, ops
 
 
@@ -56,106 +56,106 @@ class LoopKind:
 
     operator: Callable[[bool], Operator]
     """Returns the operator for time as the first dimension, or for batch."""
-    parameters: Callable[[OnnxSite, LoopSizes, int], list[Tensor]]
+    parameters: Callable[[OpContext, LoopSizes, int], list[Tensor]]
     """Returns the weights of a direction."""
     kept: tuple[tuple[int, str], ...]
     """The inputs that begin states, and a word for each."""
     batch_first: bool = False
 
 
-def can_loop(site: OnnxSite, kind: type[Layer], functions: Sequence[tuple[str, ...]]) -> bool:
+def can_loop(op: OpContext, kind: type[Layer], functions: Sequence[tuple[str, ...]]) -> bool:
     """Return whether a layer of ``kind`` has constant weights, all steps, and one of the groups of ``functions``."""
-    if any(site.has(index) and not site.is_constant(index) for index in (WEIGHTS, RECURRENT, BIASES)):
+    if any(op.has(index) and not op.is_constant(index) for index in (WEIGHTS, RECURRENT, BIASES)):
         return False
-    if site.real_attribute("clip", 0.0):
+    if op.real_attribute("clip", 0.0):
         return False
-    count = len(directions(site))
-    if activation_names(site, kind.names * count) not in [group * count for group in functions]:
+    count = len(directions(op))
+    if activation_names(op, kind.names * count) not in [group * count for group in functions]:
         return False
-    if not site.has(LENGTHS):
+    if not op.has(LENGTHS):
         return True
-    if not site.is_constant(LENGTHS) or site.value(0).rank != 3:
+    if not op.is_constant(LENGTHS) or op.value(0).rank != 3:
         return False
-    steps, batch = site.value(0).shape[:2][:: -1 if site.integer("layout", 0) else 1]
-    lengths = site.constant(LENGTHS, "lengths of the sequences")
+    steps, batch = op.value(0).shape[:2][:: -1 if op.integer("layout", 0) else 1]
+    lengths = op.constant(LENGTHS, "lengths of the sequences")
     return lengths.shape == (batch,) and bool((lengths == steps).all())
 
 
-def looped(site: OnnxSite, kind: LoopKind) -> tuple[Value, ...]:
+def looped(op: OpContext, kind: LoopKind) -> tuple[Value, ...]:
     """Convert a layer that ``can_loop``: its results, and its last states."""
-    site = named_after_first(site)
-    ways, sequence = directions(site), site.tensor(0)
+    op = named_after_first(op)
+    ways, sequence = directions(op), op.tensor(0)
     if len(sequence.shape) != 3:
-        raise GraphError(site.node.place, f"{sequence} must have 3 dimensions")
-    batch_first = site.integer("layout", 0) != 0
-    recurrent = site.constant(RECURRENT, "recurrent weights")
+        raise GraphError(op.node.place, f"{sequence} must have 3 dimensions")
+    batch_first = op.integer("layout", 0) != 0
+    recurrent = op.constant(RECURRENT, "recurrent weights")
     if recurrent.ndim != 3:
-        raise GraphError(site.node.place, f"the recurrent weights {list(recurrent.shape)} must have 3 dimensions")
+        raise GraphError(op.node.place, f"the recurrent weights {list(recurrent.shape)} must have 3 dimensions")
     batch, units = sequence.shape[0 if batch_first else 1], recurrent.shape[2]
     sizes = LoopSizes(batch_first, len(ways), batch, units, sequence.shape[2])
-    made = [_direction(site, kind, sizes, sequence, at, backwards) for at, backwards in enumerate(ways)]
+    made = [_direction(op, kind, sizes, sequence, at, backwards) for at, backwards in enumerate(ways)]
     results, *states = zip(*made, strict=True)
-    result = site.made(_joined(site, results, sizes.directions + 1))
-    return result, *(site.made(_joined(site, state, sizes.directions)) for state in states)
+    result = op.made(_joined(op, results, sizes.directions + 1))
+    return result, *(op.made(_joined(op, state, sizes.directions)) for state in states)
 
 
-def shaped(site: OnnxSite, index: int, what: str, shape: tuple[int, ...], sizes: str) -> Array:
+def shaped(op: OpContext, index: int, what: str, shape: tuple[int, ...], sizes: str) -> Array:
     """Return the constant input ``index`` in ``shape``, whose first dimension it has; ``sizes`` is for errors."""
-    data = site.constant(index, what)
+    data = op.constant(index, what)
     if data.shape[:1] != shape[:1] or data.size != math.prod(shape) or 0 in shape:
-        raise GraphError(site.node.place, f"the {what} {list(data.shape)} do not fit {sizes}")
+        raise GraphError(op.node.place, f"the {what} {list(data.shape)} do not fit {sizes}")
     return data.reshape(shape)
 
 
 def _direction(
-    site: OnnxSite, kind: LoopKind, sizes: LoopSizes, sequence: Tensor, at: int, backwards: bool
+    op: OpContext, kind: LoopKind, sizes: LoopSizes, sequence: Tensor, at: int, backwards: bool
 ) -> tuple[Tensor, ...]:
     """Return the result of direction ``at`` and its last states, each with a dimension for it."""
-    source = _reversed(site, sequence, sizes.time) if backwards else sequence
+    source = _reversed(op, sequence, sizes.time) if backwards else sequence
     swap = sizes.batch_first and not kind.batch_first
     if swap:
-        source = site.emit(ops.Transpose((1, 0, 2)), [source], (source.shape[1], source.shape[0], source.shape[2]))
-    inputs = [source, *kind.parameters(site, sizes, at)]
-    inputs += [_initial(site, sizes, index, word, at) for index, word in kind.kept]
-    last = checked(site.name, (sizes.batch, sizes.units), sequence.dtype)
-    rows = checked(site.name, (*source.shape[:2], sizes.units), sequence.dtype)
+        source = op.emit(ops.Transpose((1, 0, 2)), [source], (source.shape[1], source.shape[0], source.shape[2]))
+    inputs = [source, *kind.parameters(op, sizes, at)]
+    inputs += [_initial(op, sizes, index, word, at) for index, word in kind.kept]
+    last = checked(op.name, (sizes.batch, sizes.units), sequence.dtype)
+    rows = checked(op.name, (*source.shape[:2], sizes.units), sequence.dtype)
     operator = kind.operator(sizes.batch_first and kind.batch_first)
-    made, *states = site.builder.emit(site.name, operator, inputs, rows, *(last for _ in kind.kept))
+    made, *states = op.builder.emit(op.name, operator, inputs, rows, *(last for _ in kind.kept))
     if swap:
-        made = site.emit(ops.Transpose((1, 0, 2)), [made], (made.shape[1], made.shape[0], made.shape[2]))
-    made = _reversed(site, made, sizes.time) if backwards else made
+        made = op.emit(ops.Transpose((1, 0, 2)), [made], (made.shape[1], made.shape[0], made.shape[2]))
+    made = _reversed(op, made, sizes.time) if backwards else made
     return (
-        _with_directions(site, made, sizes.directions + 1),
-        *(_with_directions(site, state, sizes.directions) for state in states),
+        _with_directions(op, made, sizes.directions + 1),
+        *(_with_directions(op, state, sizes.directions) for state in states),
     )
 
 
-def _with_directions(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
-    return site.builder.reshaped(tensor, (*tensor.shape[:axis], 1, *tensor.shape[axis:]))
+def _with_directions(op: OpContext, tensor: Tensor, axis: int) -> Tensor:
+    return op.builder.reshaped(tensor, (*tensor.shape[:axis], 1, *tensor.shape[axis:]))
 
 
-def _joined(site: OnnxSite, tensors: Sequence[Tensor], axis: int) -> Tensor:
+def _joined(op: OpContext, tensors: Sequence[Tensor], axis: int) -> Tensor:
     first = tensors[0]
     if len(tensors) == 1:
         return first
     shape = (*first.shape[:axis], len(tensors), *first.shape[axis + 1 :])
-    return site.emit(ops.Concatenation(axis), tensors, shape)
+    return op.emit(ops.Concatenation(axis), tensors, shape)
 
 
-def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
+def _reversed(op: OpContext, tensor: Tensor, axis: int) -> Tensor:
     positions = [range(size) for size in tensor.shape]
     positions[axis] = positions[axis][::-1]
-    return sliced(site, site.made(tensor), positions).tensor
+    return sliced(op, op.made(tensor), positions).tensor
 
 
-def _initial(site: OnnxSite, sizes: LoopSizes, index: int, word: str, at: int) -> Tensor:
+def _initial(op: OpContext, sizes: LoopSizes, index: int, word: str, at: int) -> Tensor:
     """Return the initial rows [batch, units] of direction ``at``, zeros if the node has none."""
-    if not site.has(index):
-        return site.filled(f"{word}{at}", (sizes.batch, sizes.units), 0, np.float32)
-    given = site.tensor(index)
+    if not op.has(index):
+        return op.filled(f"{word}{at}", (sizes.batch, sizes.units), 0, np.float32)
+    given = op.tensor(index)
     wanted = (sizes.batch, sizes.count) if sizes.batch_first else (sizes.count, sizes.batch)
     if given.shape != (*wanted, sizes.units):
-        raise GraphError(site.node.place, f"{given} should have the shape {[*wanted, sizes.units]}")
+        raise GraphError(op.node.place, f"{given} should have the shape {[*wanted, sizes.units]}")
     positions = [range(size) for size in given.shape]
     positions[sizes.directions] = range(at, at + 1)
-    return site.builder.reshaped(sliced(site, site.made(given), positions).tensor, (sizes.batch, sizes.units))
+    return op.builder.reshaped(sliced(op, op.made(given), positions).tensor, (sizes.batch, sizes.units))

@@ -10,64 +10,64 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, binary, cast, relation, select
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators.arithmetic import add, binary, cast, relation, select
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
 
-def integers(site: OnnxSite, index: int, count: int | None = None) -> Tensor:
+def integers(op: OpContext, index: int, count: int | None = None) -> Tensor:
     """Return the integers in input ``index`` as an int64 tensor with one dimension, of ``count`` elements if given."""
-    tensor = site.tensor(index)
+    tensor = op.tensor(index)
     if tensor.dtype not in {DType.INT32, DType.INT64} or (count is not None and tensor.elements != count):
         wanted = "integers" if count is None else f"{count} integers"
-        raise GraphError(site.node.place, f"input {index}, {tensor}, is not {wanted}")
-    return cast(site, site.builder.reshaped(tensor, (tensor.elements,)), DType.INT64)
+        raise GraphError(op.node.place, f"input {index}, {tensor}, is not {wanted}")
+    return cast(op, op.builder.reshaped(tensor, (tensor.elements,)), DType.INT64)
 
 
-def element(site: OnnxSite, tensor: Tensor, index: int) -> Tensor:
+def element(op: OpContext, tensor: Tensor, index: int) -> Tensor:
     """Return element ``index`` of a ``tensor`` with one dimension, as a tensor of one element."""
-    return site.moved(ops.StridedSlice((ops.Steps.of(range(index, index + 1)),)), tensor, (1,))
+    return op.moved(ops.StridedSlice((ops.Steps.of(range(index, index + 1)),)), tensor, (1,))
 
 
-def of_dimensions(site: OnnxSite, values: Tensor, axes: int, rank: int, default: int) -> list[Tensor | None]:
+def of_dimensions(op: OpContext, values: Tensor, axes: int, rank: int, default: int) -> list[Tensor | None]:
     """Return one of ``values`` for each of ``rank`` dimensions, which input ``axes`` names; all if it is absent.
 
     ``None`` stands for a dimension that constant axes do not name; computed ones leave ``default`` there.
     """
-    if site.has(axes) and not site.is_constant(axes):
-        named = from_front(site, integers(site, axes, values.elements), rank)
-        blank = site.filled("default", (rank,), default, np.int64)
-        spread = site.emit(ops.ScatterElements(), [blank, cast(site, named, DType.INT32), values], (rank,))
-        return [element(site, spread, axis) for axis in range(rank)]
-    order = site.axes_in_order(site.integers("axes", axes) or () if site.has(axes) else range(values.elements), rank)
+    if op.has(axes) and not op.is_constant(axes):
+        named = from_front(op, integers(op, axes, values.elements), rank)
+        blank = op.filled("default", (rank,), default, np.int64)
+        spread = op.emit(ops.ScatterElements(), [blank, cast(op, named, DType.INT32), values], (rank,))
+        return [element(op, spread, axis) for axis in range(rank)]
+    order = op.axes_in_order(op.integers("axes", axes) or () if op.has(axes) else range(values.elements), rank)
     if len(order) != values.elements:
-        raise GraphError(site.node.place, f"{values.elements} numbers for {len(order)} dimensions")
-    return [element(site, values, order.index(axis)) if axis in order else None for axis in range(rank)]
+        raise GraphError(op.node.place, f"{values.elements} numbers for {len(order)} dimensions")
+    return [element(op, values, order.index(axis)) if axis in order else None for axis in range(rank)]
 
 
-def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
+def from_front(op: OpContext, indices: Tensor, size: int) -> Tensor:
     """Return ``indices``, negative ones of which count from the end of ``size``, counted from the front."""
-    return select(site, relation(site, ops.Less(), indices, 0), add(site, indices, size), indices)
+    return select(op, relation(op, ops.Less(), indices, 0), add(op, indices, size), indices)
 
 
-def bounded(site: OnnxSite, numbers: Tensor, least: Tensor | int, greatest: Tensor | int) -> Tensor:
+def bounded(op: OpContext, numbers: Tensor, least: Tensor | int, greatest: Tensor | int) -> Tensor:
     """Return ``numbers`` brought into a range."""
-    return binary(site, ops.Minimum(), binary(site, ops.Maximum(), numbers, least), greatest)
+    return binary(op, ops.Minimum(), binary(op, ops.Maximum(), numbers, least), greatest)
 
 
-def places(site: OnnxSite, count: int) -> Tensor:
+def places(op: OpContext, count: int) -> Tensor:
     """Return the numbers 0 to ``count`` - 1."""
-    site.check_room((count,), DType.INT64.size)
-    return site.weights("places", np.arange(count, dtype=np.int64))
+    op.check_room((count,), DType.INT64.size)
+    return op.weights("places", np.arange(count, dtype=np.int64))
 
 
-def taken_at(site: OnnxSite, value: Value, axis: int, positions: Tensor) -> Value:
+def taken_at(op: OpContext, value: Value, axis: int, positions: Tensor) -> Value:
     """Return ``value`` with the elements at the computed ``positions``, in one dimension, of its dimension ``axis``."""
     stored, shape = value.stored(axis), list(value.tensor.shape)
-    valid = bounded(site, positions, 0, shape[stored] - 1)  # also if they turn out to be constant
+    valid = bounded(op, positions, 0, shape[stored] - 1)  # also if they turn out to be constant
     shape[stored] = positions.elements
-    made = site.emit(ops.Gather(stored), [value.tensor, valid], shape, quantization=value.tensor.quantization)
+    made = op.emit(ops.Gather(stored), [value.tensor, valid], shape, quantization=value.tensor.quantization)
     return value.moved(made, value.order)
 
 
