@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -47,6 +48,11 @@ def unary(op: OpContext, operator: Operator, tensor: Tensor) -> Tensor:
 def add(op: OpContext, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first + second."""
     return binary(op, ops.Add(), first, second)
+
+
+def summed(op: OpContext, parts: Iterable[Tensor]) -> Tensor:
+    """Return the sum of ``parts``, of which there is at least one; each is added before the next one is requested."""
+    return functools.reduce(functools.partial(add, op), parts)
 
 
 def subtract(op: OpContext, first: Tensor, second: Tensor | float) -> Tensor:
@@ -99,14 +105,18 @@ def whole_power(op: OpContext, x: Tensor, power: int) -> Tensor:
     """Return ``x`` to ``power`` by repeated squaring."""
     if power < 0:
         return divide(op, op.number("one", 1.0), whole_power(op, x, -power))
-    result, square, rest = op.filled("one", x.shape, 1, x.dtype.numpy) if power == 0 else None, x, power
-    while rest:
-        if rest & 1:
-            result = square if result is None else multiply(op, result, square)
-        rest >>= 1
-        square = multiply(op, square, square) if rest else square
-    assert result is not None
-    return result
+    if power == 0:
+        return op.filled("one", x.shape, 1, x.dtype.numpy)
+    return functools.reduce(functools.partial(multiply, op), _squares(op, x, power))
+
+
+def _squares(op: OpContext, x: Tensor, power: int) -> Iterator[Tensor]:
+    """Yield ``x`` to each power of two that ``power`` is the sum of."""
+    while power:
+        if power & 1:
+            yield x
+        power >>= 1
+        x = multiply(op, x, x) if power else x
 
 
 def positive_power(op: OpContext, x: Tensor, power: Tensor | float) -> Tensor:

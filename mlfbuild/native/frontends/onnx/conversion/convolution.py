@@ -30,9 +30,7 @@ def conv(op: OpContext) -> tuple[Value, ...]:
         made = None if parameters is None else convolved(op, held, parameters, target)
         if made is not None:
             return (made,)
-    made = convolved(op, op.value(0), real_parameters(op), None)
-    assert made is not None
-    return (made,)
+    return (op.required(convolved(op, op.value(0), real_parameters(op), None)),)
 
 
 def convolved(op: OpContext, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
@@ -82,7 +80,6 @@ def convolved_by_computed(op: OpContext, value: Value, weights: Value, *, biased
         for part, own in zip(channel_groups(op, source, groups), filter_groups(op, filters, groups), strict=True)
     ]
     joined = joined_channels(op, parts)
-    assert joined is not None
     return from_image(op, value, plus_bias(op, joined) if biased else joined)
 
 
@@ -181,7 +178,7 @@ def _grouped(
                 (*shape, outputs // groups), target,
             )
         )  # fmt: skip
-    return joined_channels(op, made)
+    return joined_if_complete(op, made)
 
 
 def _wide_channels(parameters: LayerParameters) -> Array:
@@ -207,7 +204,7 @@ def _in_two_parts(
     for channels in parts:
         own = parameters.channels(channels)
         made.append(_grouped(op, picked_channels(op, source, channels), own, len(channels), window, target))
-    joined = joined_channels(op, made)
+    joined = joined_if_complete(op, made)
     return None if joined is None else picked_channels(op, joined, order)
 
 
@@ -253,12 +250,15 @@ def channel_groups(op: OpContext, source: Tensor, groups: int) -> list[Tensor]:
     return op.outputs(ops.Split(3), source, [(*source.shape[:3], source.shape[3] // groups)] * groups)
 
 
-def joined_channels(op: OpContext, parts: Sequence[Tensor | None]) -> Tensor | None:
-    """Concatenate ``parts`` along the channels."""
+def joined_if_complete(op: OpContext, parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Concatenate ``parts`` along the channels; ``None`` if there is no integer form of one of them."""
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
-        return None
-    if len(found) == 1:
-        return found[0]
-    shape = (*found[0].shape[:3], sum(part.shape[3] for part in found))
-    return op.emit(ops.Concatenation(3), found, shape, quantization=found[0].quantization)
+    return joined_channels(op, found) if len(found) == len(parts) else None
+
+
+def joined_channels(op: OpContext, parts: Sequence[Tensor]) -> Tensor:
+    """Concatenate ``parts`` along the channels."""
+    if len(parts) == 1:
+        return parts[0]
+    shape = (*parts[0].shape[:3], sum(part.shape[3] for part in parts))
+    return op.emit(ops.Concatenation(3), parts, shape, quantization=parts[0].quantization)

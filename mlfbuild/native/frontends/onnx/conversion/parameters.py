@@ -127,10 +127,9 @@ def integer_parameters(op: OpContext, axis: int) -> LayerParameters | None:
     """
     held = op.held(0)
     source, activations = held.quantization, held.tensor.dtype
-    assert source is not None
     weights = op.quantized(1)
     found = None if weights is None else weights.differences(axis)
-    if found is None:
+    if found is None or source is None:
         return None
     stored, scales = found
     if not op.has(2):

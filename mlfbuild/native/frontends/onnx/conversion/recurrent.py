@@ -186,33 +186,30 @@ class _Lengths:
 
     def __init__(self, op: OpContext, steps: int, batch: int) -> None:
         self._op = op
-        self._known: Array | None = np.full(batch, steps)
-        self._computed: Tensor | None = None
+        self._lengths: Array | Tensor = np.full(batch, steps)
         if not op.has(LENGTHS):
             return
         shape = given_shape(op, LENGTHS, "lengths of the sequences")
         if shape != (batch,):
             raise GraphError(op.node.place, f"{list(shape)} lengths do not fit {batch} sequences")
         if op.is_constant(LENGTHS):
-            self._known = op.constant(LENGTHS, "lengths of the sequences")
-            if (self._known < 0).any() or (self._known > steps).any():
+            self._lengths = known = op.constant(LENGTHS, "lengths of the sequences")
+            if (known < 0).any() or (known > steps).any():
                 raise GraphError(op.node.place, f"has sequences that are longer than {steps}, or shorter than 0")
             return
-        self._known = None
-        self._computed = op.builder.reshaped(op.tensor(LENGTHS), (batch, 1))
-        if self._computed.dtype is not DType.INT32:
-            raise GraphError(op.node.place, f"the lengths {self._computed} are not int32")
+        self._lengths = computed = op.builder.reshaped(op.tensor(LENGTHS), (batch, 1))
+        if computed.dtype is not DType.INT32:
+            raise GraphError(op.node.place, f"the lengths {computed} are not int32")
 
     def within(self, step: int) -> bool | Tensor:
         """Return for each sequence [batch, 1] if ``step`` is part of it, or one answer for all of them."""
-        if self._known is not None:
-            inside = self._known > step
+        if not isinstance(self._lengths, Tensor):
+            inside = self._lengths > step
             if inside.all() or not inside.any():
                 return bool(inside.all())
             return self._op.weights(f"step {step}", inside.reshape(-1, 1))
-        assert self._computed is not None
         number = self._op.weights(f"step {step}", np.array(step, np.int32))
-        return relation(self._op, ops.Greater(), self._computed, number)
+        return relation(self._op, ops.Greater(), self._lengths, number)
 
     def last(self, state: Tensor) -> Tensor:
         """Return the last ``state``, with zeros for sequences without steps, as in onnxruntime."""

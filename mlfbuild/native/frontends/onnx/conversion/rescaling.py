@@ -74,8 +74,7 @@ def clamped(op: OpContext, tensor: Tensor, low: float, high: float) -> Tensor:
 
 def clamped_integers(op: OpContext, held: Value, low: float, high: float) -> Value:
     """Return the quantised value ``held``, clamped with its own scale."""
-    assert held.quantization is not None
-    return held.moved(_clamped_integers(op, held.tensor, held.quantization, low, high), held.order)
+    return held.moved(_clamped_integers(op, held.tensor, op.required(held.quantization), low, high), held.order)
 
 
 def _clamped_integers(op: OpContext, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:

@@ -18,6 +18,7 @@ from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     relation,
     select,
     subtract,
+    summed,
     unary,
 )
 from mlfbuild.native.frontends.onnx.layout import Value
@@ -158,15 +159,14 @@ def _nearest(op: OpContext, places: Tensor, line: _Line) -> Tensor:
 def _interpolated(op: OpContext, value: Value, places: Tensor, line: _Line, cubic: float | None) -> Value:
     """Return the sum of neighbours, each with its share; the shares of neighbours too far away are 0."""
     positions, shares = _taps(op, places, line, cubic)
-    total: Tensor | None = None
-    for tap in range(positions.shape[0]):
+
+    def part(tap: int) -> Tensor:
         where, share = (_tap(op, table, tap) for table in (positions, shares))
         looked_up = runtime_parameters.taken_at(op, value, line.axis, cast(op, where, DType.INT64))
         column = op.builder.reshaped(share, runtime_parameters.along(value, line.axis, share))
-        part = multiply(op, looked_up.tensor, column)
-        total = part if total is None else add(op, total, part)
-    assert total is not None
-    return Value(total, value.order)
+        return multiply(op, looked_up.tensor, column)
+
+    return Value(summed(op, map(part, range(positions.shape[0]))), value.order)
 
 
 def _taps(op: OpContext, places: Tensor, line: _Line, cubic: float | None) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
 from mlfbuild.native.frontends.onnx.conversion.convolution import check_filter, conv, convolved_image
 from mlfbuild.native.frontends.onnx.conversion.image import WindowLine, across, lines
 from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, real_parameters
@@ -26,13 +26,12 @@ def _of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Val
     if depth.filter > _MOST_TAPS:
         raise op.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
     source = _padded(op, op.builder.stored(value, channels_last(5)), depth)
-    total: Tensor | None = None
-    for tap in range(depth.filter):
+
+    def at_depth(tap: int) -> Tensor:
         own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
-        part = convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None)
-        assert part is not None
-        total = part if total is None else add(op, total, part)
-    assert total is not None
+        return op.required(convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None))
+
+    total = summed(op, map(at_depth, range(depth.filter)))
     made = op.builder.reshaped(total, (source.shape[0], depth.output, *total.shape[1:]))
     return Value(made, channels_last(5))
 

@@ -113,8 +113,7 @@ def _times_matrix(op: OpContext, axis: int) -> Value:
             made = _one_matrix(op, held.tensor, parameters, target)
     if made is None:
         made = _one_matrix(op, op.tensor(0), LayerParameters(op.constant(1, "matrix B"), None), None)
-    assert made is not None
-    return op.real(made)
+    return op.real(op.required(made))
 
 
 def _one_matrix(
@@ -137,9 +136,7 @@ def _product(op: OpContext) -> Value:
         made = batch_product(op, values, target)
         if made is not None:
             return op.real(made)
-    made = batch_product(op, [op.builder.plain(value) for value in values], None)
-    assert made is not None
-    return op.made(made)
+    return op.made(op.required(batch_product(op, [op.builder.plain(value) for value in values], None)))
 
 
 def _affine_grid(op: OpContext) -> tuple[Value, ...]:

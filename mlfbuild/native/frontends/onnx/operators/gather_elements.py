@@ -21,6 +21,7 @@ from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     relation,
     select,
     subtract,
+    summed,
 )
 from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW
 from mlfbuild.native.frontends.onnx.conversion.selection import all_places, check_indices, picked, sliced, taken
@@ -142,15 +143,13 @@ def _places_of_slices(op: OpContext, value: Value, indices: Value, sizes: tuple[
     The computed indices are multiplied by the strides, and the offsets within a slice are added.
     """
     rest = value.shape[batch + len(sizes) :]
-    step = math.prod(rest)
-    total: Tensor | None = None
-    for number in reversed(range(len(sizes))):
+
+    def along(number: int) -> Tensor:
         ranges = [*(range(size) for size in indices.shape[:-1]), range(number, number + 1)]
         part = op.builder.stored(sliced(op, indices, ranges), tuple(range(indices.rank)))
-        along = multiply(op, from_front(op, part, sizes[number]), step)
-        total = along if total is None else add(op, total, along)
-        step *= sizes[number]
-    assert total is not None
+        return multiply(op, from_front(op, part, sizes[number]), math.prod((*sizes[number + 1 :], *rest)))
+
+    total = summed(op, map(along, reversed(range(len(sizes)))))
     behind = all_places(op, (math.prod(rest),)).astype(np.float32)
     return add(op, total, op.weights("places", behind))
 

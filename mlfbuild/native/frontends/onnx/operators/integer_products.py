@@ -162,8 +162,7 @@ def _product_in_float32(op: OpContext) -> Value:
     """MatMulInteger of a computed matrix, or with zero points of rows."""
     values = [_centred(op, 0, 2, -2), _centred(op, 1, 3, -1)]
     _check_exact(op, values[0].shape[-1] * 255.0 * 255.0 if values[0].rank else 0.0)
-    made = batch_product(op, values, None)
-    assert made is not None
+    made = op.required(batch_product(op, values, None))
     return op.made(cast(op, made, DType.INT32))
 
 
@@ -255,9 +254,7 @@ def _in_float32(op: OpContext) -> Value:
     spread = (-1, *(1 for _ in filters.shape[1:]))
     centred = filters.astype(np.float32) - _zero_points(op, filters.dtype, filters.shape[0]).reshape(spread)
     _check_exact(op, 255.0 * float(np.abs(centred).reshape(len(centred), -1).sum(axis=1).max()))
-    made = convolved(op, source, LayerParameters(centred.astype(np.float32), None), None)
-    assert made is not None
-    return made
+    return op.required(convolved(op, source, LayerParameters(centred.astype(np.float32), None), None))
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -206,14 +207,13 @@ def _through_taps(op: OpContext, source: Tensor, window: Sliding, filling: float
 
 def _along_taps(op: OpContext, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
     shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
-    found: Tensor | None = None
-    for tap in range(window.filter[axis]):
+
+    def at_tap(tap: int) -> Tensor:
         seen = Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
         steps = tuple(seen if other == 1 + axis else Steps(0, 1, size) for other, size in enumerate(shape))
-        part = op.emit(ops.StridedSlice(steps), [source], shape)
-        found = part if found is None else binary(op, combine, found, part)
-    assert found is not None
-    return found
+        return op.emit(ops.StridedSlice(steps), [source], shape)
+
+    return functools.reduce(functools.partial(binary, op, combine), map(at_tap, range(window.filter[axis])))
 
 
 def _lp_pool(op: OpContext) -> tuple[Value, ...]:

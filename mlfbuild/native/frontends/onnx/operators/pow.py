@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -115,17 +116,17 @@ def _each(op: OpContext, value: Value, exponents: Array) -> Value:
 
 
 def _by_bits(op: OpContext, value: Value, exponents: Array) -> Value:
-    one = Value(op.weights("one", np.ones((), value.dtype.numpy)), ())
-    result: Value | None = None
-    square = value
+    return functools.reduce(functools.partial(combined, op, ops.Mul()), _factors(op, value, exponents))
+
+
+def _factors(op: OpContext, value: Value, exponents: Array) -> Iterator[Value]:
+    """Yield the power of ``value``, or 1, that each bit of ``exponents`` stands for."""
+    one, square = Value(op.weights("one", np.ones((), value.dtype.numpy)), ()), value
     for bit in range(max(1, int(exponents.max()).bit_length())):
         if bit:
             square = Value(multiply(op, square.tensor, square.tensor), square.order)
         taken = op.made(op.weights("bits", (exponents >> bit & 1).astype(bool)))
-        factor = chosen(op, taken, square, one)
-        result = factor if result is None else combined(op, ops.Mul(), result, factor)
-    assert result is not None
-    return result
+        yield chosen(op, taken, square, one)
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -21,8 +21,7 @@ def _slice(op: OpContext) -> tuple[Value, ...]:
     unknown = [index for index in range(1, 5) if inputs and op.has(index) and not op.is_constant(index)]
     made = op.declared(unknown[0], _NAMES[unknown[0] - 1], value.rank) if unknown else None
     op.not_read(2)
-    if unknown not in ([], [2]):
-        assert made is not None
+    if made is not None and unknown != [2]:
         return (_computed(op, value, made),)
     starts = op.integers("starts", 1 if inputs else None) or ()
     ends = None if unknown else op.integers("ends", 2 if inputs else None) or ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
 from mlfbuild.native.frontends.onnx.conversion.convolution import (
     channel_groups,
     check_filter,
@@ -15,6 +15,7 @@ from mlfbuild.native.frontends.onnx.conversion.convolution import (
     filter_shape,
     is_computed,
     joined_channels,
+    joined_if_complete,
     plus_bias,
     stored_filter,
     two_dimensional,
@@ -42,9 +43,7 @@ def _conv_transpose(op: OpContext) -> tuple[Value, ...]:
         made = None if parameters is None else _transposed(op, held, parameters, target)
         if made is not None:
             return (made,)
-    made = _transposed(op, op.value(0), real_parameters(op), None)
-    assert made is not None
-    return (made,)
+    return (op.required(_transposed(op, op.value(0), real_parameters(op), None)),)
 
 
 def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
@@ -63,17 +62,17 @@ def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
     reach = [(wide - 1) * step + 1 for wide, step in zip(weights.shape[2:], dilation, strict=True)]
     (length, margin), rows, columns = _lines(op, source.shape[1:4], reach, stride, 3)
     widened = _Widened((rows[0], columns[0]), (rows[1], columns[1]))
-    total: Tensor | None = None
-    for tap in range(taps):
+
+    def at_depth(tap: int) -> Tensor:
         ranges = [range(tap, tap + 1) if axis == 2 else range(whole) for axis, whole in enumerate(weights.shape)]
         own = op.builder.stored(sliced(op, weights, ranges), (0, 2, 3, 4, 1))
         filters = op.builder.reshaped(own, (channels, *size, depth))
         filters = _spread_computed(op, filters, (dilation[1], dilation[2]))
         part = _of_images(op, flat, filters, widened, (stride[1], stride[2]))
         apart = _moved_apart(op, op.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
-        placed = _placed(op, apart, tap * dilation[0] - margin[0], length)
-        total = placed if total is None else add(op, total, placed)
-    assert total is not None
+        return _placed(op, apart, tap * dilation[0] - margin[0], length)
+
+    total = summed(op, map(at_depth, range(taps)))
     made = plus_bias(op, op.builder.reshaped(total, (batch * length, *total.shape[2:])))
     return Value(op.builder.reshaped(made, total.shape), channels_last(5))
 
@@ -121,7 +120,7 @@ def _transposed(op: OpContext, value: Value, parameters: LayerParameters, target
         inputs = own.inputs(op, part, np.transpose(own.weights, (1, 2, 3, 0)))
         operator = ops.TransposeConv(stride, widened.padding)
         made.append(weighted_sum(op, operator, inputs, (source.shape[0], *widened.size, depth), target))
-    joined = joined_channels(op, made)
+    joined = joined_if_complete(op, made)
     return None if joined is None else from_image(op, value, joined)
 
 
@@ -140,15 +139,13 @@ def _of_computed(op: OpContext, value: Value, weights: Value) -> Value:
 
 def _of_images(op: OpContext, source: Tensor, filters: Tensor, widened: _Widened, stride: Pair) -> Tensor:
     """Return the result for an NHWC ``source`` and ``filters`` [inputs, rows, columns, outputs], without the bias."""
-    made: list[Tensor | None] = []
+    made = []
     groups, depth = op.integer("group", 1), filters.shape[3]
     for part, own in zip(channel_groups(op, source, groups), filter_groups(op, filters, groups), strict=True):
         turned = op.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
         operator = ops.TransposeConv(stride, widened.padding)
         made.append(op.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
-    joined = joined_channels(op, made)
-    assert joined is not None
-    return joined
+    return joined_channels(op, made)
 
 
 def _spread(op: OpContext, weights: Array, dilation: Pair) -> Array:
