@@ -39,7 +39,7 @@ def _leaky(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     return unary(op, ops.LeakyRelu(alpha), x)
 
 
-def _thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x where x > alpha, else 0."""
     return select(op, relation(op, ops.Greater(), x, alpha), x, 0.0)
 
@@ -52,7 +52,8 @@ def _scaled_tanh(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
     return multiply(op, unary(op, ops.Tanh(), multiply(op, x, beta)), alpha)
 
 
-def _hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
+def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
+    """Return max(0, min(1, alpha * x + beta))."""
     return clamped(op, _affine(op, x, alpha, beta), 0.0, 1.0)
 
 
@@ -66,12 +67,12 @@ _PLAIN: Mapping[str, Function] = {
 _OF_ALPHA: Mapping[str, tuple[Callable[[OpContext, Tensor, float], Tensor], float | None]] = {
     "elu": (scaled_elu, 1.0),
     "leakyrelu": (_leaky, 0.01),
-    "thresholdedrelu": (_thresholded, None),
+    "thresholdedrelu": (thresholded, None),
 }
 """Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""
 _OF_BOTH: Mapping[str, tuple[Callable[[OpContext, Tensor, float, float], Tensor], float | None, float | None]] = {
     "affine": (_affine, None, None),
-    "hardsigmoid": (_hard_sigmoid, 0.2, 0.5),
+    "hardsigmoid": (hard_sigmoid, 0.2, 0.5),
     "scaledtanh": (_scaled_tanh, None, None),
 }
 

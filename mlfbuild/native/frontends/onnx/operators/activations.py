@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.activations import scaled_elu, softplus, softsign
+from mlfbuild.native.frontends.onnx.conversion.activations import (
+    hard_sigmoid,
+    scaled_elu,
+    softplus,
+    softsign,
+    thresholded,
+)
 from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     Converter,
     add,
@@ -97,21 +103,20 @@ def _leaky_relu(op: OpContext) -> tuple[Value, ...]:
     return in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01)))
 
 
-def _thresholded_relu(op: OpContext) -> tuple[Value, ...]:
-    """Y = x where x > alpha, else 0."""
-    alpha = op.real_attribute("alpha", 1.0)
-    return of_one_tensor(lambda op, x: select(op, relation(op, ops.Greater(), x, alpha), x, 0.0))(op)
+def _of_attributes(compute: Callable[..., Tensor], **defaults: float) -> Converter:
+    """Return the converter that applies ``compute`` with the attributes that ``defaults`` names, as keywords."""
+
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        numbers = {name: op.real_attribute(name, default) for name, default in defaults.items()}
+        return of_one_tensor(lambda op, x: compute(op, x, **numbers))(op)
+
+    return convert
 
 
-def _shrink(op: OpContext) -> tuple[Value, ...]:
-    """Y = x + bias where x < -lambd, x - bias where x > lambd, else 0."""
-    bias, threshold = op.real_attribute("bias", 0.0), op.real_attribute("lambd", 0.5)
-
-    def compute(op: OpContext, x: Tensor) -> Tensor:
-        above = select(op, relation(op, ops.Greater(), x, threshold), subtract(op, x, bias), 0.0)
-        return select(op, relation(op, ops.Less(), x, -threshold), add(op, x, bias), above)
-
-    return of_one_tensor(compute)(op)
+def _shrink(op: OpContext, x: Tensor, bias: float, lambd: float) -> Tensor:
+    """Return x + bias where x < -lambd, x - bias where x > lambd, else 0."""
+    above = select(op, relation(op, ops.Greater(), x, lambd), subtract(op, x, bias), 0.0)
+    return select(op, relation(op, ops.Less(), x, -lambd), add(op, x, bias), above)
 
 
 def _elu(op: OpContext) -> tuple[Value, ...]:
@@ -122,11 +127,9 @@ def _elu(op: OpContext) -> tuple[Value, ...]:
     return of_one_tensor(lambda op, x: scaled_elu(op, x, alpha))(op)
 
 
-def _selu(op: OpContext) -> tuple[Value, ...]:
-    """Y = gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
-    alpha = op.real_attribute("alpha", 1.67326319217681884765625)
-    gamma = op.real_attribute("gamma", 1.05070102214813232421875)
-    return of_one_tensor(lambda op, x: multiply(op, scaled_elu(op, x, alpha), gamma))(op)
+def _selu(op: OpContext, x: Tensor, alpha: float, gamma: float) -> Tensor:
+    """Return gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
+    return multiply(op, scaled_elu(op, x, alpha), gamma)
 
 
 def _celu(op: OpContext) -> tuple[Value, ...]:
@@ -176,7 +179,7 @@ def _hard_sigmoid(op: OpContext) -> tuple[Value, ...]:
         made = scaled(op, np.float64(alpha), np.float64(beta), held.order)
         if made is not None:
             return (clamped_integers(op, made, 0.0, 1.0),)
-    return of_one_tensor(lambda op, x: clamped(op, add(op, multiply(op, x, alpha), beta), 0.0, 1.0))(op)
+    return of_one_tensor(lambda op, x: hard_sigmoid(op, x, alpha, beta))(op)
 
 
 def _mish(op: OpContext, x: Tensor) -> Tensor:
@@ -184,13 +187,8 @@ def _mish(op: OpContext, x: Tensor) -> Tensor:
     return multiply(op, x, unary(op, ops.Tanh(), softplus(op, x)))
 
 
-def _swish(op: OpContext) -> tuple[Value, ...]:
-    """Y = x / (1 + exp(-alpha * x))."""
-    alpha = op.real_attribute("alpha", 1.0)
-    return of_one_tensor(lambda op, x: _gated(op, x, alpha))(op)
-
-
-def _gated(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+def _swish(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+    """Return x / (1 + exp(-alpha * x))."""
     steep = x if alpha == 1.0 else multiply(op, x, alpha)
     return multiply(op, x, unary(op, ops.Logistic(), steep))
 
@@ -198,7 +196,7 @@ def _gated(op: OpContext, x: Tensor, alpha: float) -> Tensor:
 def _swiglu(op: OpContext) -> tuple[Value, ...]:
     """Y = swish(a) * b."""
     gate, alpha = op.value(0), op.real_attribute("alpha", 1.0)
-    gated = Value(_gated(op, gate.tensor, alpha), gate.order)
+    gated = Value(_swish(op, gate.tensor, alpha), gate.order)
     return (combined(op, ops.Mul(), gated, op.value(1)),)
 
 
@@ -212,11 +210,11 @@ OPERATORS: Mapping[str, Converter] = {
     "Mish": of_one_tensor(_mish),
     "PRelu": _prelu,
     "Relu": _relu,
-    "Selu": _selu,
-    "Shrink": _shrink,
+    "Selu": _of_attributes(_selu, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Shrink": _of_attributes(_shrink, bias=0.0, lambd=0.5),
     "Softplus": of_one_tensor(softplus),
     "Softsign": of_one_tensor(softsign),
     "SwiGLU": _swiglu,
-    "Swish": _swish,
-    "ThresholdedRelu": _thresholded_relu,
+    "Swish": _of_attributes(_swish, alpha=1.0),
+    "ThresholdedRelu": _of_attributes(thresholded, alpha=1.0),
 }

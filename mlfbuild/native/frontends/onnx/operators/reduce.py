@@ -75,12 +75,11 @@ def _without(order: Order, axes: tuple[int, ...]) -> Order:
     return tuple(sorted(kept).index(axis) for axis in kept)
 
 
+Function = Callable[[OpContext, Tensor], Tensor]
 Compute = Callable[[OpContext, Tensor, tuple[int, ...]], Tensor]
 
 
-def _made_of_others(
-    compute: Compute, nothing: Callable[[OpContext, Tensor], Tensor]
-) -> Callable[[OpContext], tuple[Value, ...]]:
+def _made_of_others(compute: Compute, nothing: Function) -> Converter:
     """Return a converter that reduces with ``compute``, which keeps the axes, or with ``nothing`` if there are none."""
 
     def convert(op: OpContext) -> tuple[Value, ...]:
@@ -114,20 +113,13 @@ def _same(_op: OpContext, x: Tensor) -> Tensor:
     return x
 
 
-def _sum_of_magnitudes(op: OpContext, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return reduced(op, ops.Sum, _magnitude(op, x), axes)
+def _root(op: OpContext, x: Tensor) -> Tensor:
+    return unary(op, ops.Sqrt(), x)
 
 
-def _sum_of_squares(op: OpContext, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return reduced(op, ops.Sum, _square(op, x), axes)
-
-
-def _length(op: OpContext, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return unary(op, ops.Sqrt(), _sum_of_squares(op, x, axes))
-
-
-def _log_of_sum(op: OpContext, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return _logarithm(op, reduced(op, ops.Sum, x, axes))
+def _of_sum(before: Function, after: Function, nothing: Function) -> Converter:
+    """Return a converter that sums elements after ``before``, and applies ``after`` to the sum."""
+    return _made_of_others(lambda op, x, axes: after(op, reduced(op, ops.Sum, before(op, x), axes)), nothing)
 
 
 def _product(op: OpContext, x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -181,14 +173,14 @@ def _last_position(
 OPERATORS: Mapping[str, Converter] = {
     "ArgMax": _position(ops.ArgMax),
     "ArgMin": _position(ops.ArgMin),
-    "ReduceL1": _made_of_others(_sum_of_magnitudes, _magnitude),
-    "ReduceL2": _made_of_others(_length, _magnitude),
-    "ReduceLogSum": _made_of_others(_log_of_sum, _logarithm),
+    "ReduceL1": _of_sum(_magnitude, _same, _magnitude),
+    "ReduceL2": _of_sum(_square, _root, _magnitude),
+    "ReduceLogSum": _of_sum(_same, _logarithm, _logarithm),
     "ReduceLogSumExp": _made_of_others(log_of_sum_of_exponentials, _same),
     "ReduceMax": _reduction(ops.ReduceMax),
     "ReduceMean": _reduction(ops.Mean),
     "ReduceMin": _reduction(ops.ReduceMin),
     "ReduceProd": _made_of_others(_product, _same),
     "ReduceSum": _reduction(ops.Sum),
-    "ReduceSumSquare": _made_of_others(_sum_of_squares, _square),
+    "ReduceSumSquare": _of_sum(_square, _same, _square),
 }
