@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlfbuild.native.frontends.onnx.operators import OPERATORS as ONNX
 from mlfbuild.native.frontends.tflite.operators import FILES as TFLITE
+from mlfbuild.native.graph import Operator
 from mlfbuild.native.graph.ops import OPERATORS, operator_class
 from mlfbuild.native.lowering.dispatch import lowering_module
 from mlfbuild_reference.markdown import REPOSITORY, code, page, table
@@ -23,8 +24,9 @@ _ABOUT = (
     "(the call) and `native/kernels` (the C). Forms for one extension of a processor have its name behind "
     "the stem. `graph/ops` and `native/lowering` have a sub-folder for families of a kind, such as `convolution`, and "
     "`native/kernels` one for each kind of core. TFLite operators are rows of a few tables in "
-    "`frontends/tflite/operators`. If a column is empty, the operator needs no file there: TFLite operators without "
-    "options are read by their class, and operators are lowered with the class that they build on, such as `Movement`. "
+    "`frontends/tflite/operators`, and some families share a file for ONNX, such as `movement.py`: the last table "
+    "lists these. If a column is empty, the operator needs no file of its own there: TFLite operators without options "
+    "are read by their class, and operators are lowered with the class that they build on, such as `Movement`. "
     "[Adding an operator](../adding-an-operator.md) explains the steps."
 )
 _PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
@@ -46,7 +48,7 @@ def operator_files_page() -> str:
         _PLAIN,
         "## Operators of graphs",
         table(_HEAD, (_row(family, names) for family, names in sorted(families.items()))),
-        "## Operators of ONNX that become several of these",
+        "## Operators of ONNX in files of other names",
         table(
             ("operators", "ONNX"), ([_words(names), _links(_ONNX, family)] for family, names in sorted(others.items()))
         ),
@@ -65,7 +67,7 @@ def _row(family: str, names: list[str]) -> list[str]:
         _words(names),
         _links(_OPS, family),
         " ".join(map(_link, _tflite(names))),
-        _links(_ONNX, family),
+        _links(_ONNX, family) or " ".join(map(_link, _onnx_rows(kinds))),
         " ".join(filter(None, (_links(_LOWERING, stem) for stem in lowered))),
         " ".join(filter(None, (_links(_KERNELS, stem) for stem in lowered))),
         " ".join(_link(path) for path in _tests(names)),
@@ -75,6 +77,12 @@ def _row(family: str, names: list[str]) -> list[str]:
 def _tflite(names: Iterable[str]) -> list[Path]:
     """Return the files that have a row of one of ``names``."""
     return [Path(str(module.__file__)) for module in TFLITE if not module.ROWS.keys().isdisjoint(names)]
+
+
+def _onnx_rows(kinds: Iterable[type[Operator]]) -> list[Path]:
+    """Return the files with a row for one of ``kinds``."""
+    rows = {f'("{kind.__name__}"),' for kind in kinds}
+    return [path for path in sorted((REPOSITORY / _ONNX).glob("*.py")) if any(row in path.read_text() for row in rows)]
 
 
 def _words(names: Iterable[str]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from onnx import helper
 
-from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.frontends.onnx import operators, parse_onnx
 from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.ops import Transpose
 from support.onnx_checks import assert_equal, floats, small_network
@@ -103,3 +105,8 @@ def test_softmax_of_all_dimensions_from_an_axis() -> None:
     wanted = exponentials / exponentials.sum(axis=(1, 2), keepdims=True)
     made = evaluate(parse_onnx(data, "net", "net.onnx"), {"x": x})["y"]
     np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+
+def test_modules_of_operators_import_what_they_share_from_conversion_and_not_from_one_another() -> None:
+    for path in Path(operators.__file__).parent.glob("*.py"):
+        assert path.stem == "__init__" or f"{operators.__name__}." not in path.read_text(), path.name

@@ -11,7 +11,7 @@ an operator requires another order.
 Quantised networks are float32 networks with pairs of QuantizeLinear and DequantizeLinear. Neither becomes an operator
 by itself: the tensor between them stays int8, and ``layout.Value`` records that it represents real numbers. If an
 operator has an integer form and ``targets`` knows the scale of its output, its converter uses the int8 tensor
-(``site.held``). Otherwise it requests float32 (``site.value``), and the tensor is dequantised.
+(``op.held``). Otherwise it requests float32 (``op.value``), and the tensor is dequantised.
 
 ``parse_onnx(data, "kws", "kws.onnx")`` returns the ``Graph``. The weights must be in ``data``; other files are never
 read.

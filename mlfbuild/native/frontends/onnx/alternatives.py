@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.frontends.onnx.control_flow import Body
-from mlfbuild.native.frontends.onnx.implied import Choice
+from mlfbuild.native.frontends.onnx.declared_shapes import Choice
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
 MOST = 8

@@ -177,13 +177,13 @@ class GraphBuilder:
         return Value(self._plain[key], value.order)
 
     def _as_declared(self, value: Value) -> Tensor:
+        """Return the tensor of ``value``, which is float32 or uint8, in that type."""
         source, quantization = value.tensor, value.tensor.quantization
-        assert quantization is not None
         if value.dtype is DType.FLOAT32:
             like = checked(source.name, source.shape, DType.FLOAT32)
             return self.emit(source.name, ops.Dequantize(), [source], like)[0]
-        assert value.dtype is DType.UINT8
-        like = replace(checked(source.name, source.shape, DType.UINT8), quantization=_unsigned(quantization))
+        held = None if quantization is None else _unsigned(quantization)
+        like = replace(checked(source.name, source.shape, DType.UINT8), quantization=held)
         return self.emit(source.name, ops.Quantize(), [source], like)[0]
 
     def nodes_since(self, count: int) -> tuple[list[Node], list[Tensor]]:

@@ -1,10 +1,46 @@
 """Replace If, Loop and Scan by the nodes that they run.
 
-The branch of an If whose condition is constant takes its place; otherwise both are run, and the results of one are
-selected. A Loop whose trip count or condition is constant, and a Scan, whose trip count is the size of its inputs, are
-unrolled. A Loop that ends when data say so is unrolled as often as it may run, and keeps its state after the end. The
-names of inner tensors get the name of the node and the number of the iteration as a prefix, because every tensor of a
-graph is written once. Names of other tensors have a word before the number, so that they differ from all of these.
+A graph has no control flow: its nodes run in a fixed order, and every tensor is written once. ``flow`` therefore turns
+a node with graphs in its attributes into a sequence of plain nodes of ONNX, which the importer folds or converts like
+any other. It is a generator, and the importer must handle each node before it requests the next one: the condition of a
+loop may be computed by nodes of the loop, and become constant only when they are folded.
+
+Data:
+
+- ``Surroundings``: the part of the model that the nodes may depend on, such as its constants and the known shapes.
+- ``Body``: one node of control flow in its surroundings. It names tensors, adds constants and yields copies of a graph.
+
+Rules:
+
+1. An If with a constant condition becomes the branch that is run. Otherwise both branches are run, and a Where selects
+   each result. Both must then have the same shape, and a note tells the user what it costs.
+2. A Loop with a constant trip count or condition is unrolled until the trips are over or its condition is false.
+3. A Loop that ends when data say so is unrolled as often as it may run: as often as the tensors that it collects have
+   rows in the declared shapes, or as often as its constant trip count says. After its end, a Where keeps the states.
+4. A Scan is unrolled once for each element of its inputs along their axes.
+5. A tensor in a graph gets the first output of the node and the number of the iteration as a prefix, as in ``y/0/sum``.
+   Other new tensors have a word before the number, so that they differ from all of these: ``y/element/0/0``.
+6. Each iteration takes its nodes from the budget of the model, so that a small file cannot expand without limit.
+
+Examples, with the nodes that ``flow`` yields:
+
+    y = If(flag) {then_branch: p = Relu(x); else_branch: q = Neg(x)}, flag computed
+        y/then_branch/p = Relu(x)            y/else_branch/q = Neg(x)
+        y/flag/y = Reshape(flag, [])         y = Where(y/flag/y, y/then_branch/p, y/else_branch/q)
+
+    total, rows = Loop(2, "", x) {state -> sum = Add(state, x), row = Identity(sum)}
+        total/0/sum = Add(x, x)              total/0/row = Identity(total/0/sum)
+        total/1/sum = Add(total/0/sum, x)    total/1/row = Identity(total/1/sum)
+        total = Identity(total/1/sum)        rows = Concat of both rows, each with a new axis 0
+
+    last = Scan(zero, x) {s, e -> n = Add(s, e)}, x of 2 elements
+        last/element/0/0 = Gather(x, 0)      last/0/n = Add(zero, last/element/0/0)
+        last/element/1/0 = Gather(x, 1)      last/1/n = Add(last/0/n, last/element/1/0)
+        last = Identity(last/1/n)
+
+It does not make loops in C, does not skip the branch that is not selected, and refuses with ``control-flow-dynamic``
+loops whose number of trips has no limit in the file, and results whose shape depends on data. Sequences and optional
+values in bodies are refused as in the rest of a model, and so is the Scan of opset 8, which has a batch.
 """
 
 from __future__ import annotations

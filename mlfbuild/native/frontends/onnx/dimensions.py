@@ -70,3 +70,10 @@ def fixed_shape(port: RawPort) -> tuple[int, ...]:
 def shape_text(shape: Sequence[Size]) -> str:
     """Return ``shape`` for messages, with the names of free dimensions."""
     return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def fits(declared: Sequence[Size], shape: Sequence[int]) -> bool:
+    """Return whether ``shape`` is as ``declared``; exporters also write 0 and -1 for a size that is free."""
+    return len(declared) == len(shape) and all(
+        not isinstance(size, int) or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
+    )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from mlfbuild.core import shown
 from mlfbuild.native.frontends.onnx.affine import Affine
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
-from mlfbuild.native.frontends.onnx.site import OnnxSite
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
 from mlfbuild.native.graph.bases import Movement
 
@@ -38,15 +38,15 @@ def is_quantized(nodes: Sequence[RawNode]) -> bool:
     return any(node.operator in _QUANTIZING for node in nodes)
 
 
-def float_operator(site: OnnxSite, nodes: Sequence[Node], tensors: Sequence[Tensor]) -> FloatOperator | None:
-    """Return the node of ``site`` if one of ``nodes``, into which it was converted, computes float32 ``tensors``."""
-    if site.node.operator in _QUANTIZING:
+def float_operator(op: OpContext, nodes: Sequence[Node], tensors: Sequence[Tensor]) -> FloatOperator | None:
+    """Return the node of ``op`` if one of ``nodes``, into which it was converted, computes float32 ``tensors``."""
+    if op.node.operator in _QUANTIZING:
         return None
     floats = {tensor.name for tensor in tensors if tensor.dtype is DType.FLOAT32}
     computing = tuple(
         node for node in nodes if floats.intersection(node.outputs) and not isinstance(node.operator, _CONVERTING)
     )
-    return FloatOperator(site.node.place, _reason(site), computing) if computing else None
+    return FloatOperator(op.node.place, _reason(op), computing) if computing else None
 
 
 def notes(found: Sequence[FloatOperator], graph: Graph, renamed: Collection[tuple[str, str]]) -> list[str]:
@@ -70,21 +70,21 @@ def stretched(activations: Sequence[Affine]) -> list[str]:
     return [f"{count} of {len(activations)} quantised tensors {reason}: {advice}"]
 
 
-def _reason(site: OnnxSite) -> str:
-    computed = [index for index in range(len(site.node.inputs)) if site.has(index) and not site.is_constant(index)]
-    values = [site.held(index) for index in computed]
+def _reason(op: OpContext) -> str:
+    computed = [index for index in range(len(op.node.inputs)) if op.has(index) and not op.is_constant(index)]
+    values = [op.held(index) for index in computed]
     for index, value in zip(computed, values, strict=True):
         if value.dtype is DType.FLOAT32 and value.quantization is None:
-            return f"its input {shown(site.node.inputs[index])} is not quantised"
-    if site.target is None:
+            return f"its input {shown(op.node.inputs[index])} is not quantised"
+    if op.target is None:
         return "its output is not quantised, or not in one way"
-    if site.node.operator in _WEIGHTED and site.is_constant(1):
-        weights = site.quantized(1)
+    if op.node.operator in _WEIGHTED and op.is_constant(1):
+        weights = op.quantized(1)
         if weights is None:
             return "its weights are not quantised"
         if weights.differences(weights.affine.axis % max(weights.stored.ndim, 1)) is None:
             return f"its weights are {weights.stored.dtype.name}"
-    if site.refused:
-        return f"its scales do not allow integers: {site.refused[-1]}"
+    if op.refused:
+        return f"its scales do not allow integers: {op.refused[-1]}"
     stored = next((value.tensor.dtype.value for value in values if value.quantization is not None), "integers")
     return f"it has no integer form for {stored} with these attributes and scales"

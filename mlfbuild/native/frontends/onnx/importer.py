@@ -1,4 +1,34 @@
-"""Convert a model that was read from a file to a graph, node by node."""
+"""Convert a model that was read from a file to a graph, node by node.
+
+    RawModel -> [check operators] -> [expand, fold] -> [find scales] -> for each node: fold | convert -> Graph
+
+Data: ``RawModel`` holds plain nodes, ports and constants. While nodes are imported, a name is one of two things: an
+array in ``Constants``, which is known now, or a ``Value``, a tensor of the graph under construction with ONNX's type
+and the order in which its dimensions are stored. A constant becomes a tensor only when a converter requests it: those
+that are only parameters, such as the shape of a Reshape, are not in the compiled network.
+
+Rules for a node, in this order:
+
+1. If it reads a tensor that was refused, it is skipped: one error is enough for a chain of nodes.
+2. An If, Loop or Scan is replaced by the nodes that it runs (``control_flow``), and each follows these rules.
+3. If a parameter is computed at run time but the declared shapes determine it (``declared_shapes``), a constant takes
+   its place. If they leave a few values, one node is made for each, and the result is selected (``alternatives``).
+4. If all inputs are constant, it is computed now (``folding``). The shape of a value is constant, too.
+5. If a tensor without elements is among its inputs, the result is computed, or the tensor is left out (``empty``).
+6. Otherwise the converter of its operator (``operators``) gets an ``OpContext`` and returns a value for each output.
+
+Errors are collected by ``Refusals`` and raised at the end, so that the user sees all unsupported nodes of a model at
+once. An error in one output does not stop nodes that do not depend on it.
+
+Example: ``y = Relu(Reshape(x, Concat([1], [-1])))`` with x [2, 3].
+
+    Concat   both inputs are constant      constant [1, -1]
+    Reshape  converter in ``movement``     Value of a RESHAPE, [1, 6]; the constant is a parameter, not a tensor
+    Relu     converter in ``activations``  Value of a RELU, which the output y names
+
+In a quantised network the first loop over the nodes, backwards, finds the scale that each float32 tensor has later
+(``targets``), before any node is converted. The importer does not fuse or reorder nodes: passes over the graph do.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +47,8 @@ from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
 from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
-from mlfbuild.native.frontends.onnx.dimensions import fixed_shape, shape_text
+from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, parameters
+from mlfbuild.native.frontends.onnx.dimensions import fits, fixed_shape, shape_text
 from mlfbuild.native.frontends.onnx.empty import (
     Operand,
     declared_empty,
@@ -26,68 +57,30 @@ from mlfbuild.native.frontends.onnx.empty import (
     inputs_without_elements,
     without_elements,
 )
-from mlfbuild.native.frontends.onnx.expansion import EXPANDED, written_out
+from mlfbuild.native.frontends.onnx.expansion import written_out
 from mlfbuild.native.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
-from mlfbuild.native.frontends.onnx.folding import FOLDABLE, fold, is_foldable
-from mlfbuild.native.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
+from mlfbuild.native.frontends.onnx.folding import fold, is_foldable
+from mlfbuild.native.frontends.onnx.known_operators import check_operators, is_supported, unsupported_operators
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
-from mlfbuild.native.frontends.onnx.operators import OPERATORS, converter
+from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.operators import converter
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
 from mlfbuild.native.frontends.onnx.reader import ML_DOMAIN
-from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, Refusals, refusal
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, Refusals
 from mlfbuild.native.frontends.onnx.tabulation import tabulated
 from mlfbuild.native.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.native.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
-
-EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
-"""Domains whose operators are rewritten as operators of ONNX's own domain."""
-KNOWN = frozenset({*OPERATORS, *FOLDABLE, *EXPANDED, *CONTROL_FLOW})
-"""The operators of ONNX's own domains that are imported."""
 
 
 def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
     """Return ``raw`` as a graph called ``name`` with ``notes``; raises ``GraphError`` and ``UnsupportedModelError``."""
     refusals = Refusals()
-    _check_operators(raw, refusals)
+    check_operators(raw, refusals)
     with np.errstate(all="ignore"), refusals.all_at_once():  # NaN and infinity are part of the model
         importer = _Importer(raw, budget, refusals)
         graph = tabulated(importer.graph(name))
         return graph.with_notes([*notes, *importer.unread, *importer.notes(graph)])
-
-
-def _check_operators(raw: RawModel, refusals: Refusals) -> None:
-    """Record the operators of ``raw`` that cannot be imported, those without a reason of their own together."""
-    missing: dict[tuple[str, str], RawNode] = {}
-    for node in raw.nodes:
-        if not _supported(node):
-            missing.setdefault((node.domain, node.operator), node)
-    others = [node for node in missing.values() if node.operator not in REFUSED]
-    together = _missing(others) if others else None
-    for node in missing.values():
-        refusals.add_operator(node, together if together and node in others else _missing([node]))
-
-
-def _supported(node: RawNode) -> bool:
-    """Return whether the operator of ``node`` is one that can be imported."""
-    if node.domain in (*DOMAINS, ML_DOMAIN):
-        return node.operator in KNOWN
-    return node.operator in EXPANDED and node.domain in EXPANDED_DOMAINS
-
-
-def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
-    """Return the error for the unsupported operators of ``nodes``; its place is the first node."""
-    first = nodes[0]
-    if first.operator in REFUSED:
-        return refusal(first.place, first.operator)
-    names = listed([shown(node.qualified) for node in nodes])
-    return UnsupportedModelError(
-        "operator-unsupported",
-        place=first.place,
-        reason=f"operator {names} is not supported" if len(nodes) == 1 else f"operators {names} are not supported",
-        hint=SEE,
-    )
 
 
 class _Importer:
@@ -121,8 +114,8 @@ class _Importer:
         A branch that is known to be run takes the place of its If.
         """
         for node in nodes:
-            if not _supported(node):
-                self._refusals.add_operator(node, _missing([node]))
+            if not is_supported(node):
+                self._refusals.add_operator(node, unsupported_operators([node]))
                 continue
             with self._refusals.collected(node.outputs):
                 for part in written_out(node, self._constants, self._taken):
@@ -311,13 +304,13 @@ class _Importer:
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
         shapes = tuple(map(self._shapes.get, node.outputs))
-        site = OnnxSite(
+        op = OpContext(
             node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
             self.unread,
         )  # fmt: skip
         before = self._builder.count
         try:
-            self._values.update(zip(node.outputs, convert(site), strict=False))
+            self._values.update(zip(node.outputs, convert(op), strict=False))
         except UnsupportedModelError as error:
             rest = self._rest(node) if error.code == "tensor-empty" and node.domain in DOMAINS else node
             if rest is node:
@@ -329,7 +322,7 @@ class _Importer:
             raise UnsupportedModelError(
                 "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
             ) from None
-        found = float_operator(site, *self._builder.nodes_since(before)) if self._quantized else None
+        found = float_operator(op, *self._builder.nodes_since(before)) if self._quantized else None
         if found is not None:
             self._floats.append(found)
 
@@ -369,7 +362,7 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
-        if not port.is_map and not _fits(self._declared(port), value.shape):
+        if not port.is_map and not fits(self._declared(port), value.shape):
             raise GraphError(
                 f"output {port.name!r}", f"is declared {shape_text(port.shape)}, but is {list(value.shape)}"
             )
@@ -381,13 +374,6 @@ class _Importer:
         if one_target and any(node.domain == ML_DOMAIN for node in self._raw.nodes):
             return (port.shape[0], None)
         return port.shape
-
-
-def _fits(declared: Sequence[Size], shape: Sequence[int]) -> bool:
-    """Return whether ``shape`` is as ``declared``; exporters also write 0 and -1 for a size that is free."""
-    return len(declared) == len(shape) and all(
-        not isinstance(size, int) or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
-    )
 
 
 def _type(port: RawPort) -> DType:

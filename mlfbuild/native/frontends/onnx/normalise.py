@@ -303,7 +303,6 @@ def _definitions(model: ModelProto, known: Collection[str]) -> Iterator[Function
     types = _types(model)
     for index, node in enumerate(nodes):
         schema = _schema(node, opset)
-        assert schema is not None
         function = _definition(schema, node, opset or onnx.defs.onnx_opset_version(), types)
         if function is None:
             continue

@@ -1,110 +1,220 @@
-"""The activation functions that LSTM, GRU and RNN name in their attributes."""
+"""Activations: Relu, Clip and others with bounds, and the ones made of exp, tanh or erf."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from mlfbuild.native.frontends.onnx.operators.arithmetic import add, multiply, relation, select, unary
-from mlfbuild.native.frontends.onnx.operators.elu import scaled_elu
-from mlfbuild.native.frontends.onnx.operators.logistic import softplus, softsign
-from mlfbuild.native.frontends.onnx.operators.relu import clamped
-from mlfbuild.native.frontends.onnx.site import OnnxSite
-from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
+import numpy as np
 
-Function = Callable[[OnnxSite, Tensor], Tensor]
-
-
-def _applied(operator: Operator) -> Function:
-    return lambda site, x: unary(site, operator, x)
-
-
-def _leaky(site: OnnxSite, x: Tensor, alpha: float) -> Tensor:
-    return unary(site, ops.LeakyRelu(alpha), x)
-
-
-def _thresholded(site: OnnxSite, x: Tensor, alpha: float) -> Tensor:
-    """Return x where x > alpha, else 0."""
-    return select(site, relation(site, ops.Greater(), x, alpha), x, 0.0)
-
-
-def _affine(site: OnnxSite, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return add(site, multiply(site, x, alpha), beta)
-
-
-def _scaled_tanh(site: OnnxSite, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return multiply(site, unary(site, ops.Tanh(), multiply(site, x, beta)), alpha)
+from mlfbuild.native.frontends.onnx.conversion.activations import (
+    hard_sigmoid,
+    scaled_elu,
+    softplus,
+    softsign,
+    thresholded,
+)
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
+    Converter,
+    add,
+    multiply,
+    of_one_tensor,
+    relation,
+    select,
+    subtract,
+    unary,
+)
+from mlfbuild.native.frontends.onnx.conversion.elementwise import combined, extreme, in_integers
+from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped, clamped_integers, scaled
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
 
-def _hard_sigmoid(site: OnnxSite, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return clamped(site, _affine(site, x, alpha, beta), 0.0, 1.0)
+def _clip(op: OpContext) -> tuple[Value, ...]:
+    """Clamp to bounds, which are attributes before opset 11 and inputs since, constant or computed."""
+    if op.opset < 11:
+        low, high = op.real_attribute("min", -math.inf), op.real_attribute("max", math.inf)
+    elif any(op.has(index) and not op.is_constant(index) for index in (1, 2)):
+        return (_clipped(op),)
+    else:
+        low, high = _bound(op, 1, "minimum", -math.inf), _bound(op, 2, "maximum", math.inf)
+    return (_clamped_value(op, low, high),)
 
 
-_PLAIN: Mapping[str, Function] = {
-    "relu": _applied(ops.Relu()),
-    "sigmoid": _applied(ops.Logistic()),
-    "softplus": softplus,
-    "softsign": softsign,
-    "tanh": _applied(ops.Tanh()),
+def _clipped(op: OpContext) -> Value:
+    """Clamp to computed bounds; if the least is greater than the greatest, the result is the greatest."""
+    value = op.value(0)
+    for index, what, operator in ((1, "minimum", ops.Maximum()), (2, "maximum", ops.Minimum())):
+        if not op.has(index):
+            continue
+        bound = op.value(index)
+        if bound.tensor.elements != 1 or bound.dtype is not value.dtype:
+            raise GraphError(op.node.place, f"the {what} {bound.tensor} is not one number of type {value.dtype.value}")
+        number = Value(op.builder.reshaped(bound.tensor, ()), ())
+        value = extreme(op, operator, value, number)
+    return value
+
+
+def _bound(op: OpContext, index: int, what: str, default: float) -> float:
+    return float(op.constant_number(index, what)) if op.has(index) else default
+
+
+def _relu(op: OpContext) -> tuple[Value, ...]:
+    return (_clamped_value(op, 0.0, math.inf),)
+
+
+def _clamped_value(op: OpContext, low: float, high: float) -> Value:
+    """Clamp input 0; a quantised one is clamped with its own scale, because rounding keeps the order of numbers."""
+    held = op.held(0)
+    if held.dtype is not DType.FLOAT32:
+        return _clamped_whole(op, op.value(0), low, high)
+    if held.quantization is None or low > high:
+        value = op.value(0)
+        return Value(clamped(op, value.tensor, low, high), value.order)
+    return clamped_integers(op, held, low, high)
+
+
+def _clamped_whole(op: OpContext, value: Value, low: float, high: float) -> Value:
+    """Clamp integers that are not quantised."""
+    if value.dtype is DType.BOOL:
+        raise op.type_unsupported(value.tensor, "a type of numbers")
+    limits = np.iinfo(value.dtype.numpy)
+    if limits.min < low < math.inf:
+        value = extreme(op, ops.Maximum(), value, _limit(op, value, min(low, limits.max)))
+    if -math.inf < high < limits.max:
+        value = extreme(op, ops.Minimum(), value, _limit(op, value, max(high, limits.min)))
+    return value
+
+
+def _limit(op: OpContext, value: Value, bound: float) -> Value:
+    return op.made(op.weights("bound", np.array(int(bound), value.dtype.numpy)))
+
+
+def _prelu(op: OpContext) -> tuple[Value, ...]:
+    """Multiply negative elements by a slope, which broadcasts to the input."""
+    value, slope = op.value(0), op.value(1)
+    if slope.rank > value.rank:
+        raise op.unsupported(f"a slope of {slope.rank} dimensions for {value.rank} dimensions is not supported")
+    return (combined(op, ops.PRelu(), value, slope),)
+
+
+def _leaky_relu(op: OpContext) -> tuple[Value, ...]:
+    return in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01)))
+
+
+def _of_attributes(compute: Callable[..., Tensor], **defaults: float) -> Converter:
+    """Return the converter that applies ``compute`` with the attributes that ``defaults`` names, as keywords."""
+
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        numbers = {name: op.real_attribute(name, default) for name, default in defaults.items()}
+        return of_one_tensor(lambda op, x: compute(op, x, **numbers))(op)
+
+    return convert
+
+
+def _shrink(op: OpContext, x: Tensor, bias: float, lambd: float) -> Tensor:
+    """Return x + bias where x < -lambd, x - bias where x > lambd, else 0."""
+    above = select(op, relation(op, ops.Greater(), x, lambd), subtract(op, x, bias), 0.0)
+    return select(op, relation(op, ops.Less(), x, -lambd), add(op, x, bias), above)
+
+
+def _elu(op: OpContext) -> tuple[Value, ...]:
+    """Y = x, or alpha * (exp(x) - 1) where x is negative."""
+    alpha = op.real_attribute("alpha", 1.0)
+    if alpha == 1.0:
+        return in_integers(op, ops.Elu())
+    return of_one_tensor(lambda op, x: scaled_elu(op, x, alpha))(op)
+
+
+def _selu(op: OpContext, x: Tensor, alpha: float, gamma: float) -> Tensor:
+    """Return gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
+    return multiply(op, scaled_elu(op, x, alpha), gamma)
+
+
+def _celu(op: OpContext) -> tuple[Value, ...]:
+    """Y = x, or alpha * (exp(x / alpha) - 1) where x is negative."""
+    alpha = op.real_attribute("alpha", 1.0)
+    if not alpha > 0.0:
+        raise op.unsupported(f"alpha {alpha:g} is not positive")
+
+    def compute(op: OpContext, x: Tensor) -> Tensor:
+        below = clamped(op, unary(op, ops.Elu(), multiply(op, x, 1 / alpha)), -math.inf, 0.0)
+        return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
+
+    return of_one_tensor(compute)(op)
+
+
+def _gelu(op: OpContext) -> tuple[Value, ...]:
+    """Y = x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh."""
+    approximate = op.text("approximate", "none")
+    if approximate not in _GELU_GATES:
+        raise GraphError(op.node.place, f"attribute approximate is {approximate!r}")
+
+    def compute(op: OpContext, x: Tensor) -> Tensor:
+        gate = add(op, _GELU_GATES[approximate](op, x), 1.0)
+        return multiply(op, multiply(op, x, gate), 0.5)
+
+    return of_one_tensor(compute)(op)
+
+
+def _exact_gate(op: OpContext, x: Tensor) -> Tensor:
+    return unary(op, ops.Erf(), multiply(op, x, math.sqrt(0.5)))
+
+
+def _tanh_gate(op: OpContext, x: Tensor) -> Tensor:
+    """Return tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))."""
+    factor = add(op, multiply(op, multiply(op, x, x), 0.044715), 1.0)
+    return unary(op, ops.Tanh(), multiply(op, multiply(op, x, factor), math.sqrt(2 / math.pi)))
+
+
+_GELU_GATES: Mapping[str, Callable[[OpContext, Tensor], Tensor]] = {"none": _exact_gate, "tanh": _tanh_gate}
+
+
+def _hard_sigmoid(op: OpContext) -> tuple[Value, ...]:
+    """Y = max(0, min(1, alpha * x + beta))."""
+    alpha, beta = op.real_attribute("alpha", 0.2), op.real_attribute("beta", 0.5)
+    held = op.held(0)
+    if held.quantization is not None and held.tensor.dtype is DType.INT16:  # int8 becomes a table
+        made = scaled(op, np.float64(alpha), np.float64(beta), held.order)
+        if made is not None:
+            return (clamped_integers(op, made, 0.0, 1.0),)
+    return of_one_tensor(lambda op, x: hard_sigmoid(op, x, alpha, beta))(op)
+
+
+def _mish(op: OpContext, x: Tensor) -> Tensor:
+    """Return x * tanh(log(1 + exp(x)))."""
+    return multiply(op, x, unary(op, ops.Tanh(), softplus(op, x)))
+
+
+def _swish(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+    """Return x / (1 + exp(-alpha * x))."""
+    steep = x if alpha == 1.0 else multiply(op, x, alpha)
+    return multiply(op, x, unary(op, ops.Logistic(), steep))
+
+
+def _swiglu(op: OpContext) -> tuple[Value, ...]:
+    """Y = swish(a) * b."""
+    gate, alpha = op.value(0), op.real_attribute("alpha", 1.0)
+    gated = Value(_swish(op, gate.tensor, alpha), gate.order)
+    return (combined(op, ops.Mul(), gated, op.value(1)),)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "Celu": _celu,
+    "Clip": _clip,
+    "Elu": _elu,
+    "Gelu": _gelu,
+    "HardSigmoid": _hard_sigmoid,
+    "LeakyRelu": _leaky_relu,
+    "Mish": of_one_tensor(_mish),
+    "PRelu": _prelu,
+    "Relu": _relu,
+    "Selu": _of_attributes(_selu, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
+    "Shrink": _of_attributes(_shrink, bias=0.0, lambd=0.5),
+    "Softplus": of_one_tensor(softplus),
+    "Softsign": of_one_tensor(softsign),
+    "SwiGLU": _swiglu,
+    "Swish": _of_attributes(_swish, alpha=1.0),
+    "ThresholdedRelu": _of_attributes(thresholded, alpha=1.0),
 }
-_OF_ALPHA: Mapping[str, tuple[Callable[[OnnxSite, Tensor, float], Tensor], float | None]] = {
-    "elu": (scaled_elu, 1.0),
-    "leakyrelu": (_leaky, 0.01),
-    "thresholdedrelu": (_thresholded, None),
-}
-"""Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""
-_OF_BOTH: Mapping[str, tuple[Callable[[OnnxSite, Tensor, float, float], Tensor], float | None, float | None]] = {
-    "affine": (_affine, None, None),
-    "hardsigmoid": (_hard_sigmoid, 0.2, 0.5),
-    "scaledtanh": (_scaled_tanh, None, None),
-}
-
-
-def activation_names(site: OnnxSite, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the attribute ``activations`` in lower case; ``names`` are the default."""
-    found = site.node.attributes.get("activations", tuple(names))
-    words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
-    if len(words) != len(names):
-        raise GraphError(site.node.place, f"has {len(words)} activations, {', '.join(words)}, instead of {len(names)}")
-    return tuple(word.lower() for word in words)
-
-
-def activations(site: OnnxSite, names: Sequence[str]) -> list[Function]:
-    """Return the activation functions of all directions.
-
-    A function that has a parameter takes the next number of ``activation_alpha`` or ``activation_beta``.
-    """
-    alphas, betas = _numbers(site, "activation_alpha"), _numbers(site, "activation_beta")
-    return [_function(site, name, alphas, betas) for name in activation_names(site, names)]
-
-
-def _function(site: OnnxSite, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Function:
-    if name in _PLAIN:
-        return _PLAIN[name]
-    if name in _OF_ALPHA:
-        of_alpha, default = _OF_ALPHA[name]
-        slope = _next(site, name, "alpha", alphas, default)
-        return lambda site, x: of_alpha(site, x, slope)
-    if name in _OF_BOTH:
-        of_both, default, other = _OF_BOTH[name]
-        alpha, beta = _next(site, name, "alpha", alphas, default), _next(site, name, "beta", betas, other)
-        return lambda site, x: of_both(site, x, alpha, beta)
-    known = ", ".join(sorted([*_PLAIN, *_OF_ALPHA, *_OF_BOTH]))
-    raise site.unsupported(f"the activation {name} is not supported", f"use one of {known}")
-
-
-def _next(site: OnnxSite, name: str, word: str, numbers: Iterator[float], default: float | None) -> float:
-    number = next(numbers, default)
-    if number is None:
-        raise site.unsupported(
-            f"the activation {name} without activation_{word} is not supported, as runtimes differ in its default",
-            f"set the attribute activation_{word} in the export",
-        )
-    return number
-
-
-def _numbers(site: OnnxSite, name: str) -> Iterator[float]:
-    found = site.node.attributes.get(name, ())
-    if not isinstance(found, tuple) or not all(isinstance(each, int | float) and math.isfinite(each) for each in found):
-        raise GraphError(site.node.place, f"attribute {name} is not a list of numbers")
-    return iter([float(each) for each in found if isinstance(each, int | float)])

@@ -4,55 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
+from mlfbuild.native.frontends.onnx.conversion.convolution import check_filter, conv, convolved_image
+from mlfbuild.native.frontends.onnx.conversion.image import WindowLine, across, lines
+from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, real_parameters
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add
-from mlfbuild.native.frontends.onnx.operators.convolution import check_filter, conv, convolved_image
-from mlfbuild.native.frontends.onnx.operators.image import WindowLine, across, lines
-from mlfbuild.native.frontends.onnx.operators.parameters import LayerParameters, real_parameters
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Tensor, ops
 from mlfbuild.native.graph.ops import Steps
 
 _MOST_TAPS = 64
 
 
-def _conv(site: OnnxSite) -> tuple[Value, ...]:
-    return (_of_volumes(site, site.value(0), real_parameters(site)),) if site.held(0).rank == 5 else conv(site)
+def _conv(op: OpContext) -> tuple[Value, ...]:
+    return (_of_volumes(op, op.value(0), real_parameters(op)),) if op.held(0).rank == 5 else conv(op)
 
 
-def _of_volumes(site: OnnxSite, value: Value, parameters: LayerParameters) -> Value:
-    check_filter(site, value, parameters.weights.shape)
-    depth, rows, columns = lines(site, value.shape[2:], parameters.weights.shape[2:])
+def _of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Value:
+    check_filter(op, value, parameters.weights.shape)
+    depth, rows, columns = lines(op, value.shape[2:], parameters.weights.shape[2:])
     if depth.filter > _MOST_TAPS:
-        raise site.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
-    source = _padded(site, site.builder.stored(value, channels_last(5)), depth)
-    total: Tensor | None = None
-    for tap in range(depth.filter):
+        raise op.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
+    source = _padded(op, op.builder.stored(value, channels_last(5)), depth)
+
+    def at_depth(tap: int) -> Tensor:
         own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
-        part = convolved_image(site, _slices(site, source, depth, tap), own, across(rows, columns), None)
-        assert part is not None
-        total = part if total is None else add(site, total, part)
-    assert total is not None
-    made = site.builder.reshaped(total, (source.shape[0], depth.output, *total.shape[1:]))
+        return op.required(convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None))
+
+    total = summed(op, map(at_depth, range(depth.filter)))
+    made = op.builder.reshaped(total, (source.shape[0], depth.output, *total.shape[1:]))
     return Value(made, channels_last(5))
 
 
-def _padded(site: OnnxSite, source: Tensor, depth: WindowLine) -> Tensor:
+def _padded(op: OpContext, source: Tensor, depth: WindowLine) -> Tensor:
     """Return the volume ``source`` [batch, depth, height, width, channels], padded with zeros along the depth."""
     if not any(depth.padding):
         return source
     paddings = ((0, 0), depth.padding, (0, 0), (0, 0), (0, 0))
     shape = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
-    return site.moved(ops.Pad(paddings), source, shape)
+    return op.moved(ops.Pad(paddings), source, shape)
 
 
-def _slices(site: OnnxSite, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
+def _slices(op: OpContext, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
     """Return the images that depth ``tap`` of the filter covers, one per output position, joined in the batch."""
     seen = Steps(tap * depth.dilation, depth.stride, depth.output)
     shape = (source.shape[0], depth.output, *source.shape[2:])
     steps = (Steps(0, 1, shape[0]), seen, *(Steps(0, 1, size) for size in shape[2:]))
-    part = site.moved(ops.StridedSlice(steps), source, shape)
-    return site.builder.reshaped(part, (shape[0] * shape[1], *shape[2:]))
+    part = op.moved(ops.StridedSlice(steps), source, shape)
+    return op.builder.reshaped(part, (shape[0] * shape[1], *shape[2:]))
 
 
 OPERATORS: Mapping[str, Converter] = {

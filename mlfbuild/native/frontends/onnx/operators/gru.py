@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mlfbuild.core import counted
-from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators.activations import activation_names
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract
-from mlfbuild.native.frontends.onnx.operators.recurrent import (
+from mlfbuild.native.frontends.onnx.conversion.activations import activation_names
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply, subtract
+from mlfbuild.native.frontends.onnx.conversion.recurrent import (
     BIASES,
     RECURRENT,
     WEIGHTS,
@@ -20,8 +19,9 @@ from mlfbuild.native.frontends.onnx.operators.recurrent import (
     directions,
     unrolled,
 )
-from mlfbuild.native.frontends.onnx.operators.recurrent_loop import LoopKind, LoopSizes, can_loop, looped, shaped
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.conversion.recurrent_loop import LoopKind, LoopSizes, can_loop, looped, shaped
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Tensor, ops
 
 
@@ -35,7 +35,7 @@ class _Rnn(Layer):
         self._own = self.constants("recurrent", self.recurrent, self.recurrent_bias)
 
     def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
-        return (self.activated(0, add(self.site, product, self.product(states[0], self._own))),)
+        return (self.activated(0, add(self.op, product, self.product(states[0], self._own))),)
 
 
 class _Gru(Layer):
@@ -46,58 +46,58 @@ class _Gru(Layer):
 
     def prepare(self) -> None:
         """Compute all gates of the state in one product if the reset is applied after it."""
-        self._reset_last = self.site.integer("linear_before_reset", 0) != 0
+        self._reset_last = self.op.integer("linear_before_reset", 0) != 0
         both = 3 * self.units if self._reset_last else 2 * self.units
         self._own = self._part("recurrent", 0, both)
         if not self._reset_last:
             self._candidate = self._part("candidate", both, 3 * self.units)
 
     def _part(self, word: str, begin: int, end: int) -> Product:
-        site = self.site
-        return self.constants(word, cut(site, self.recurrent, begin, end), cut(site, self.recurrent_bias, begin, end))
+        op = self.op
+        return self.constants(word, cut(op, self.recurrent, begin, end), cut(op, self.recurrent_bias, begin, end))
 
     def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
-        site, (state,) = self.site, states
+        op, (state,) = self.op, states
         inputs, own = self.gates_of(product), self.gates_of(self.product(state, self._own))
-        update = self.activated(0, add(site, inputs[0], own[0]))
-        reset = self.activated(0, add(site, inputs[1], own[1]))
+        update = self.activated(0, add(op, inputs[0], own[0]))
+        reset = self.activated(0, add(op, inputs[1], own[1]))
         if self._reset_last:
-            kept = multiply(site, reset, own[2])
+            kept = multiply(op, reset, own[2])
         else:
-            kept = self.product(multiply(site, reset, state), self._candidate)
-        candidate = self.activated(1, add(site, inputs[2], kept))
-        return (add(site, candidate, multiply(site, update, subtract(site, state, candidate))),)
+            kept = self.product(multiply(op, reset, state), self._candidate)
+        candidate = self.activated(1, add(op, inputs[2], kept))
+        return (add(op, candidate, multiply(op, update, subtract(op, state, candidate))),)
 
 
-def _parameters(kind: type[Layer]) -> Callable[[OnnxSite, LoopSizes, int], list[Tensor]]:
+def _parameters(kind: type[Layer]) -> Callable[[OpContext, LoopSizes, int], list[Tensor]]:
     """Return the function that makes weights, recurrent weights and biases, with the gates in ONNX's order."""
 
-    def of(site: OnnxSite, sizes: LoopSizes, at: int) -> list[Tensor]:
+    def of(op: OpContext, sizes: LoopSizes, at: int) -> list[Tensor]:
         count, units, features = sizes.count, sizes.units, sizes.features
         rows, fit = kind.gates * units, f"{counted(count, 'direction')}, {counted(units, 'unit')}"
-        recurrent = shaped(site, RECURRENT, "recurrent weights", (count, rows, units), fit)
-        weights = shaped(site, WEIGHTS, "weights", (count, rows, features), f"{fit} and {counted(features, 'feature')}")
+        recurrent = shaped(op, RECURRENT, "recurrent weights", (count, rows, units), fit)
+        weights = shaped(op, WEIGHTS, "weights", (count, rows, features), f"{fit} and {counted(features, 'feature')}")
         biases = np.zeros((count, 2 * rows), np.float32)
-        if site.has(BIASES):
-            biases = shaped(site, BIASES, "biases", (count, 2 * rows), fit)
+        if op.has(BIASES):
+            biases = shaped(op, BIASES, "biases", (count, 2 * rows), fit)
         values = {"weights": weights, "recurrent": recurrent, "bias": biases}
-        return [site.weights(f"{word}{at}", value[at]) for word, value in values.items()]
+        return [op.weights(f"{word}{at}", value[at]) for word, value in values.items()]
 
     return of
 
 
-def _gru(site: OnnxSite) -> tuple[Value, ...]:
-    if not can_loop(site, _Gru, [("sigmoid", "tanh")]):
-        return unrolled(site, _Gru)
-    operator = ops.Gru(reset_last=site.integer("linear_before_reset", 0) != 0)
-    return looped(site, LoopKind(lambda _: operator, _parameters(_Gru), _Gru.kept))
+def _gru(op: OpContext) -> tuple[Value, ...]:
+    if not can_loop(op, _Gru, [("sigmoid", "tanh")]):
+        return unrolled(op, _Gru)
+    operator = ops.Gru(reset_last=op.integer("linear_before_reset", 0) != 0)
+    return looped(op, LoopKind(lambda _: operator, _parameters(_Gru), _Gru.kept))
 
 
-def _rnn(site: OnnxSite) -> tuple[Value, ...]:
-    if not can_loop(site, _Rnn, [("tanh",), ("relu",)]):
-        return unrolled(site, _Rnn)
-    operator = ops.Rnn(relu=activation_names(site, _Rnn.names * len(directions(site)))[0] == "relu")
-    return looped(site, LoopKind(lambda _: operator, _parameters(_Rnn), _Rnn.kept))
+def _rnn(op: OpContext) -> tuple[Value, ...]:
+    if not can_loop(op, _Rnn, [("tanh",), ("relu",)]):
+        return unrolled(op, _Rnn)
+    operator = ops.Rnn(relu=activation_names(op, _Rnn.names * len(directions(op)))[0] == "relu")
+    return looped(op, LoopKind(lambda _: operator, _parameters(_Rnn), _Rnn.kept))
 
 
 OPERATORS: Mapping[str, Converter] = {

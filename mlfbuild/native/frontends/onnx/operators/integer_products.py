@@ -15,28 +15,28 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, cast, subtract
+from mlfbuild.native.frontends.onnx.conversion.convolution import convolved, convolved_by_computed, two_dimensional
+from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, sliding
+from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters
+from mlfbuild.native.frontends.onnx.conversion.products import batch_product
 from mlfbuild.native.frontends.onnx.layout import UNSIGNED_OFFSET, Value, as_onnx
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, cast, subtract
-from mlfbuild.native.frontends.onnx.operators.convolution import convolved, convolved_by_computed, two_dimensional
-from mlfbuild.native.frontends.onnx.operators.fully_connected import batch_product
-from mlfbuild.native.frontends.onnx.operators.image import from_image, image, sliding
-from mlfbuild.native.frontends.onnx.operators.parameters import LayerParameters
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
 _HELD = Quantization((1.0,), (-UNSIGNED_OFFSET,))
 """The quantisation of uint8 numbers whose scale is computed, held as int8: only the offset has a meaning."""
 
 
-def _dynamically_quantized(site: OnnxSite) -> tuple[Value, ...]:
+def _dynamically_quantized(op: OpContext) -> tuple[Value, ...]:
     """Return the numbers as uint8, their scale and their zero point."""
-    value = site.value(0)
+    value = op.value(0)
     if value.dtype is not DType.FLOAT32:
-        raise site.type_unsupported(value.tensor, "float32")
-    name = site.name
+        raise op.type_unsupported(value.tensor, "float32")
+    name = op.name
     stored = replace(checked(name, value.tensor.shape, DType.INT8), quantization=_HELD)
     zero = replace(checked(name, (), DType.INT8), quantization=_HELD)
-    made, scale, zero_point = site.builder.emit(
+    made, scale, zero_point = op.builder.emit(
         name, ops.DynamicQuantize(), [value.tensor], stored, checked(name, (), DType.FLOAT32), zero
     )
     return (
@@ -63,62 +63,62 @@ def _is_byte(value: Value) -> bool:
     return value.dtype in {DType.INT8, DType.UINT8}
 
 
-def _bytes(site: OnnxSite) -> _Bytes | None:
+def _bytes(op: OpContext) -> _Bytes | None:
     """Return input 0 with its zero point, input 2; ``None`` if there is one for each row."""
-    value = site.held(0)
+    value = op.held(0)
     if not _is_byte(value):
-        raise site.type_unsupported(value.tensor, "int8 or uint8")
+        raise op.type_unsupported(value.tensor, "int8 or uint8")
     offset = UNSIGNED_OFFSET if value.dtype is DType.UINT8 else 0
-    if site.is_constant(2) or not site.has(2):
-        known = _known_zero_points(site, 2, value.dtype.numpy)
+    if op.is_constant(2) or not op.has(2):
+        known = _known_zero_points(op, 2, value.dtype.numpy)
         if known.size != 1:
             return None
         number = np.array(int(known.reshape(-1)[0]) - offset, np.int8)
-        return _Bytes(_lowered(site, value), offset, site.weights("zero point", number))
-    zero_point = site.held(2)
+        return _Bytes(_lowered(op, value), offset, op.weights("zero point", number))
+    zero_point = op.held(2)
     if zero_point.tensor.elements != 1 or zero_point.dtype is not value.dtype:
         return None
-    return _Bytes(_lowered(site, value), offset, _lowered(site, zero_point).tensor)
+    return _Bytes(_lowered(op, value), offset, _lowered(op, zero_point).tensor)
 
 
-def _lowered(site: OnnxSite, value: Value) -> Value:
+def _lowered(op: OpContext, value: Value) -> Value:
     """Return 8-bit numbers as an int8 tensor; uint8 ones are lower by 128."""
     if value.tensor.dtype is DType.INT8:
         return value
-    wide = cast(site, value.tensor, DType.INT32)
-    lower = add(site, wide, site.weights("offset", np.array(-UNSIGNED_OFFSET, np.int32)))
-    return Value(cast(site, lower, DType.INT8), value.order, DType.UINT8)
+    wide = cast(op, value.tensor, DType.INT32)
+    lower = add(op, wide, op.weights("offset", np.array(-UNSIGNED_OFFSET, np.int32)))
+    return Value(cast(op, lower, DType.INT8), value.order, DType.UINT8)
 
 
-def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
+def _integer_product(op: OpContext) -> tuple[Value, ...]:
     """MatMulInteger: sums of products of 8-bit integers, as int32."""
-    rows = _bytes(site) if site.is_constant(1) and site.constant(1, "matrix B").ndim == 2 else None
+    rows = _bytes(op) if op.is_constant(1) and op.constant(1, "matrix B").ndim == 2 else None
     if rows is None:
-        return (_product_in_float32(site),)
-    weights = site.constant(1, "matrix B")
+        return (_product_in_float32(op),)
+    weights = op.constant(1, "matrix B")
     if rows.value.rank < 1 or rows.value.shape[-1] != weights.shape[0]:
-        raise GraphError(site.node.place, f"{rows.value.tensor} does not fit a matrix {list(weights.shape)}")
-    source = site.builder.stored(rows.value, as_onnx(rows.value.rank))
-    return (site.made(_times_matrix(site, source, rows, weights.T)),)
+        raise GraphError(op.node.place, f"{rows.value.tensor} does not fit a matrix {list(weights.shape)}")
+    source = op.builder.stored(rows.value, as_onnx(rows.value.rank))
+    return (op.made(_times_matrix(op, source, rows, weights.T)),)
 
 
-def _times_matrix(site: OnnxSite, source: Tensor, rows: _Bytes, weights: Array) -> Tensor:
+def _times_matrix(op: OpContext, source: Tensor, rows: _Bytes, weights: Array) -> Tensor:
     """Multiply rows of ``source`` by constant ``weights`` [outputs, inputs], whose zero points are input 3."""
-    stored, offsets = _stored(site, weights)
-    inputs = [source, rows.zero_point, site.weights("weights", stored)]
+    stored, offsets = _stored(op, weights)
+    inputs = [source, rows.zero_point, op.weights("weights", stored)]
     if offsets.any():
-        inputs.append(site.weights("offsets", offsets))
-    return site.emit(ops.MatmulInteger(), inputs, (*source.shape[:-1], weights.shape[0]), DType.INT32)
+        inputs.append(op.weights("offsets", offsets))
+    return op.emit(ops.MatmulInteger(), inputs, (*source.shape[:-1], weights.shape[0]), DType.INT32)
 
 
-def _stored(site: OnnxSite, weights: Array) -> tuple[Array, Array]:
+def _stored(op: OpContext, weights: Array) -> tuple[Array, Array]:
     """Return ``weights`` as int8, with an offset for each output channel, which are dimension 0.
 
     Their zero points are input 3. If int8 can hold the weights without them, the offsets are 0.
     """
     if weights.dtype not in (np.int8, np.uint8):
-        raise site.unsupported(f"weights of {weights.dtype.name} are not supported", "use int8 or uint8")
-    zero_points = _zero_points(site, weights.dtype, weights.shape[0]).astype(np.int32)
+        raise op.unsupported(f"weights of {weights.dtype.name} are not supported", "use int8 or uint8")
+    zero_points = _zero_points(op, weights.dtype, weights.shape[0]).astype(np.int32)
     stored = weights.astype(np.int32)
     centred = stored - zero_points.reshape(-1, *(1 for _ in weights.shape[1:]))
     limits = np.iinfo(np.int8)
@@ -128,21 +128,21 @@ def _stored(site: OnnxSite, weights: Array) -> tuple[Array, Array]:
     return (stored - offset).astype(np.int8), zero_points - offset
 
 
-def _zero_points(site: OnnxSite, dtype: np.dtype[np.generic], count: int) -> Array:
+def _zero_points(op: OpContext, dtype: np.dtype[np.generic], count: int) -> Array:
     """Return the constant zero points of the weights, input 3: one for each of ``count`` output channels."""
-    found = _known_zero_points(site, 3, dtype)
+    found = _known_zero_points(op, 3, dtype)
     if found.size not in {1, count}:
-        raise GraphError(site.node.place, f"{found.size} zero points do not fit {count} output channels")
+        raise GraphError(op.node.place, f"{found.size} zero points do not fit {count} output channels")
     return np.broadcast_to(found.reshape(-1), (count,))
 
 
-def _known_zero_points(site: OnnxSite, index: int, dtype: np.dtype[Any]) -> Array:
+def _known_zero_points(op: OpContext, index: int, dtype: np.dtype[Any]) -> Array:
     """Return the constant zero points at ``index``, 0 if they are absent, which have the type of the numbers."""
-    if not site.has(index):
+    if not op.has(index):
         return np.zeros((), dtype)
-    found = site.constant(index, "zero point")
+    found = op.constant(index, "zero point")
     if found.dtype != dtype:
-        raise GraphError(site.node.place, f"zero points of {found.dtype.name} do not fit numbers of {dtype.name}")
+        raise GraphError(op.node.place, f"zero points of {found.dtype.name} do not fit numbers of {dtype.name}")
     return found
 
 
@@ -150,76 +150,75 @@ _EXACT = 1 << 24
 """Sums of integers below it are exact in float32, in any order."""
 
 
-def _check_exact(site: OnnxSite, greatest: float) -> None:
+def _check_exact(op: OpContext, greatest: float) -> None:
     if greatest >= _EXACT:
-        raise site.unsupported(
+        raise op.unsupported(
             f"sums of up to {greatest:.0f}, beyond {_EXACT}, are not supported",
             "make the weights constant, or quantise the network statically",
         )
 
 
-def _product_in_float32(site: OnnxSite) -> Value:
+def _product_in_float32(op: OpContext) -> Value:
     """MatMulInteger of a computed matrix, or with zero points of rows."""
-    values = [_centred(site, 0, 2, -2), _centred(site, 1, 3, -1)]
-    _check_exact(site, values[0].shape[-1] * 255.0 * 255.0 if values[0].rank else 0.0)
-    made = batch_product(site, values, None)
-    assert made is not None
-    return site.made(cast(site, made, DType.INT32))
+    values = [_centred(op, 0, 2, -2), _centred(op, 1, 3, -1)]
+    _check_exact(op, values[0].shape[-1] * 255.0 * 255.0 if values[0].rank else 0.0)
+    made = op.required(batch_product(op, values, None))
+    return op.made(cast(op, made, DType.INT32))
 
 
-def _centred(site: OnnxSite, index: int, zero_point: int, axis: int) -> Value:
+def _centred(op: OpContext, index: int, zero_point: int, axis: int) -> Value:
     """Return input ``index`` in ONNX's order without its zero points, one or one per index of ``axis``, as float32."""
-    value = site.held_in_order(index)
+    value = op.held_in_order(index)
     if not _is_byte(value):
-        raise site.type_unsupported(value.tensor, "int8 or uint8")
-    real = cast(site, value.tensor, DType.FLOAT32)
-    zero = _real_zero_point(site, zero_point, value)
+        raise op.type_unsupported(value.tensor, "int8 or uint8")
+    real = cast(op, value.tensor, DType.FLOAT32)
+    zero = _real_zero_point(op, zero_point, value)
     if zero is None:
-        return site.made(real)
+        return op.made(real)
     if zero.elements > 1 and len(zero.shape) == 1:
-        zero = site.builder.reshaped(zero, [zero.elements if at == axis else 1 for at in range(axis, 0)])
-    return site.made(subtract(site, real, zero))
+        zero = op.builder.reshaped(zero, [zero.elements if at == axis else 1 for at in range(axis, 0)])
+    return op.made(subtract(op, real, zero))
 
 
-def _real_zero_point(site: OnnxSite, index: int, value: Value) -> Tensor | None:
+def _real_zero_point(op: OpContext, index: int, value: Value) -> Tensor | None:
     """Return the zero points of ``value`` as float32, lower by 128 if its numbers are; ``None`` if they are 0."""
     less = _offset(value)
-    if site.is_constant(index) or not site.has(index):
-        known = _known_zero_points(site, index, value.dtype.numpy).astype(np.float32) - np.float32(less)
-        return site.weights("zero point", known) if known.any() else None
-    given = site.held_in_order(index)
+    if op.is_constant(index) or not op.has(index):
+        known = _known_zero_points(op, index, value.dtype.numpy).astype(np.float32) - np.float32(less)
+        return op.weights("zero point", known) if known.any() else None
+    given = op.held_in_order(index)
     if given.dtype is not value.dtype:
-        raise GraphError(site.node.place, f"zero points of {given.dtype.value} do not fit {value.dtype.value}")
-    real, difference = cast(site, given.tensor, DType.FLOAT32), less - _offset(given)
-    return subtract(site, real, difference) if difference else real
+        raise GraphError(op.node.place, f"zero points of {given.dtype.value} do not fit {value.dtype.value}")
+    real, difference = cast(op, given.tensor, DType.FLOAT32), less - _offset(given)
+    return subtract(op, real, difference) if difference else real
 
 
-def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
+def _integer_convolution(op: OpContext) -> tuple[Value, ...]:
     """ConvInteger: sums of products of 8-bit integers, as int32."""
-    shape = site.constant_shape(1)
+    shape = op.constant_shape(1)
     if shape is not None and (len(shape) < 3 or 0 in shape):
-        raise GraphError(site.node.place, f"the filter has the shape {list(shape)}")
-    made = _in_integers(site)
+        raise GraphError(op.node.place, f"the filter has the shape {list(shape)}")
+    made = _in_integers(op)
     if made is None:
-        real = _in_float32(site)
-        made = Value(cast(site, real.tensor, DType.INT32), real.order)
+        real = _in_float32(op)
+        made = Value(cast(op, real.tensor, DType.INT32), real.order)
     return (made,)
 
 
-def _in_integers(site: OnnxSite) -> Value | None:
+def _in_integers(op: OpContext) -> Value | None:
     """Return a convolution of images with a constant filter, depthwise or of one group; ``None`` for any other."""
-    if not site.is_constant(1):
+    if not op.is_constant(1):
         return None
-    weights, rows, groups = site.constant(1, "filter"), _bytes(site), site.integer("group", 1)
+    weights, rows, groups = op.constant(1, "filter"), _bytes(op), op.integer("group", 1)
     if rows is None or rows.value.rank != weights.ndim or weights.ndim > 4:
         return None
     channels = rows.value.shape[1]
     depthwise = groups == channels > 1 and weights.shape[1] == 1 and weights.shape[0] % groups == 0
     if not depthwise and (groups != 1 or weights.shape[1] != channels):
         return None
-    stored, offsets = _stored(site, weights)
-    source, filters = image(site, rows.value), two_dimensional(site, rows.value, stored)
-    window = sliding(site, (source.shape[1], source.shape[2]), filters.shape[2:])
+    stored, offsets = _stored(op, weights)
+    source, filters = image(op, rows.value), two_dimensional(op, rows.value, stored)
+    window = sliding(op, (source.shape[1], source.shape[2]), filters.shape[2:])
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
@@ -230,34 +229,32 @@ def _in_integers(site: OnnxSite) -> Value | None:
         else ops.Conv2D(*options)
     )
     order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
-    inputs = [source, rows.zero_point, site.weights("weights", np.transpose(filters, order))]
+    inputs = [source, rows.zero_point, op.weights("weights", np.transpose(filters, order))]
     if offsets.any():
-        inputs.append(site.weights("offsets", offsets))
+        inputs.append(op.weights("offsets", offsets))
     shape = (source.shape[0], *window.output, weights.shape[0])
-    made = site.emit(ops.ConvInteger(layer), inputs, shape, DType.INT32)
-    return replace(from_image(site, rows.value, made), declared=None)
+    made = op.emit(ops.ConvInteger(layer), inputs, shape, DType.INT32)
+    return replace(from_image(op, rows.value, made), declared=None)
 
 
-def _in_float32(site: OnnxSite) -> Value:
-    value = site.held(0)
+def _in_float32(op: OpContext) -> Value:
+    value = op.held(0)
     if not _is_byte(value):
-        raise site.type_unsupported(value.tensor, "int8 or uint8")
-    real = cast(site, value.tensor, DType.FLOAT32)
-    zero = _real_zero_point(site, 2, value)
+        raise op.type_unsupported(value.tensor, "int8 or uint8")
+    real = cast(op, value.tensor, DType.FLOAT32)
+    zero = _real_zero_point(op, 2, value)
     if zero is not None and zero.elements != 1:
-        raise site.unsupported(f"{zero.elements} zero points of input 0 are not supported", "use one")
-    source = Value(real if zero is None else subtract(site, real, site.builder.reshaped(zero, ())), value.order)
-    if not site.is_constant(1):
-        weights = site.held_in_order(1)
-        _check_exact(site, math.prod(weights.shape[1:]) * 255.0 * 255.0)
-        return convolved_by_computed(site, source, _centred(site, 1, 3, -weights.rank), biased=False)
-    filters = site.constant(1, "filter")
+        raise op.unsupported(f"{zero.elements} zero points of input 0 are not supported", "use one")
+    source = Value(real if zero is None else subtract(op, real, op.builder.reshaped(zero, ())), value.order)
+    if not op.is_constant(1):
+        weights = op.held_in_order(1)
+        _check_exact(op, math.prod(weights.shape[1:]) * 255.0 * 255.0)
+        return convolved_by_computed(op, source, _centred(op, 1, 3, -weights.rank), biased=False)
+    filters = op.constant(1, "filter")
     spread = (-1, *(1 for _ in filters.shape[1:]))
-    centred = filters.astype(np.float32) - _zero_points(site, filters.dtype, filters.shape[0]).reshape(spread)
-    _check_exact(site, 255.0 * float(np.abs(centred).reshape(len(centred), -1).sum(axis=1).max()))
-    made = convolved(site, source, LayerParameters(centred.astype(np.float32), None), None)
-    assert made is not None
-    return made
+    centred = filters.astype(np.float32) - _zero_points(op, filters.dtype, filters.shape[0]).reshape(spread)
+    _check_exact(op, 255.0 * float(np.abs(centred).reshape(len(centred), -1).sum(axis=1).max()))
+    return op.required(convolved(op, source, LayerParameters(centred.astype(np.float32), None), None))
 
 
 OPERATORS: Mapping[str, Converter] = {

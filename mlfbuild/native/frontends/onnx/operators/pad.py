@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators import computed
-from mlfbuild.native.frontends.onnx.operators.arithmetic import (
+from mlfbuild.native.frontends.onnx.conversion import runtime_parameters
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     Converter,
     add,
     binary,
@@ -18,150 +17,148 @@ from mlfbuild.native.frontends.onnx.operators.arithmetic import (
     select,
     subtract,
 )
-from mlfbuild.native.frontends.onnx.operators.gather import taken
-from mlfbuild.native.frontends.onnx.operators.slice import sliced
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.conversion.selection import sliced, taken
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
 
 
-def _pad(site: OnnxSite) -> tuple[Value, ...]:
-    value, mode = site.held(0), site.text("mode", "constant")
-    if site.opset >= 11 and any(site.has(index) and not site.is_constant(index) for index in (1, 2, 3)):
-        return (_computed(site, value, mode),)
-    pads = site.integers("pads", 1 if site.opset >= 11 else None) or ()
-    axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
+def _pad(op: OpContext) -> tuple[Value, ...]:
+    value, mode = op.held(0), op.text("mode", "constant")
+    if op.opset >= 11 and any(op.has(index) and not op.is_constant(index) for index in (1, 2, 3)):
+        return (_computed(op, value, mode),)
+    pads = op.integers("pads", 1 if op.opset >= 11 else None) or ()
+    axes = op.axes_in_order(op.integers("axes", 3) or () if op.has(3) else range(value.rank), value.rank)
     if len(pads) != 2 * len(axes):
-        raise GraphError(site.node.place, f"{len(pads)} paddings for {len(axes)} dimensions")
+        raise GraphError(op.node.place, f"{len(pads)} paddings for {len(axes)} dimensions")
     ranges = [range(size) for size in value.shape]
     paddings = [(0, 0)] * value.rank
     for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         size = value.shape[axis]
         ranges[axis] = range(max(0, -before), max(0, size + min(0, after)))
         paddings[axis] = (max(0, before), max(0, after))
-    value = sliced(site, value, ranges)
+    value = sliced(op, value, ranges)
     if not any(map(any, paddings)):
         return (value,)
     if mode == "constant":
-        return (padded(site, value, paddings),)
-    return (_mirrored(site, value, paddings, mode),)
+        return (padded(op, value, paddings),)
+    return (_mirrored(op, value, paddings, mode),)
 
 
-def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
+def padded(op: OpContext, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
     """Return ``value`` padded with the number in the node, 0 by default."""
-    fill = _fill(site)
+    fill = _fill(op)
     operator: ops.Pad
     stored = tuple(paddings[axis] for axis in value.order)
     if fill == 0:
         operator = ops.Pad(stored)
     else:
-        value, operator = site.builder.plain(value), ops.PadV2(stored, fill)
+        value, operator = op.builder.plain(value), ops.PadV2(stored, fill)
     shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, stored, strict=True)]
-    return value.moved(site.moved(operator, value.tensor, shape), value.order)
+    return value.moved(op.moved(operator, value.tensor, shape), value.order)
 
 
-def _computed(site: OnnxSite, value: Value, mode: str) -> Value:
+def _computed(op: OpContext, value: Value, mode: str) -> Value:
     """Pad by computed numbers of elements, or with a computed number, one dimension after the other."""
-    pads, made = computed.integers(site, 1), _padded_shape(site, value)
+    pads, made = runtime_parameters.integers(op, 1), _padded_shape(op, value)
     if pads.elements % 2:
-        raise GraphError(site.node.place, f"{pads} is not one padding for each end of a dimension")
-    befores = sliced(site, site.made(pads), [range(pads.elements // 2)]).tensor
-    for axis, before in enumerate(computed.of_dimensions(site, befores, 3, value.rank, 0)):
+        raise GraphError(op.node.place, f"{pads} is not one padding for each end of a dimension")
+    befores = sliced(op, op.made(pads), [range(pads.elements // 2)]).tensor
+    for axis, before in enumerate(runtime_parameters.of_dimensions(op, befores, 3, value.rank, 0)):
         if before is not None:
-            value = _padded_along(site, value, axis, made[axis], before, mode)
+            value = _padded_along(op, value, axis, made[axis], before, mode)
     if value.shape != made:
-        raise GraphError(site.node.place, f"cannot make {list(made)} of {value.tensor}")
+        raise GraphError(op.node.place, f"cannot make {list(made)} of {value.tensor}")
     return value
 
 
-def _padded_shape(site: OnnxSite, value: Value) -> tuple[int, ...]:
+def _padded_shape(op: OpContext, value: Value) -> tuple[int, ...]:
     """Return the shape of the result, which the file must declare if the pads or the axes are computed."""
     for index, what in ((1, "pads"), (3, "axes")):
-        if site.has(index) and not site.is_constant(index):
-            return site.declared(index, what, value.rank)
-    pads = site.integers("pads", 1) or ()
-    axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
+        if op.has(index) and not op.is_constant(index):
+            return op.declared(index, what, value.rank)
+    pads = op.integers("pads", 1) or ()
+    axes = op.axes_in_order(op.integers("axes", 3) or () if op.has(3) else range(value.rank), value.rank)
     shape = list(value.shape)
     for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
         shape[axis] += before + after
-    return checked(site.name, shape, value.dtype).shape
+    return checked(op.name, shape, value.dtype).shape
 
 
-def _padded_along(site: OnnxSite, value: Value, axis: int, wanted: int, before: Tensor, mode: str) -> Value:
+def _padded_along(op: OpContext, value: Value, axis: int, wanted: int, before: Tensor, mode: str) -> Value:
     """Pad the dimension ``axis`` by ``before`` elements, and behind to ``wanted``; cut if they are negative."""
     size = value.shape[axis]
-    position = subtract(site, computed.places(site, wanted), before)
+    position = subtract(op, runtime_parameters.places(op, wanted), before)
     if mode == "constant":
-        value = site.builder.plain(value)
-        taken = computed.taken_at(site, value, axis, position)
+        value = op.builder.plain(value)
+        taken = runtime_parameters.taken_at(op, value, axis, position)
         limits = ((ops.GreaterEqual(), 0), (ops.Less(), size))
-        inside = binary(
-            site, ops.LogicalAnd(), *(relation(site, operator, position, limit) for operator, limit in limits)
-        )
-        column = site.builder.reshaped(inside, computed.along(value, axis, inside))
-        return value.moved(select(site, column, taken.tensor, _computed_fill(site, value)), value.order)
+        inside = binary(op, ops.LogicalAnd(), *(relation(op, operator, position, limit) for operator, limit in limits))
+        column = op.builder.reshaped(inside, runtime_parameters.along(value, axis, inside))
+        return value.moved(select(op, column, taken.tensor, _computed_fill(op, value)), value.order)
     if mode not in {"edge", "reflect", "wrap"}:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+        raise GraphError(op.node.place, f"attribute mode is {mode!r}")
     if mode != "edge":
-        first = binary(site, ops.Maximum(), multiply(site, before, -1), 0)
-        end = binary(site, ops.Minimum(), add(site, multiply(site, before, -1), wanted), size)
-        count = subtract(site, end, first)
+        first = binary(op, ops.Maximum(), multiply(op, before, -1), 0)
+        end = binary(op, ops.Minimum(), add(op, multiply(op, before, -1), wanted), size)
+        count = subtract(op, end, first)
         if mode == "reflect":
-            count = multiply(site, add(site, count, -1), 2)
-        count = binary(site, ops.Maximum(), count, 1)
-        turned = binary(site, ops.FloorMod(), subtract(site, position, first), count)
+            count = multiply(op, add(op, count, -1), 2)
+        count = binary(op, ops.Maximum(), count, 1)
+        turned = binary(op, ops.FloorMod(), subtract(op, position, first), count)
         if mode == "reflect":
-            turned = binary(site, ops.Minimum(), turned, subtract(site, count, turned))
-        position = add(site, turned, first)
-    return computed.taken_at(site, value, axis, position)
+            turned = binary(op, ops.Minimum(), turned, subtract(op, count, turned))
+        position = add(op, turned, first)
+    return runtime_parameters.taken_at(op, value, axis, position)
 
 
-def _computed_fill(site: OnnxSite, value: Value) -> Tensor:
+def _computed_fill(op: OpContext, value: Value) -> Tensor:
     """Return the number with which ``value`` is padded, without dimensions."""
-    if not site.has(2):
-        return site.weights("zero", np.zeros((), value.dtype.numpy))
-    number = site.tensor(2)
+    if not op.has(2):
+        return op.weights("zero", np.zeros((), value.dtype.numpy))
+    number = op.tensor(2)
     if number.elements != 1 or number.dtype is not value.dtype:
-        raise GraphError(site.node.place, f"the padding {number} is not one {value.dtype.value}")
-    return site.builder.reshaped(number, ())
+        raise GraphError(op.node.place, f"the padding {number} is not one {value.dtype.value}")
+    return op.builder.reshaped(number, ())
 
 
-def _fill(site: OnnxSite) -> float:
-    if site.opset < 11:
-        return site.real_attribute("value", 0.0)
-    return float(site.constant_number(2, "padding")) if site.has(2) else 0.0
+def _fill(op: OpContext) -> float:
+    if op.opset < 11:
+        return op.real_attribute("value", 0.0)
+    return float(op.constant_number(2, "padding")) if op.has(2) else 0.0
 
 
-def _center_crop_pad(site: OnnxSite) -> tuple[Value, ...]:
+def _center_crop_pad(op: OpContext) -> tuple[Value, ...]:
     """Crop or pad with zeros equally on both sides until the dimensions have the requested sizes."""
-    value, wanted = site.held(0), site.integers("shape", 1) or ()
-    axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
+    value, wanted = op.held(0), op.integers("shape", 1) or ()
+    axes = op.axes_in_order(op.integers("axes") or range(value.rank), value.rank)
     if len(wanted) != len(axes) or min(wanted, default=0) < 1:
-        raise GraphError(site.node.place, f"the sizes {list(wanted)} do not fit {len(axes)} dimensions")
+        raise GraphError(op.node.place, f"the sizes {list(wanted)} do not fit {len(axes)} dimensions")
     ranges = [range(size) for size in value.shape]
     paddings = [(0, 0)] * value.rank
     for axis, size in zip(axes, wanted, strict=True):
         more = size - value.shape[axis]
         ranges[axis] = range(-more // 2, -more // 2 + size) if more < 0 else ranges[axis]
         paddings[axis] = (more // 2, more - more // 2) if more > 0 else (0, 0)
-    value = sliced(site, value, ranges)
-    return (padded(site, value, paddings) if any(map(any, paddings)) else value,)
+    value = sliced(op, value, ranges)
+    return (padded(op, value, paddings) if any(map(any, paddings)) else value,)
 
 
-def _mirrored(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
+def _mirrored(op: OpContext, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
     """Pad with the tensor's own elements: mirrored, the outermost ones, or from the other end."""
     within = all(max(pair) < size for pair, size in zip(paddings, value.shape, strict=True))
     if mode == "reflect" and within:
         stored = tuple(paddings[axis] for axis in value.order)
         shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, stored, strict=True)]
-        return value.moved(site.moved(ops.MirrorPad(stored, symmetric=False), value.tensor, shape), value.order)
+        return value.moved(op.moved(ops.MirrorPad(stored, symmetric=False), value.tensor, shape), value.order)
     if mode not in {"edge", "reflect", "wrap"}:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+        raise GraphError(op.node.place, f"attribute mode is {mode!r}")
     shape = [size + sum(pair) for size, pair in zip(value.shape, paddings, strict=True)]
-    checked(site.name, shape, value.tensor.dtype)  # before an array of that size is allocated
+    checked(op.name, shape, value.tensor.dtype)  # before an array of that size is allocated
     for axis, pair in enumerate(paddings):
         if any(pair):
-            site.check_room(shape[axis : axis + 1], np.dtype(np.int64).itemsize)
-            value = taken(site, value, axis, np.pad(np.arange(value.shape[axis]), pair, mode=mode))  # type: ignore[call-overload] # one of its modes
+            op.check_room(shape[axis : axis + 1], np.dtype(np.int64).itemsize)
+            value = taken(op, value, axis, np.pad(np.arange(value.shape[axis]), pair, mode=mode))  # type: ignore[call-overload] # one of its modes
     return value
 
 

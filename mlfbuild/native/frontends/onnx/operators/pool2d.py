@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,11 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.layout import Value, as_onnx, channels_last
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, reduced, unary
-from mlfbuild.native.frontends.onnx.operators.elementwise import NARROW, as_type
-from mlfbuild.native.frontends.onnx.operators.gather import check_indices, taken
-from mlfbuild.native.frontends.onnx.operators.image import (
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
+    Converter,
+    add,
+    binary,
+    multiply,
+    positive_power,
+    reduced,
+    unary,
+    whole_power,
+)
+from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW, as_type
+from mlfbuild.native.frontends.onnx.conversion.image import (
     NO_PADDING,
     Sliding,
     WindowLine,
@@ -24,78 +32,79 @@ from mlfbuild.native.frontends.onnx.operators.image import (
     pad_image,
     untouched,
 )
-from mlfbuild.native.frontends.onnx.operators.pow import positive_power, whole_power
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.conversion.selection import check_indices, taken
+from mlfbuild.native.frontends.onnx.layout import Value, as_onnx, channels_last
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Pair
 from mlfbuild.native.graph.ops import Steps
 
-Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
+Pool = Callable[[OpContext, Tensor, Sliding], Tensor]
 """A pool of NHWC images; three dimensions are pooled by two of them in sequence."""
 
 
-def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
+def _slid(op: OpContext, value: Value, pool: Pool) -> Value:
     """Apply ``pool`` to ``value``; with three spatial dimensions, first to height and width, then to the depth."""
     if value.rank not in {3, 4, 5}:
-        raise site.unsupported(
+        raise op.unsupported(
             f"an input of {value.rank} dimensions is not supported", "use an image of one, two or three dimensions"
         )
-    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+    windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
     if value.rank != 5:
         window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
-        return from_image(site, value, pool(site, image(site, value), window))
-    source = site.builder.stored(value, channels_last(5))
+        return from_image(op, value, pool(op, image(op, value), window))
+    source = op.builder.stored(value, channels_last(5))
     batch, depth, rows, columns, channels = source.shape
-    flat = site.builder.reshaped(source, (batch * depth, rows, columns, channels))
-    flat = pool(site, flat, across(*windows[1:]))
+    flat = op.builder.reshaped(source, (batch * depth, rows, columns, channels))
+    flat = pool(op, flat, across(*windows[1:]))
     size: Pair = (flat.shape[1], flat.shape[2])
-    deep = site.builder.reshaped(flat, (batch, depth, size[0] * size[1], channels))
-    deep = pool(site, deep, across(windows[0], untouched(deep.shape[2])))
-    made = site.builder.reshaped(deep, (batch, deep.shape[1], *size, channels))
+    deep = op.builder.reshaped(flat, (batch, depth, size[0] * size[1], channels))
+    deep = pool(op, deep, across(windows[0], untouched(deep.shape[2])))
+    made = op.builder.reshaped(deep, (batch, deep.shape[1], *size, channels))
     return Value(made, channels_last(5), value.dtype)
 
 
-def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
+def _average_pool(op: OpContext) -> tuple[Value, ...]:
     """Average in integers if input and output are quantised, except in three dimensions or with dilations."""
-    held, target = site.held(0), site.held_target
+    held, target = op.held(0), op.held_target
     if held.quantization is not None and target is not None and held.rank < 5:
-        made = _averaged_integers(site, held, target)
+        made = _averaged_integers(op, held, target)
         if made is not None:
             return (made,)
-    return (_slid(site, site.value(0), _averaged),)
+    return (_slid(op, op.value(0), _averaged),)
 
 
-def _averaged_integers(site: OnnxSite, value: Value, target: Quantization) -> Value | None:
+def _averaged_integers(op: OpContext, value: Value, target: Quantization) -> Value | None:
     """Return the means with the scale of ``target``; ``None`` if the kernels do not allow that."""
-    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+    windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
     window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
     if window.dilation != (1, 1):
         return None
-    source, window = _with_counted_padding(site, image(site, value), window)
-    _check_padding(site, window)
+    source, window = _with_counted_padding(op, image(op, value), window)
+    _check_padding(op, window)
     operator = ops.AveragePool2D(window.filter, window.stride, window.padding, half_even=True)
-    made = site.attempt(operator, [source], (source.shape[0], *window.output, source.shape[3]), target)
-    return None if made is None else from_image(site, value, made)
+    made = op.attempt(operator, [source], (source.shape[0], *window.output, source.shape[3]), target)
+    return None if made is None else from_image(op, value, made)
 
 
-def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+def _averaged(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
     """Return the mean of the pixels in each window, with or without the padding."""
     if window.dilation != (1, 1):
-        counted = site.integer("count_include_pad", 0) != 0
+        counted = op.integer("count_include_pad", 0) != 0
         rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
         counts = np.outer(rows, columns)
-        share = site.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
-        return multiply(site, _through_taps(site, source, window, 0.0, ops.Add()), share)
-    source, window = _with_counted_padding(site, source, window)
-    return _pooled(site, source, window, ops.AveragePool2D(window.filter, window.stride, window.padding))
+        share = op.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
+        return multiply(op, _through_taps(op, source, window, 0.0, ops.Add()), share)
+    source, window = _with_counted_padding(op, source, window)
+    return _pooled(op, source, window, ops.AveragePool2D(window.filter, window.stride, window.padding))
 
 
-def _with_counted_padding(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
+def _with_counted_padding(op: OpContext, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
     """Return the image and the window that pools it; padding that counts becomes pixels."""
-    if site.integer("count_include_pad", 0) == 0 or window.declared == NO_PADDING:
+    if op.integer("count_include_pad", 0) == 0 or window.declared == NO_PADDING:
         return source, window
     rest = [(0, window.padding[axis][1] - window.declared[axis][1]) for axis in (0, 1)]
-    return pad_image(site, source, window.declared), replace(window, padding=(rest[0], rest[1]))
+    return pad_image(op, source, window.declared), replace(window, padding=(rest[0], rest[1]))
 
 
 def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int]:
@@ -106,47 +115,47 @@ def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int
     return [max(1, sum(-before <= start + tap < size + after for tap in taps)) for start in first]
 
 
-def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
-    if len(site.node.outputs) > 1 and site.node.outputs[1]:
-        return _max_pool_with_positions(site, site.value(0))
-    value = site.held(0)
+def _max_pool(op: OpContext) -> tuple[Value, ...]:
+    if len(op.node.outputs) > 1 and op.node.outputs[1]:
+        return _max_pool_with_positions(op, op.value(0))
+    value = op.held(0)
     if value.dtype in NARROW and value.tensor.quantization is None:
-        return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
-    dilated = set(site.integers("dilations") or (1,)) != {1}
+        return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
+    dilated = set(op.integers("dilations") or (1,)) != {1}
     if dilated and value.dtype in NARROW:
-        return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
-    return (_slid(site, site.value(0) if dilated else value, _greatest),)
+        return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
+    return (_slid(op, op.value(0) if dilated else value, _greatest),)
 
 
-def _max_pool_with_positions(site: OnnxSite, value: Value) -> tuple[Value, ...]:
+def _max_pool_with_positions(op: OpContext, value: Value) -> tuple[Value, ...]:
     """Return the greatest elements and their positions: collect each window in a row with constant positions."""
     wanted = value.dtype
     if wanted in NARROW:
-        value = as_type(site, value, DType.FLOAT32)
-    tensor = site.builder.stored(value, as_onnx(value.rank))
+        value = as_type(op, value, DType.FLOAT32)
+    tensor = op.builder.stored(value, as_onnx(value.rank))
     if value.rank < 3 or tensor.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"positions in {tensor} are not supported", "use an image of float32, int8 or uint8")
-    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+        raise op.unsupported(f"positions in {tensor} are not supported", "use an image of float32, int8 or uint8")
+    windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
     images, size = math.prod(value.shape[:2]), math.prod(value.shape[2:])
     shape = (*value.shape[:2], *(line.output for line in windows))
-    site.check_room((math.prod(shape), *(line.filter for line in windows)), 3 * np.dtype(np.int64).itemsize)
+    op.check_room((math.prod(shape), *(line.filter for line in windows)), 3 * np.dtype(np.int64).itemsize)
     seen = _seen(windows)
     taps = seen.shape[1]
     starts = np.arange(images)[:, np.newaxis, np.newaxis] * size
     places = np.where(seen < 0, tensor.elements, starts + seen).reshape(-1, taps)
-    order = np.arange(size).reshape(value.shape[2:], order="F" if site.integer("storage_order", 0) else "C")
+    order = np.arange(size).reshape(value.shape[2:], order="F" if op.integer("storage_order", 0) else "C")
     numbers = (starts + order.reshape(-1)[seen]).reshape(-1, taps).astype(np.int32)
-    nothing = site.weights("nothing", np.array([-np.inf], np.float32))
-    row = site.builder.reshaped(tensor, (tensor.elements,))
-    extended = site.emit(ops.Concatenation(0), [row, nothing], (tensor.elements + 1,))
-    rows = taken(site, site.made(extended), 0, places).tensor
-    greatest = site.emit(ops.ReduceMax((1,)), [rows], (len(places),))
-    tap = site.emit(ops.ArgMax(1), [rows], (len(places),), DType.INT32)
-    at = site.emit(ops.Gather(1, batch_dims=1), [site.weights("positions", numbers), tap], (len(places),))
-    wide = site.emit(ops.Cast(), [at], (len(places),), DType.INT64)
-    made = site.made(site.builder.reshaped(greatest, shape))
-    made = as_type(site, made, wanted) if wanted in NARROW else made
-    return made, site.made(site.builder.reshaped(wide, shape))
+    nothing = op.weights("nothing", np.array([-np.inf], np.float32))
+    row = op.builder.reshaped(tensor, (tensor.elements,))
+    extended = op.emit(ops.Concatenation(0), [row, nothing], (tensor.elements + 1,))
+    rows = taken(op, op.made(extended), 0, places).tensor
+    greatest = op.emit(ops.ReduceMax((1,)), [rows], (len(places),))
+    tap = op.emit(ops.ArgMax(1), [rows], (len(places),), DType.INT32)
+    at = op.emit(ops.Gather(1, batch_dims=1), [op.weights("positions", numbers), tap], (len(places),))
+    wide = op.emit(ops.Cast(), [at], (len(places),), DType.INT64)
+    made = op.made(op.builder.reshaped(greatest, shape))
+    made = as_type(op, made, wanted) if wanted in NARROW else made
+    return made, op.made(op.builder.reshaped(wide, shape))
 
 
 def _seen(windows: Sequence[WindowLine]) -> Array:
@@ -161,180 +170,179 @@ def _seen(windows: Sequence[WindowLine]) -> Array:
     return found
 
 
-def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+def _greatest(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
     if window.dilation != (1, 1):
-        return _through_taps(site, source, window, -math.inf, ops.Maximum())
-    return _pooled(site, source, window, ops.MaxPool2D(window.filter, window.stride, window.padding))
+        return _through_taps(op, source, window, -math.inf, ops.Maximum())
+    return _pooled(op, source, window, ops.MaxPool2D(window.filter, window.stride, window.padding))
 
 
-def _check_padding(site: OnnxSite, window: Sliding) -> None:
+def _check_padding(op: OpContext, window: Sliding) -> None:
     if any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1)):
-        raise site.unsupported(f"the padding {window.padding} is wider than the window {window.filter}")
+        raise op.unsupported(f"the padding {window.padding} is wider than the window {window.filter}")
 
 
-def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
-    _check_padding(site, window)
+def _pooled(op: OpContext, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
+    _check_padding(op, window)
     shape = (source.shape[0], *window.output, source.shape[3])
-    return site.emit(operator, [source], shape, quantization=source.quantization)
+    return op.emit(operator, [source], shape, quantization=source.quantization)
 
 
 _MOST_TAPS = 64
 
 
-def _through_taps(site: OnnxSite, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
+def _through_taps(op: OpContext, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
     """Combine the images at each tap of a dilated window, because the graph's pools have no dilation."""
     for axis in (0, 1):
         if window.filter[axis] > _MOST_TAPS:
-            raise site.unsupported(
+            raise op.unsupported(
                 f"a window {window.filter} with dilations is not supported", f"use at most {_MOST_TAPS} taps"
             )
         paddings = ((0, 0), *(window.padding[axis] if other == axis else (0, 0) for other in (0, 1)), (0, 0))
         if any(map(any, paddings)):
             padded = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
-            source = site.emit(ops.PadV2(paddings, filling), [source], padded)
-        source = _along_taps(site, source, window, axis, combine)
+            source = op.emit(ops.PadV2(paddings, filling), [source], padded)
+        source = _along_taps(op, source, window, axis, combine)
     return source
 
 
-def _along_taps(site: OnnxSite, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
+def _along_taps(op: OpContext, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
     shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
-    found: Tensor | None = None
-    for tap in range(window.filter[axis]):
+
+    def at_tap(tap: int) -> Tensor:
         seen = Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
         steps = tuple(seen if other == 1 + axis else Steps(0, 1, size) for other, size in enumerate(shape))
-        part = site.emit(ops.StridedSlice(steps), [source], shape)
-        found = part if found is None else binary(site, combine, found, part)
-    assert found is not None
-    return found
+        return op.emit(ops.StridedSlice(steps), [source], shape)
+
+    return functools.reduce(functools.partial(binary, op, combine), map(at_tap, range(window.filter[axis])))
 
 
-def _lp_pool(site: OnnxSite) -> tuple[Value, ...]:
+def _lp_pool(op: OpContext) -> tuple[Value, ...]:
     """Take the p-norm of each window: the p-th root of the sum of p-th powers of magnitudes."""
-    value, p = site.value(0), _norm(site)
-    powers = Value(whole_power(site, unary(site, ops.Abs(), value.tensor), p), value.order)
-    summed = _slid(site, powers, _summed)
-    return (Value(_root(site, summed.tensor, p), summed.order),)
+    value, p = op.value(0), _norm(op)
+    powers = Value(whole_power(op, unary(op, ops.Abs(), value.tensor), p), value.order)
+    summed = _slid(op, powers, _summed)
+    return (Value(_root(op, summed.tensor, p), summed.order),)
 
 
-def _norm(site: OnnxSite) -> int:
-    p = site.integer("p", 2)
+def _norm(op: OpContext) -> int:
+    p = op.integer("p", 2)
     if p < 1:
-        raise GraphError(site.node.place, f"attribute p is {p}")
+        raise GraphError(op.node.place, f"attribute p is {p}")
     if p > _GREATEST_NORM:
-        raise site.unsupported(f"p {p} is not supported", f"use a norm of at most {_GREATEST_NORM}")
+        raise op.unsupported(f"p {p} is not supported", f"use a norm of at most {_GREATEST_NORM}")
     return p
 
 
 _GREATEST_NORM = 16
 
 
-def _root(site: OnnxSite, x: Tensor, p: int) -> Tensor:
+def _root(op: OpContext, x: Tensor, p: int) -> Tensor:
     while p % 2 == 0:
-        x, p = unary(site, ops.Sqrt(), x), p // 2
-    return x if p == 1 else positive_power(site, x, 1 / p)
+        x, p = unary(op, ops.Sqrt(), x), p // 2
+    return x if p == 1 else positive_power(op, x, 1 / p)
 
 
-def _summed(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+def _summed(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
     """Return the sum of the pixels in each window."""
     if window.dilation != (1, 1):
-        return _through_taps(site, source, window, 0.0, ops.Add())
+        return _through_taps(op, source, window, 0.0, ops.Add())
     if window.padding != NO_PADDING:
-        source, window = pad_image(site, source, window.padding), replace(window, padding=NO_PADDING)
-    mean = _pooled(site, source, window, ops.AveragePool2D(window.filter, window.stride, NO_PADDING))
-    return multiply(site, mean, math.prod(window.filter))
+        source, window = pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)
+    mean = _pooled(op, source, window, ops.AveragePool2D(window.filter, window.stride, NO_PADDING))
+    return multiply(op, mean, math.prod(window.filter))
 
 
-def _global_lp_pool(site: OnnxSite) -> tuple[Value, ...]:
-    value, p = site.value(0), _norm(site)
-    _check_image(site, value)
+def _global_lp_pool(op: OpContext) -> tuple[Value, ...]:
+    value, p = op.value(0), _norm(op)
+    _check_image(op, value)
     order = channels_last(value.rank)
-    powers = whole_power(site, unary(site, ops.Abs(), site.builder.stored(value, order)), p)
-    return (Value(_root(site, reduced(site, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
+    powers = whole_power(op, unary(op, ops.Abs(), op.builder.stored(value, order)), p)
+    return (Value(_root(op, reduced(op, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
 
 
-def _local_response_normalization(site: OnnxSite) -> tuple[Value, ...]:
+def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
     """Y = x / (bias + alpha * the mean of squares over nearby channels) ** beta; absent channels are 0."""
-    value, size = site.value(0), site.integer("size", 0)
+    value, size = op.value(0), op.integer("size", 0)
     if size < 1 or value.rank < 2:
-        raise GraphError(site.node.place, f"a size of {size} does not fit {value.tensor}")
+        raise GraphError(op.node.place, f"a size of {size} does not fit {value.tensor}")
     order = channels_last(value.rank)
-    source = site.builder.stored(value, order)
+    source = op.builder.stored(value, order)
     channels = source.shape[-1]
-    rows = site.builder.reshaped(multiply(site, source, source), (1, source.elements // channels, channels, 1))
+    rows = op.builder.reshaped(multiply(op, source, source), (1, source.elements // channels, channels, 1))
     near = WindowLine(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
-    rows = pad_image(site, rows, ((0, 0), near.padding))
+    rows = pad_image(op, rows, ((0, 0), near.padding))
     window = across(untouched(rows.shape[1]), replace(near, padding=(0, 0)))
-    mean = site.builder.reshaped(
-        _pooled(site, rows, window, ops.AveragePool2D((1, size), (1, 1), NO_PADDING)), source.shape
+    mean = op.builder.reshaped(
+        _pooled(op, rows, window, ops.AveragePool2D((1, size), (1, 1), NO_PADDING)), source.shape
     )
-    base = add(site, multiply(site, mean, site.real_attribute("alpha", 1e-4)), site.real_attribute("bias", 1.0))
-    return (Value(multiply(site, source, _inverse(site, base, site.real_attribute("beta", 0.75))), order),)
+    base = add(op, multiply(op, mean, op.real_attribute("alpha", 1e-4)), op.real_attribute("bias", 1.0))
+    return (Value(multiply(op, source, _inverse(op, base, op.real_attribute("beta", 0.75))), order),)
 
 
-def _inverse(site: OnnxSite, base: Tensor, beta: float) -> Tensor:
+def _inverse(op: OpContext, base: Tensor, beta: float) -> Tensor:
     """Return 1 / base ** beta."""
-    root = unary(site, ops.Rsqrt(), base)
+    root = unary(op, ops.Rsqrt(), base)
     if beta == 0.5:
         return root
-    return multiply(site, root, unary(site, ops.Sqrt(), root)) if beta == 0.75 else positive_power(site, base, -beta)
+    return multiply(op, root, unary(op, ops.Sqrt(), root)) if beta == 0.75 else positive_power(op, base, -beta)
 
 
-def _check_image(site: OnnxSite, value: Value) -> None:
+def _check_image(op: OpContext, value: Value) -> None:
     if value.rank < 3:
-        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
+        raise GraphError(op.node.place, f"takes images, not {value.tensor}")
 
 
-def _global_average_pool(site: OnnxSite) -> tuple[Value, ...]:
-    held, target = site.held(0), site.held_target
-    _check_image(site, held)
+def _global_average_pool(op: OpContext) -> tuple[Value, ...]:
+    held, target = op.held(0), op.held_target
+    _check_image(op, held)
     order = channels_last(held.rank)
     axes = tuple(range(1, held.rank - 1))
     operator = ops.Mean(axes, keep_dims=True)
-    shape = operator.output_shape(site.builder.stored(held, order).shape)
+    shape = operator.output_shape(op.builder.stored(held, order).shape)
     if held.quantization is not None and target is not None:
         rounded = replace(operator, half_even=True)
-        made = site.attempt(rounded, [site.builder.stored(held, order)], shape, target)
+        made = op.attempt(rounded, [op.builder.stored(held, order)], shape, target)
         if made is not None:
-            return (site.real(made, order),)
-    return (Value(site.emit(operator, [site.builder.stored(site.value(0), order)], shape), order),)
+            return (op.real(made, order),)
+    return (Value(op.emit(operator, [op.builder.stored(op.value(0), order)], shape), order),)
 
 
-def _global_max_pool(site: OnnxSite) -> tuple[Value, ...]:
-    value = site.held(0)
-    _check_image(site, value)
+def _global_max_pool(op: OpContext) -> tuple[Value, ...]:
+    value = op.held(0)
+    _check_image(op, value)
     order = channels_last(value.rank)
-    source = site.builder.stored(value, order)
+    source = op.builder.stored(value, order)
     operator = ops.ReduceMax(tuple(range(1, value.rank - 1)), keep_dims=True)
-    made = site.emit(operator, [source], operator.output_shape(source.shape), quantization=source.quantization)
+    made = op.emit(operator, [source], operator.output_shape(source.shape), quantization=source.quantization)
     return (value.moved(made, order),)
 
 
-def _max_unpool(site: OnnxSite) -> tuple[Value, ...]:
+def _max_unpool(op: OpContext) -> tuple[Value, ...]:
     """Put elements at the positions (input 1) that MaxPool found; more rows and columns of input 2 are zeros."""
-    value, places = site.value(0), site.tensor(1)
-    _check_image(site, value)
-    size = site.integers("kernel_shape") or ()
+    value, places = op.value(0), op.tensor(1)
+    _check_image(op, value)
+    size = op.integers("kernel_shape") or ()
     count = value.rank - 2
-    strides, pads = site.integers("strides") or (1,) * count, site.integers("pads") or (0,) * (2 * count)
+    strides, pads = op.integers("strides") or (1,) * count, op.integers("pads") or (0,) * (2 * count)
     if len(size) != count or len(strides) != count or len(pads) != 2 * count or places.shape != value.shape:
-        raise GraphError(site.node.place, f"a window {list(size)} or positions {places} do not fit {value.tensor}")
-    check_indices(site, places.dtype.value)
+        raise GraphError(op.node.place, f"a window {list(size)} or positions {places} do not fit {value.tensor}")
+    check_indices(op, places.dtype.value)
     pairs = zip(value.shape[2:], size, strides, pads[:count], pads[count:], strict=True)
     image = [(old - 1) * stride + wide - before - after for old, wide, stride, before, after in pairs]
     shape = (*value.shape[:2], *image)
-    source = site.tensor(0)
-    row, flat = site.builder.reshaped(source, (source.elements,)), site.builder.reshaped(places, (source.elements,))
-    whole = flat if flat.dtype is DType.INT32 else site.emit(ops.Cast(), [flat], flat.shape, DType.INT32)
-    like = checked(site.name, (math.prod(shape),), source.dtype)
-    (made,) = site.builder.emit(site.name, ops.ScatterElements(), [None, whole, row], like)
-    made = site.builder.reshaped(made, shape)
-    wanted = site.integers("output_shape", 2) or shape
+    source = op.tensor(0)
+    row, flat = op.builder.reshaped(source, (source.elements,)), op.builder.reshaped(places, (source.elements,))
+    whole = flat if flat.dtype is DType.INT32 else op.emit(ops.Cast(), [flat], flat.shape, DType.INT32)
+    like = checked(op.name, (math.prod(shape),), source.dtype)
+    (made,) = op.builder.emit(op.name, ops.ScatterElements(), [None, whole, row], like)
+    made = op.builder.reshaped(made, shape)
+    wanted = op.integers("output_shape", 2) or shape
     if len(wanted) != len(shape) or any(new < old for new, old in zip(wanted, shape, strict=True)):
-        raise GraphError(site.node.place, f"output_shape {list(wanted)} is less than {list(shape)}")
+        raise GraphError(op.node.place, f"output_shape {list(wanted)} is less than {list(shape)}")
     if wanted != shape:
         margins = tuple((0, new - old) for new, old in zip(wanted, shape, strict=True))
-        made = site.moved(ops.Pad(margins), made, wanted)
-    return (site.made(made),)
+        made = op.moved(ops.Pad(margins), made, wanted)
+    return (op.made(made),)
 
 
 OPERATORS: Mapping[str, Converter] = {

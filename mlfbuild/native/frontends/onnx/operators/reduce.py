@@ -1,14 +1,23 @@
-"""ReduceMean, ReduceSum and the other reductions."""
+"""ReduceMean, ReduceSum and the other reductions, ArgMax and ArgMin."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
+    Converter,
+    cast,
+    log_of_sum_of_exponentials,
+    multiply,
+    reduced,
+    subtract,
+    unary,
+)
+from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW
+from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Order, Value
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, cast, multiply, reduced, subtract, unary
-from mlfbuild.native.frontends.onnx.operators.elementwise import NARROW
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, Tensor, ops
 
 _SUMMED_AXES_OPSET = 13
@@ -25,117 +34,153 @@ EXACT = NARROW | {DType.BOOL}
 Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
 
 
-def _axes(site: OnnxSite, rank: int) -> tuple[int, ...] | None:
+def _axes(op: OpContext, rank: int) -> tuple[int, ...] | None:
     """Return the dimensions to reduce, ``None`` if there are none."""
-    since = _SUMMED_AXES_OPSET if site.node.operator == "ReduceSum" else _AXES_OPSET
-    axes = site.integers("axes", 1 if site.opset >= since else None)
+    since = _SUMMED_AXES_OPSET if op.node.operator == "ReduceSum" else _AXES_OPSET
+    axes = op.integers("axes", 1 if op.opset >= since else None)
     if axes:
-        return site.axes(axes, rank)
-    return None if site.integer("noop_with_empty_axes", 0) else tuple(range(rank))
+        return op.axes(axes, rank)
+    return None if op.integer("noop_with_empty_axes", 0) else tuple(range(rank))
 
 
-def _reduction(kind: type[Reduction]) -> Callable[[OnnxSite], tuple[Value, ...]]:
+def _reduction(kind: type[Reduction]) -> Callable[[OpContext], tuple[Value, ...]]:
     """Return the converter to an operator of the graph; maximum and minimum keep the scale of the input."""
 
-    def convert(site: OnnxSite) -> tuple[Value, ...]:
-        held, target = site.held(0), site.held_target
-        axes = _axes(site, held.rank)
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        held, target = op.held(0), op.held_target
+        axes = _axes(op, held.rank)
         if axes is None:
             return (held,)
-        operator = kind(tuple(sorted(held.stored(axis) for axis in axes)), keep_dims=site.integer("keepdims", 1) != 0)
+        operator = kind(tuple(sorted(held.stored(axis) for axis in axes)), keep_dims=op.integer("keepdims", 1) != 0)
         shape = operator.output_shape(held.tensor.shape)
-        order = held.order if operator.keep_dims else without(held.order, axes)
+        order = held.order if operator.keep_dims else _without(held.order, axes)
         if issubclass(kind, ops.ReduceMax | ops.ReduceMin):
             target = held.quantization
         if held.quantization is not None and target is not None:
             rounded = replace(operator, half_even=True) if isinstance(operator, ops.Summing) else operator
-            made = site.attempt(rounded, [held.tensor], shape, target)
+            made = op.attempt(rounded, [held.tensor], shape, target)
             if made is not None:
-                return (site.real(made, order),)
-        plain = site.value(0)
+                return (op.real(made, order),)
+        plain = op.value(0)
         exact = plain.dtype in EXACT and issubclass(kind, ops.ReduceMax | ops.ReduceMin)
-        source = cast(site, plain.tensor, DType.FLOAT32) if exact else plain.tensor
-        return (Value(cast(site, site.emit(operator, [source], shape), plain.dtype), order),)
+        source = cast(op, plain.tensor, DType.FLOAT32) if exact else plain.tensor
+        return (Value(cast(op, op.emit(operator, [source], shape), plain.dtype), order),)
 
     return convert
 
 
-def without(order: Order, axes: tuple[int, ...]) -> Order:
+def _without(order: Order, axes: tuple[int, ...]) -> Order:
     """Return ``order`` without the dimensions ``axes``; later ones move up."""
     kept = [axis for axis in order if axis not in axes]
     return tuple(sorted(kept).index(axis) for axis in kept)
 
 
-Compute = Callable[[OnnxSite, Tensor, tuple[int, ...]], Tensor]
+Function = Callable[[OpContext, Tensor], Tensor]
+Compute = Callable[[OpContext, Tensor, tuple[int, ...]], Tensor]
 
 
-def made_of_others(
-    compute: Compute, nothing: Callable[[OnnxSite, Tensor], Tensor]
-) -> Callable[[OnnxSite], tuple[Value, ...]]:
+def _made_of_others(compute: Compute, nothing: Function) -> Converter:
     """Return a converter that reduces with ``compute``, which keeps the axes, or with ``nothing`` if there are none."""
 
-    def convert(site: OnnxSite) -> tuple[Value, ...]:
-        value = site.value(0)
-        axes = _axes(site, value.rank)
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        value = op.value(0)
+        axes = _axes(op, value.rank)
         if axes is None:
-            return (Value(nothing(site, value.tensor), value.order),)
-        made = compute(site, value.tensor, tuple(value.stored(axis) for axis in axes))
-        if site.integer("keepdims", 1):
+            return (Value(nothing(op, value.tensor), value.order),)
+        made = compute(op, value.tensor, tuple(value.stored(axis) for axis in axes))
+        if op.integer("keepdims", 1):
             return (Value(made, value.order),)
         stored = {value.stored(axis) for axis in axes}
         shape = [size for axis, size in enumerate(made.shape) if axis not in stored]
-        return (Value(site.builder.reshaped(made, shape), without(value.order, axes)),)
+        return (Value(op.builder.reshaped(made, shape), _without(value.order, axes)),)
 
     return convert
 
 
-def _magnitude(site: OnnxSite, x: Tensor) -> Tensor:
-    return unary(site, ops.Abs(), x)
+def _magnitude(op: OpContext, x: Tensor) -> Tensor:
+    return unary(op, ops.Abs(), x)
 
 
-def _square(site: OnnxSite, x: Tensor) -> Tensor:
-    return multiply(site, x, x)
+def _square(op: OpContext, x: Tensor) -> Tensor:
+    return multiply(op, x, x)
 
 
-def _logarithm(site: OnnxSite, x: Tensor) -> Tensor:
-    return unary(site, ops.Log(), x)
+def _logarithm(op: OpContext, x: Tensor) -> Tensor:
+    return unary(op, ops.Log(), x)
 
 
-def _same(_site: OnnxSite, x: Tensor) -> Tensor:
+def _same(_op: OpContext, x: Tensor) -> Tensor:
     return x
 
 
-def _sum_of_magnitudes(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return reduced(site, ops.Sum, _magnitude(site, x), axes)
+def _root(op: OpContext, x: Tensor) -> Tensor:
+    return unary(op, ops.Sqrt(), x)
 
 
-def _sum_of_squares(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return reduced(site, ops.Sum, _square(site, x), axes)
+def _of_sum(before: Function, after: Function, nothing: Function) -> Converter:
+    """Return a converter that sums elements after ``before``, and applies ``after`` to the sum."""
+    return _made_of_others(lambda op, x, axes: after(op, reduced(op, ops.Sum, before(op, x), axes)), nothing)
 
 
-def _length(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return unary(site, ops.Sqrt(), _sum_of_squares(site, x, axes))
+def _product(op: OpContext, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return the product along the stored ``axes``, which are kept as dimensions of size 1."""
+    for axis in axes:
+        odd: list[Tensor] = []
+        while (size := x.shape[axis]) > 1:
+            half = size // 2
+            if size % 2:
+                odd.append(_part(op, x, axis, range(size - 1, size)))
+            x = multiply(op, _part(op, x, axis, range(half)), _part(op, x, axis, range(half, 2 * half)))
+        for rest in odd:
+            x = multiply(op, x, rest)
+    return x
 
 
-def _log_of_sum(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    return _logarithm(site, reduced(site, ops.Sum, x, axes))
+def _part(op: OpContext, x: Tensor, axis: int, positions: range) -> Tensor:
+    ranges = [positions if other == axis else range(size) for other, size in enumerate(x.shape)]
+    return sliced(op, op.made(x), ranges).tensor
 
 
-def log_of_sum_of_exponentials(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return log(sum(exp(x))) along the stored ``axes``; the maximum is subtracted first to avoid overflow."""
-    greatest = reduced(site, ops.ReduceMax, x, axes)
-    powers = unary(site, ops.Exp(), subtract(site, x, greatest))
-    return add(site, _log_of_sum(site, powers, axes), greatest)
+def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[OpContext], tuple[Value, ...]]:
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        value = op.held(0)
+        axis = op.axis(op.integer("axis", 0), value.rank)
+        stored = value.stored(axis)
+        shape = [size for other, size in enumerate(value.tensor.shape) if other != stored]
+        if op.integer("select_last_index", 0):
+            found = _last_position(op, kind(stored), value, axis, shape)
+        else:
+            found = op.emit(kind(stored), [value.tensor], shape, DType.INT32)
+        wide = op.emit(ops.Cast(), [found], shape, DType.INT64)
+        if not op.integer("keepdims", 1):
+            return (Value(wide, _without(value.order, (axis,))),)
+        return (Value(op.builder.reshaped(wide, (*shape[:stored], 1, *shape[stored:])), value.order),)
+
+    return convert
+
+
+def _last_position(
+    op: OpContext, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
+) -> Tensor:
+    """Return the position of the last extreme element, computed in float32 from the reversed tensor."""
+    ranges = [range(size)[::-1] if other == axis else range(size) for other, size in enumerate(value.shape)]
+    turned = sliced(op, value, ranges)
+    found = op.emit(operator, [turned.tensor], shape, DType.INT32)
+    number = op.emit(ops.Cast(), [found], shape, DType.FLOAT32)
+    return subtract(op, op.number("last", value.shape[axis] - 1), number)
 
 
 OPERATORS: Mapping[str, Converter] = {
-    "ReduceL1": made_of_others(_sum_of_magnitudes, _magnitude),
-    "ReduceL2": made_of_others(_length, _magnitude),
-    "ReduceLogSum": made_of_others(_log_of_sum, _logarithm),
-    "ReduceLogSumExp": made_of_others(log_of_sum_of_exponentials, _same),
+    "ArgMax": _position(ops.ArgMax),
+    "ArgMin": _position(ops.ArgMin),
+    "ReduceL1": _of_sum(_magnitude, _same, _magnitude),
+    "ReduceL2": _of_sum(_square, _root, _magnitude),
+    "ReduceLogSum": _of_sum(_same, _logarithm, _logarithm),
+    "ReduceLogSumExp": _made_of_others(log_of_sum_of_exponentials, _same),
     "ReduceMax": _reduction(ops.ReduceMax),
     "ReduceMean": _reduction(ops.Mean),
     "ReduceMin": _reduction(ops.ReduceMin),
+    "ReduceProd": _made_of_others(_product, _same),
     "ReduceSum": _reduction(ops.Sum),
-    "ReduceSumSquare": made_of_others(_sum_of_squares, _square),
+    "ReduceSumSquare": _of_sum(_square, _same, _square),
 }

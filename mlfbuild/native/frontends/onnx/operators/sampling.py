@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter
+from mlfbuild.native.frontends.onnx.conversion.image import lines
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.native.frontends.onnx.operators.image import lines
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 from mlfbuild.native.graph.ops import Interpolation, Outside
 
@@ -22,68 +22,68 @@ _HALF_PIXEL_SINCE = 16
 """The version of RoiAlign that has coordinate_transformation_mode, by ONNX's version of its operators."""
 
 
-def _grid_sample(site: OnnxSite) -> tuple[Value, ...]:
-    value, grid = site.value(0), site.tensor(1)
-    mode, outside = site.text("mode", "linear"), site.text("padding_mode", "zeros")
+def _grid_sample(op: OpContext) -> tuple[Value, ...]:
+    value, grid = op.value(0), op.tensor(1)
+    mode, outside = op.text("mode", "linear"), op.text("padding_mode", "zeros")
     if mode not in _MODES or outside.upper() not in Outside.__members__:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}, and padding_mode {outside!r}")
+        raise GraphError(op.node.place, f"attribute mode is {mode!r}, and padding_mode {outside!r}")
     if not 3 <= value.rank <= 5 or len(grid.shape) != value.rank:
-        raise site.unsupported(
+        raise op.unsupported(
             f"an image of {value.rank} dimensions and a grid of {len(grid.shape)} are not supported",
             "use images of up to 3 spatial dimensions, and a grid of as many dimensions as the image",
         )
-    operator = ops.GridSample(_MODES[mode], Outside[outside.upper()], site.integer("align_corners", 0) != 0)
-    source = _image(site, value)
-    made = site.emit(operator, [source, grid], (*grid.shape[:-1], source.shape[-1]))
+    operator = ops.GridSample(_MODES[mode], Outside[outside.upper()], op.integer("align_corners", 0) != 0)
+    source = _image(op, value)
+    made = op.emit(operator, [source, grid], (*grid.shape[:-1], source.shape[-1]))
     return (Value(made, channels_last(value.rank)),)
 
 
-def _roi_align(site: OnnxSite) -> tuple[Value, ...]:
-    default = "half_pixel" if site.opset >= _HALF_PIXEL_SINCE else "output_half_pixel"
-    place, mode = site.text("coordinate_transformation_mode", default), site.text("mode", "avg").lower()
+def _roi_align(op: OpContext) -> tuple[Value, ...]:
+    default = "half_pixel" if op.opset >= _HALF_PIXEL_SINCE else "output_half_pixel"
+    place, mode = op.text("coordinate_transformation_mode", default), op.text("mode", "avg").lower()
     if place not in {"half_pixel", "output_half_pixel"} or mode not in {"avg", "max"}:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}, and coordinate_transformation_mode {place!r}")
-    value, boxes, images = site.value(0), site.tensor(1), site.tensor(2)
+        raise GraphError(op.node.place, f"attribute mode is {mode!r}, and coordinate_transformation_mode {place!r}")
+    value, boxes, images = op.value(0), op.tensor(1), op.tensor(2)
     if value.rank != 4:
-        raise GraphError(site.node.place, f"{value.tensor} is not a batch of images with 4 dimensions")
+        raise GraphError(op.node.place, f"{value.tensor} is not a batch of images with 4 dimensions")
     if images.dtype is not DType.INT64:
-        raise site.type_unsupported(images, "int64")
-    size = site.integer("output_height", 1), site.integer("output_width", 1)
+        raise op.type_unsupported(images, "int64")
+    size = op.integer("output_height", 1), op.integer("output_width", 1)
     operator = ops.RoiAlign(
-        size, max(site.integer("sampling_ratio", 0), 0), site.real_attribute("spatial_scale", 1.0),
+        size, max(op.integer("sampling_ratio", 0), 0), op.real_attribute("spatial_scale", 1.0),
         half_pixel=place == "half_pixel", greatest=mode == "max",
     )  # fmt: skip
-    source = _image(site, value)
-    made = site.emit(operator, [source, boxes, images], (*images.shape, *size, source.shape[3]))
+    source = _image(op, value)
+    made = op.emit(operator, [source, boxes, images], (*images.shape, *size, source.shape[3]))
     return (Value(made, channels_last(4)),)
 
 
-def _deform_conv(site: OnnxSite) -> tuple[Value, ...]:
-    value, weights, offsets = site.value(0), site.value(1), site.value(2)
+def _deform_conv(op: OpContext) -> tuple[Value, ...]:
+    value, weights, offsets = op.value(0), op.value(1), op.value(2)
     if value.rank != 4 or weights.rank != 4 or offsets.rank != 4:
-        raise site.unsupported("only images of 2 dimensions are supported", "use 2-D images")
-    if site.integers("kernel_shape") not in {None, weights.shape[2:]}:
-        raise GraphError(site.node.place, f"attribute kernel_shape does not fit the filter {list(weights.shape)}")
-    rows, columns = lines(site, value.shape[2:], weights.shape[2:])
-    filters = site.builder.stored(weights, (2, 3, 1, 0))
+        raise op.unsupported("only images of 2 dimensions are supported", "use 2-D images")
+    if op.integers("kernel_shape") not in {None, weights.shape[2:]}:
+        raise GraphError(op.node.place, f"attribute kernel_shape does not fit the filter {list(weights.shape)}")
+    rows, columns = lines(op, value.shape[2:], weights.shape[2:])
+    filters = op.builder.stored(weights, (2, 3, 1, 0))
     outputs = weights.shape[0]
-    bias = site.tensor(3) if site.has(3) else site.filled("bias", (outputs,), 0.0, "float32")
-    mask = [_image(site, site.value(4))] if site.has(4) else []
+    bias = op.tensor(3) if op.has(3) else op.filled("bias", (outputs,), 0.0, "float32")
+    mask = [_image(op, op.value(4))] if op.has(4) else []
     operator = ops.DeformConv(
         (rows.stride, columns.stride), (rows.dilation, columns.dilation), (rows.padding[0], columns.padding[0]),
-        site.integer("group", 1), site.integer("offset_group", 1),
+        op.integer("group", 1), op.integer("offset_group", 1),
     )  # fmt: skip
     if min(operator.groups, operator.offset_groups) < 1:
         raise GraphError(
-            site.node.place, f"attribute group is {operator.groups}, and offset_group {operator.offset_groups}"
+            op.node.place, f"attribute group is {operator.groups}, and offset_group {operator.offset_groups}"
         )
     shape = (value.shape[0], rows.output, columns.output, outputs)
-    made = site.emit(operator, [_image(site, value), filters, _image(site, offsets), bias, *mask], shape)
+    made = op.emit(operator, [_image(op, value), filters, _image(op, offsets), bias, *mask], shape)
     return (Value(made, channels_last(4)),)
 
 
-def _image(site: OnnxSite, value: Value) -> Tensor:
-    return site.builder.stored(value, channels_last(value.rank))
+def _image(op: OpContext, value: Value) -> Tensor:
+    return op.builder.stored(value, channels_last(value.rank))
 
 
 OPERATORS: Mapping[str, Converter] = {

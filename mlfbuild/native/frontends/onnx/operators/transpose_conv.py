@@ -7,182 +7,174 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add
-from mlfbuild.native.frontends.onnx.operators.convolution import (
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
+from mlfbuild.native.frontends.onnx.conversion.convolution import (
     channel_groups,
     check_filter,
     filter_groups,
     filter_shape,
     is_computed,
     joined_channels,
+    joined_if_complete,
     plus_bias,
     stored_filter,
     two_dimensional,
     weighted_sum,
 )
-from mlfbuild.native.frontends.onnx.operators.image import (
-    from_image,
-    image,
-    pair_of,
-    values_of,
-)
-from mlfbuild.native.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
-from mlfbuild.native.frontends.onnx.operators.slice import sliced
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, pair_of, values_of
+from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, integer_parameters, real_parameters
+from mlfbuild.native.frontends.onnx.conversion.selection import sliced
+from mlfbuild.native.frontends.onnx.layout import Value, channels_last
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, GraphError, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Padding, Pair
 from mlfbuild.native.graph.ops import Steps
 
 
-def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
+def _conv_transpose(op: OpContext) -> tuple[Value, ...]:
     """Convert ConvTranspose, in integers if it has one group."""
-    if site.held(0).rank == 5:
-        return (_of_volumes(site, site.value(0), site.value(1)),)
-    if is_computed(site):
-        return (_of_computed(site, site.value(0), site.value(1)),)
-    held, target = site.held(0), site.held_target
-    if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
-        parameters = integer_parameters(site, axis=1)
-        made = None if parameters is None else _transposed(site, held, parameters, target)
+    if op.held(0).rank == 5:
+        return (_of_volumes(op, op.value(0), op.value(1)),)
+    if is_computed(op):
+        return (_of_computed(op, op.value(0), op.value(1)),)
+    held, target = op.held(0), op.held_target
+    if held.quantization is not None and target is not None and op.integer("group", 1) == 1:
+        parameters = integer_parameters(op, axis=1)
+        made = None if parameters is None else _transposed(op, held, parameters, target)
         if made is not None:
             return (made,)
-    made = _transposed(site, site.value(0), real_parameters(site), None)
-    assert made is not None
-    return (made,)
+    return (op.required(_transposed(op, op.value(0), real_parameters(op), None)),)
 
 
-def _of_volumes(site: OnnxSite, value: Value, weights: Value) -> Value:
+def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
     """Convert a ConvTranspose with three spatial dimensions, in float32; its filter may be computed."""
-    check_filter(site, value, weights.shape)
-    (channels, depth, taps, *size), groups = weights.shape, site.integer("group", 1)
-    source = site.builder.stored(value, channels_last(5))
+    check_filter(op, value, weights.shape)
+    (channels, depth, taps, *size), groups = weights.shape, op.integer("group", 1)
+    source = op.builder.stored(value, channels_last(5))
     if channels != source.shape[4] or groups < 1 or channels % groups:
-        raise GraphError(site.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
+        raise GraphError(op.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
     if taps > _MOST_TAPS:
-        raise site.unsupported(f"a filter {taps} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
-    (batch, images), stride = source.shape[:2], values_of(site, "strides", 3)
-    dilation = values_of(site, "dilations", 3)
-    _check_dilation(site, (min(dilation), max(dilation)))
-    flat = site.builder.reshaped(source, (batch * images, *source.shape[2:]))
+        raise op.unsupported(f"a filter {taps} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
+    (batch, images), stride = source.shape[:2], values_of(op, "strides", 3)
+    dilation = values_of(op, "dilations", 3)
+    _check_dilation(op, (min(dilation), max(dilation)))
+    flat = op.builder.reshaped(source, (batch * images, *source.shape[2:]))
     reach = [(wide - 1) * step + 1 for wide, step in zip(weights.shape[2:], dilation, strict=True)]
-    (length, margin), rows, columns = _lines(site, source.shape[1:4], reach, stride, 3)
+    (length, margin), rows, columns = _lines(op, source.shape[1:4], reach, stride, 3)
     widened = _Widened((rows[0], columns[0]), (rows[1], columns[1]))
-    total: Tensor | None = None
-    for tap in range(taps):
+
+    def at_depth(tap: int) -> Tensor:
         ranges = [range(tap, tap + 1) if axis == 2 else range(whole) for axis, whole in enumerate(weights.shape)]
-        own = site.builder.stored(sliced(site, weights, ranges), (0, 2, 3, 4, 1))
-        filters = site.builder.reshaped(own, (channels, *size, depth))
-        filters = _spread_computed(site, filters, (dilation[1], dilation[2]))
-        part = _of_images(site, flat, filters, widened, (stride[1], stride[2]))
-        apart = _moved_apart(site, site.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
-        placed = _placed(site, apart, tap * dilation[0] - margin[0], length)
-        total = placed if total is None else add(site, total, placed)
-    assert total is not None
-    made = plus_bias(site, site.builder.reshaped(total, (batch * length, *total.shape[2:])))
-    return Value(site.builder.reshaped(made, total.shape), channels_last(5))
+        own = op.builder.stored(sliced(op, weights, ranges), (0, 2, 3, 4, 1))
+        filters = op.builder.reshaped(own, (channels, *size, depth))
+        filters = _spread_computed(op, filters, (dilation[1], dilation[2]))
+        part = _of_images(op, flat, filters, widened, (stride[1], stride[2]))
+        apart = _moved_apart(op, op.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
+        return _placed(op, apart, tap * dilation[0] - margin[0], length)
+
+    total = summed(op, map(at_depth, range(taps)))
+    made = plus_bias(op, op.builder.reshaped(total, (batch * length, *total.shape[2:])))
+    return Value(op.builder.reshaped(made, total.shape), channels_last(5))
 
 
-def _moved_apart(site: OnnxSite, volume: Tensor, stride: int) -> Tensor:
+def _moved_apart(op: OpContext, volume: Tensor, stride: int) -> Tensor:
     """Return the images of ``volume`` [batch, depth, ...] with stride - 1 images of zeros after each."""
     if stride == 1:
         return volume
     batch, depth, *rest = volume.shape
-    wide = site.builder.reshaped(volume, (batch, depth, 1, *rest))
+    wide = op.builder.reshaped(volume, (batch, depth, 1, *rest))
     gaps = ((0, 0), (0, 0), (0, stride - 1), *((0, 0) for _ in rest))
-    padded = site.moved(ops.Pad(gaps), wide, (batch, depth, stride, *rest))
-    return site.builder.reshaped(padded, (batch, depth * stride, *rest))
+    padded = op.moved(ops.Pad(gaps), wide, (batch, depth, stride, *rest))
+    return op.builder.reshaped(padded, (batch, depth * stride, *rest))
 
 
-def _placed(site: OnnxSite, volume: Tensor, before: int, length: int) -> Tensor:
+def _placed(op: OpContext, volume: Tensor, before: int, length: int) -> Tensor:
     """Return ``length`` images that are zeros except for those of ``volume``, the first of which is at ``before``."""
     batch, depth, *rest = volume.shape
     margins = (max(before, 0), max(length - before - depth, 0))
     if any(margins):
         paddings = ((0, 0), margins, *((0, 0) for _ in rest))
-        volume = site.moved(ops.Pad(paddings), volume, (batch, depth + sum(margins), *rest))
+        volume = op.moved(ops.Pad(paddings), volume, (batch, depth + sum(margins), *rest))
     if volume.shape[1] == length and before >= 0:
         return volume
     shape = (batch, length, *rest)
     steps = (Steps(0, 1, batch), Steps(max(-before, 0), 1, length), *(Steps(0, 1, size) for size in rest))
-    return site.moved(ops.StridedSlice(steps), volume, shape)
+    return op.moved(ops.StridedSlice(steps), volume, shape)
 
 
-def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
-    source = image(site, value)
-    weights = two_dimensional(site, value, parameters.weights)
-    groups = site.integer("group", 1)
+def _transposed(op: OpContext, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
+    source = image(op, value)
+    weights = two_dimensional(op, value, parameters.weights)
+    groups = op.integer("group", 1)
     channels, depth = weights.shape[:2]
     if channels != source.shape[3] or groups < 1 or channels % groups:
-        raise GraphError(site.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
-    stride, dilation = pair_of(site, "strides", value.rank - 2), pair_of(site, "dilations", value.rank - 2)
-    spread = _spread(site, weights, dilation)
-    widened = _widened(site, source, spread.shape[2:], stride, value.rank - 2)
+        raise GraphError(op.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
+    stride, dilation = pair_of(op, "strides", value.rank - 2), pair_of(op, "dilations", value.rank - 2)
+    spread = _spread(op, weights, dilation)
+    widened = _widened(op, source, spread.shape[2:], stride, value.rank - 2)
     made: list[Tensor | None] = []
-    for number, part in enumerate(channel_groups(site, source, groups)):
+    for number, part in enumerate(channel_groups(op, source, groups)):
         rows = slice(channels // groups * number, channels // groups * (number + 1))
         bias = None if parameters.bias is None else parameters.bias[depth * number : depth * (number + 1)]
         own = LayerParameters(spread[rows], bias, parameters.scales)
-        inputs = own.inputs(site, part, np.transpose(own.weights, (1, 2, 3, 0)))
+        inputs = own.inputs(op, part, np.transpose(own.weights, (1, 2, 3, 0)))
         operator = ops.TransposeConv(stride, widened.padding)
-        made.append(weighted_sum(site, operator, inputs, (source.shape[0], *widened.size, depth), target))
-    joined = joined_channels(site, made)
-    return None if joined is None else from_image(site, value, joined)
+        made.append(weighted_sum(op, operator, inputs, (source.shape[0], *widened.size, depth), target))
+    joined = joined_if_complete(op, made)
+    return None if joined is None else from_image(op, value, joined)
 
 
-def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
+def _of_computed(op: OpContext, value: Value, weights: Value) -> Value:
     """Convert a ConvTranspose whose filter or bias is computed, in float32."""
-    source, shape, groups = image(site, value), filter_shape(site, value, weights), site.integer("group", 1)
+    source, shape, groups = image(op, value), filter_shape(op, value, weights), op.integer("group", 1)
     channels, depth = shape[:2]
     if channels != source.shape[3] or groups < 1 or channels % groups:
-        raise GraphError(site.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
-    stride, dilation = pair_of(site, "strides", value.rank - 2), pair_of(site, "dilations", value.rank - 2)
-    filters = stored_filter(site, weights, (channels, *shape[2:], depth), (0, 2, 3, 1))
-    filters = _spread_computed(site, filters, dilation)
-    widened = _widened(site, source, filters.shape[1:3], stride, value.rank - 2)
-    return from_image(site, value, plus_bias(site, _of_images(site, source, filters, widened, stride)))
+        raise GraphError(op.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
+    stride, dilation = pair_of(op, "strides", value.rank - 2), pair_of(op, "dilations", value.rank - 2)
+    filters = stored_filter(op, weights, (channels, *shape[2:], depth), (0, 2, 3, 1))
+    filters = _spread_computed(op, filters, dilation)
+    widened = _widened(op, source, filters.shape[1:3], stride, value.rank - 2)
+    return from_image(op, value, plus_bias(op, _of_images(op, source, filters, widened, stride)))
 
 
-def _of_images(site: OnnxSite, source: Tensor, filters: Tensor, widened: _Widened, stride: Pair) -> Tensor:
+def _of_images(op: OpContext, source: Tensor, filters: Tensor, widened: _Widened, stride: Pair) -> Tensor:
     """Return the result for an NHWC ``source`` and ``filters`` [inputs, rows, columns, outputs], without the bias."""
-    made: list[Tensor | None] = []
-    groups, depth = site.integer("group", 1), filters.shape[3]
-    for part, own in zip(channel_groups(site, source, groups), filter_groups(site, filters, groups), strict=True):
-        turned = site.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
+    made = []
+    groups, depth = op.integer("group", 1), filters.shape[3]
+    for part, own in zip(channel_groups(op, source, groups), filter_groups(op, filters, groups), strict=True):
+        turned = op.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
         operator = ops.TransposeConv(stride, widened.padding)
-        made.append(site.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
-    joined = joined_channels(site, made)
-    assert joined is not None
-    return joined
+        made.append(op.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
+    return joined_channels(op, made)
 
 
-def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
+def _spread(op: OpContext, weights: Array, dilation: Pair) -> Array:
     """Return OIHW ``weights`` with zeros inserted, because TRANSPOSE_CONV has no dilation."""
-    _check_dilation(site, dilation)
+    _check_dilation(op, dilation)
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
-    site.check_room((*weights.shape[:2], *sizes), weights.itemsize)
+    op.check_room((*weights.shape[:2], *sizes), weights.itemsize)
     spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights
     return spread
 
 
-def _spread_computed(site: OnnxSite, filters: Tensor, dilation: Pair) -> Tensor:
+def _spread_computed(op: OpContext, filters: Tensor, dilation: Pair) -> Tensor:
     """Do the same as ``_spread`` for computed filters [inputs, rows, columns, outputs]."""
-    _check_dilation(site, dilation)
+    _check_dilation(op, dilation)
     if dilation == (1, 1):
         return filters
     inputs, rows, columns, outputs = filters.shape
-    apart = site.builder.reshaped(filters, (inputs, rows, 1, columns, 1, outputs))
+    apart = op.builder.reshaped(filters, (inputs, rows, 1, columns, 1, outputs))
     gaps = ((0, 0), (0, 0), (0, dilation[0] - 1), (0, 0), (0, dilation[1] - 1), (0, 0))
-    padded = site.moved(ops.Pad(gaps), apart, (inputs, rows, dilation[0], columns, dilation[1], outputs))
-    whole = site.builder.reshaped(padded, (inputs, rows * dilation[0], columns * dilation[1], outputs))
+    padded = op.moved(ops.Pad(gaps), apart, (inputs, rows, dilation[0], columns, dilation[1], outputs))
+    whole = op.builder.reshaped(padded, (inputs, rows * dilation[0], columns * dilation[1], outputs))
     shape = (inputs, (rows - 1) * dilation[0] + 1, (columns - 1) * dilation[1] + 1, outputs)
-    return site.moved(ops.StridedSlice(tuple(Steps(0, 1, size) for size in shape)), whole, shape)
+    return op.moved(ops.StridedSlice(tuple(Steps(0, 1, size) for size in shape)), whole, shape)
 
 
-def _check_dilation(site: OnnxSite, dilation: Pair) -> None:
+def _check_dilation(op: OpContext, dilation: Pair) -> None:
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
-        raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
+        raise op.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
 
 
 _GREATEST_DILATION = 64
@@ -197,21 +189,21 @@ class _Widened:
     padding: Padding
 
 
-def _widened(site: OnnxSite, source: Tensor, filter_size: Sequence[int], stride: Pair, dimensions: int) -> _Widened:
-    (height, rows), (width, columns) = _lines(site, source.shape[1:3], filter_size, stride, dimensions)
+def _widened(op: OpContext, source: Tensor, filter_size: Sequence[int], stride: Pair, dimensions: int) -> _Widened:
+    (height, rows), (width, columns) = _lines(op, source.shape[1:3], filter_size, stride, dimensions)
     return _Widened((height, width), (rows, columns))
 
 
 def _lines(
-    site: OnnxSite, size: Sequence[int], filter_size: Sequence[int], stride: Sequence[int], dimensions: int
+    op: OpContext, size: Sequence[int], filter_size: Sequence[int], stride: Sequence[int], dimensions: int
 ) -> list[tuple[int, Pair]]:
     """Return the size of the result and the margins that are cropped, for each of ``size``."""
     flat = len(size) - dimensions  # a line is an image with a height of 1
-    extra = (0,) * flat + values_of(site, "output_padding", dimensions, 0)
-    mode, wanted = site.text("auto_pad", "NOTSET"), site.integers("output_shape")
-    pads = site.integers("pads") or (0,) * (2 * dimensions)
+    extra = (0,) * flat + values_of(op, "output_padding", dimensions, 0)
+    mode, wanted = op.text("auto_pad", "NOTSET"), op.integers("output_shape")
+    pads = op.integers("pads") or (0,) * (2 * dimensions)
     if len(pads) != 2 * dimensions or (wanted is not None and len(wanted) < dimensions):
-        raise GraphError(site.node.place, f"pads {pads} or output_shape {wanted} do not fit {dimensions} dimensions")
+        raise GraphError(op.node.place, f"pads {pads} or output_shape {wanted} do not fit {dimensions} dimensions")
     lines = []
     for axis, old in enumerate(size):
         outer = axis - flat  # the index in ONNX's attributes
@@ -227,7 +219,7 @@ def _lines(
             pair = (pads[outer], pads[outer + dimensions]) if mode == "NOTSET" else (0, 0)
             lines.append((full - sum(pair), pair))
     if min(new for new, _ in lines) < 1:
-        raise GraphError(site.node.place, f"makes an image of {' by '.join(str(new) for new, _ in lines)} pixels")
+        raise GraphError(op.node.place, f"makes an image of {' by '.join(str(new) for new, _ in lines)} pixels")
     return lines
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators.arithmetic import Converter, add, multiply
-from mlfbuild.native.frontends.onnx.operators.classification import (
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply
+from mlfbuild.native.frontends.onnx.conversion.classification import (
     both_classes,
     class_labels,
     greatest_class,
@@ -25,7 +24,8 @@ from mlfbuild.native.frontends.onnx.operators.classification import (
     rows,
     texts,
 )
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, GraphError, Tensor, ops
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
@@ -113,18 +113,18 @@ class _Forest:
     votes: Mapping[Key, Sequence[tuple[int, float]]]
 
 
-def _aggregated(site: OnnxSite, forest: _Forest, base: Array, aggregate: str = "SUM") -> Tensor:
+def _aggregated(op: OpContext, forest: _Forest, base: Array, aggregate: str = "SUM") -> Tensor:
     """Return the votes [rows, targets] of ``forest``, added to ``base``."""
-    source = rows(site)
-    tables = _Tables(source.shape[1], site.node.place)
+    source = rows(op)
+    tables = _Tables(source.shape[1], op.node.place)
     numbered: dict[Key, int] = {}
     roots = np.array([_number(forest, root, tables, numbered) for root in forest.roots])
-    votes = [_counting(site, forest.votes.get(leaf, ()), aggregate) for leaf in tables.leaves]
+    votes = [_counting(op, forest.votes.get(leaf, ()), aggregate) for leaf in tables.leaves]
     if not tables.features:
         tables.at_most(0, np.float32(0), -1, -1, nan_first=False)
     targets = np.array([target for leaf in votes for target, _ in leaf])
     if targets.min() < 0 or targets.max() >= len(base):
-        raise GraphError(site.node.place, f"votes for a class or target that is not among {len(base)}")
+        raise GraphError(op.node.place, f"votes for a class or target that is not among {len(base)}")
     children, last = np.array(tables.children), len(tables.features) - 1
     constants = {  # in reverse order, so that nodes precede their children
         "features": np.array(tables.features[::-1], np.int32),
@@ -137,16 +137,16 @@ def _aggregated(site: OnnxSite, forest: _Forest, base: Array, aggregate: str = "
         "weights": np.array([weight for leaf in votes for _, weight in leaf], np.float32),
         "base": base.astype(np.float32),
     }
-    tensors = [site.weights(word, np.ascontiguousarray(data)) for word, data in constants.items()]
-    return site.emit(ops.TreeEnsemble(aggregate), [source, *tensors], (source.shape[0], len(base)))
+    tensors = [op.weights(word, np.ascontiguousarray(data)) for word, data in constants.items()]
+    return op.emit(ops.TreeEnsemble(aggregate), [source, *tensors], (source.shape[0], len(base)))
 
 
-def _counting(site: OnnxSite, votes: Sequence[tuple[int, float]], aggregate: str) -> Sequence[tuple[int, float]]:
+def _counting(op: OpContext, votes: Sequence[tuple[int, float]], aggregate: str) -> Sequence[tuple[int, float]]:
     """Return at least one vote of a leaf, without those that change no sum; exporters write one for each class."""
     if aggregate == "SUM":
         return [vote for vote in votes if vote[1] != 0] or votes[:1] or [(0, 0.0)]
     if not votes:
-        raise site.unsupported(f"a leaf without weights is not supported with {aggregate}")
+        raise op.unsupported(f"a leaf without weights is not supported with {aggregate}")
     return votes
 
 
@@ -171,37 +171,37 @@ def _number(forest: _Forest, root: Key, tables: _Tables, numbered: dict[Key, int
     return numbered[root]
 
 
-def _column(site: OnnxSite, name: str, size: int, default: int | None = None) -> Sequence[int]:
-    values = site.integers(name) or (() if default is None else (default,) * size)
+def _column(op: OpContext, name: str, size: int, default: int | None = None) -> Sequence[int]:
+    values = op.integers(name) or (() if default is None else (default,) * size)
     if len(values) != size:
-        raise GraphError(site.node.place, f"attribute {name} has {len(values)} elements, not {size}")
+        raise GraphError(op.node.place, f"attribute {name} has {len(values)} elements, not {size}")
     return values
 
 
-def _reals(site: OnnxSite, name: str, size: int) -> Array:
-    if f"{name}_as_tensor" in site.node.attributes:
-        raise site.unsupported(
+def _reals(op: OpContext, name: str, size: int) -> Array:
+    if f"{name}_as_tensor" in op.node.attributes:
+        raise op.unsupported(
             "numbers of 64 bits are not supported", "export the model for inputs of float32", "type-unsupported"
         )
-    values = numbers(site, name)
+    values = numbers(op, name)
     if len(values) != size:
-        raise GraphError(site.node.place, f"attribute {name} has {len(values)} elements, not {size}")
+        raise GraphError(op.node.place, f"attribute {name} has {len(values)} elements, not {size}")
     return values
 
 
-def _parallel(site: OnnxSite, target: str) -> _Forest:
+def _parallel(op: OpContext, target: str) -> _Forest:
     """Return the forest of parallel lists; ``target`` is the prefix of those of the votes."""
-    modes = texts(site, "nodes_modes")
+    modes = texts(op, "nodes_modes")
     size = len(modes)
     if not modes:
-        raise GraphError(site.node.place, "has no nodes")
-    values = _reals(site, "nodes_values", size)
+        raise GraphError(op.node.place, "has no nodes")
+    values = _reals(op, "nodes_values", size)
     names = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
-    trees, nodes, features, true, false = (_column(site, f"nodes_{name}", size) for name in names)
-    missing = _column(site, "nodes_missing_value_tracks_true", size, 0)
+    trees, nodes, features, true, false = (_column(op, f"nodes_{name}", size) for name in names)
+    missing = _column(op, "nodes_missing_value_tracks_true", size, 0)
     keys = dict.fromkeys(zip(trees, nodes, strict=True))
     if len(keys) != size:
-        raise GraphError(site.node.place, "has a node twice")
+        raise GraphError(op.node.place, "has a node twice")
     splits = {}
     for at, key in enumerate(keys):
         mode = modes[at].removeprefix("BRANCH_")
@@ -209,108 +209,106 @@ def _parallel(site: OnnxSite, target: str) -> _Forest:
             continue
         children = (key[0], true[at]), (key[0], false[at])
         if mode not in _MODES[:-1] or any(child not in keys for child in children):
-            raise GraphError(site.node.place, f"node {key[1]} of tree {key[0]} has the mode {modes[at]!r} and children "
+            raise GraphError(op.node.place, f"node {key[1]} of tree {key[0]} has the mode {modes[at]!r} and children "
                              f"{true[at]} and {false[at]}, not all of which exist")  # fmt: skip
         splits[key] = _Split(mode, features[at], float(values[at]), *children, missing[at] >= 1)
     first: dict[int, Key] = {}
     for key in keys:
         first.setdefault(key[0], key)
     found: dict[Key, list[tuple[int, float]]] = {}
-    targets = site.integers(f"{target}_ids") or ()
-    weights = _reals(site, f"{target}_weights", len(targets))
+    targets = op.integers(f"{target}_ids") or ()
+    weights = _reals(op, f"{target}_weights", len(targets))
     for tree, node, to, weight in zip(
-        _column(site, f"{target}_treeids", len(targets)), _column(site, f"{target}_nodeids", len(targets)), targets,
+        _column(op, f"{target}_treeids", len(targets)), _column(op, f"{target}_nodeids", len(targets)), targets,
         weights.tolist(), strict=True,
     ):  # fmt: skip
         found.setdefault((tree, node), []).append((to, weight))
     return _Forest(splits, [first[tree] for tree in sorted(first)], found)
 
 
-def _base(site: OnnxSite, size: int) -> Array:
+def _base(op: OpContext, size: int) -> Array:
     """Return the initial value of each of ``size`` classes or targets."""
-    _reals(site, "base_values", len(numbers(site, "base_values")))
-    base = numbers(site, "base_values")
+    _reals(op, "base_values", len(numbers(op, "base_values")))
+    base = numbers(op, "base_values")
     if base.size not in {0, 1, size}:
-        raise GraphError(site.node.place, f"{base.size} base values do not fit {size} classes or targets")
+        raise GraphError(op.node.place, f"{base.size} base values do not fit {size} classes or targets")
     return np.broadcast_to(base if base.size else np.float32(0), (size,))
 
 
-def _classifier(site: OnnxSite) -> tuple[Value, ...]:
-    labels = class_labels(site)
-    transform = site.text("post_transform", "NONE")
-    forest = _parallel(site, "class")
+def _classifier(op: OpContext) -> tuple[Value, ...]:
+    labels = class_labels(op)
+    transform = op.text("post_transform", "NONE")
+    forest = _parallel(op, "class")
     classes = {target for votes in forest.votes.values() for target, _ in votes}
     if len(classes) == 1 and len(labels) <= 2:
-        return _binary(site, forest, labels, transform, classes.pop())
+        return _binary(op, forest, labels, transform, classes.pop())
     if len(classes) == 1 or len(labels) < 2:
-        raise site.unsupported(f"votes for {len(classes)} of {len(labels)} classes are not supported")
-    scores = _aggregated(site, forest, _base(site, len(labels)))
-    made = post_transformed(site, scores, transform)
-    return labelled(site, greatest_class(site, scores), labels), site.made(made)
+        raise op.unsupported(f"votes for {len(classes)} of {len(labels)} classes are not supported")
+    scores = _aggregated(op, forest, _base(op, len(labels)))
+    made = post_transformed(op, scores, transform)
+    return labelled(op, greatest_class(op, scores), labels), op.made(made)
 
 
 def _binary(
-    site: OnnxSite, forest: _Forest, labels: tuple[int, ...] | tuple[str, ...], transform: str, voted: int
+    op: OpContext, forest: _Forest, labels: tuple[int, ...] | tuple[str, ...], transform: str, voted: int
 ) -> tuple[Value, ...]:
     """Return label and scores of two classes if the votes are the score of the second one."""
     if voted != 0 or (len(labels) == 1 and labels[0] != 1):
-        raise site.unsupported(f"votes for class {voted} only, with the labels {list(labels)}, are not supported")
+        raise op.unsupported(f"votes for class {voted} only, with the labels {list(labels)}, are not supported")
     complement = transform == "NONE"
-    score = _aggregated(site, forest, _base(site, len(labels) or 1)[:1])
-    both = both_classes(site, score, complement=complement)
-    positions = greatest_class(site, both)
-    return labelled(site, positions, labels if len(labels) == 2 else (0, 1)), site.made(
-        post_transformed(site, both, transform)
+    score = _aggregated(op, forest, _base(op, len(labels) or 1)[:1])
+    both = both_classes(op, score, complement=complement)
+    positions = greatest_class(op, both)
+    return labelled(op, positions, labels if len(labels) == 2 else (0, 1)), op.made(
+        post_transformed(op, both, transform)
     )
 
 
-def _regressor(site: OnnxSite) -> tuple[Value, ...]:
-    if site.text("post_transform", "NONE") != "NONE":
-        raise site.unsupported(f"post_transform {site.text('post_transform', '')} is not supported", "use NONE")
-    targets = site.integer("n_targets", 1)
-    aggregate = site.text("aggregate_function", "SUM")
-    forest = _parallel(site, "target")
-    made = _of_targets(site, forest, targets, aggregate)
-    base = _base(site, targets)
-    return (site.made(add(site, made, site.weights("base", base.astype(np.float32))) if base.any() else made),)
+def _regressor(op: OpContext) -> tuple[Value, ...]:
+    if op.text("post_transform", "NONE") != "NONE":
+        raise op.unsupported(f"post_transform {op.text('post_transform', '')} is not supported", "use NONE")
+    targets = op.integer("n_targets", 1)
+    aggregate = op.text("aggregate_function", "SUM")
+    forest = _parallel(op, "target")
+    made = _of_targets(op, forest, targets, aggregate)
+    base = _base(op, targets)
+    return (op.made(add(op, made, op.weights("base", base.astype(np.float32))) if base.any() else made),)
 
 
 _EXTREME = float(np.finfo(np.float32).max)
 
 
-def _of_targets(site: OnnxSite, forest: _Forest, targets: int, aggregate: str) -> Tensor:
+def _of_targets(op: OpContext, forest: _Forest, targets: int, aggregate: str) -> Tensor:
     """Return the votes for each target, aggregated without base values."""
     if aggregate not in {"SUM", "AVERAGE", "MIN", "MAX"} or not 0 < targets <= _MOST_TARGETS:
-        raise GraphError(site.node.place, f"aggregates {targets} targets with {aggregate}")
+        raise GraphError(op.node.place, f"aggregates {targets} targets with {aggregate}")
     start = {"MIN": _EXTREME, "MAX": -_EXTREME}.get(aggregate, 0.0)
-    made = _aggregated(
-        site, forest, np.full(targets, start, np.float32), "SUM" if aggregate == "AVERAGE" else aggregate
-    )
-    return multiply(site, made, 1 / len(forest.roots)) if aggregate == "AVERAGE" else made
+    made = _aggregated(op, forest, np.full(targets, start, np.float32), "SUM" if aggregate == "AVERAGE" else aggregate)
+    return multiply(op, made, 1 / len(forest.roots)) if aggregate == "AVERAGE" else made
 
 
 _MOST_TARGETS = 1 << 15
 """The most targets of the kernel."""
 
 
-def _trees(site: OnnxSite) -> tuple[Value, ...]:
+def _trees(op: OpContext) -> tuple[Value, ...]:
     """TreeEnsemble: nodes and leaves are numbered separately, and each leaf has one vote."""
-    splits, members = _tensor(site, "nodes_splits"), _members(site)
+    splits, members = _tensor(op, "nodes_splits"), _members(op)
     size = len(splits)
-    modes = _tensor(site, "nodes_modes").astype(np.int64)
+    modes = _tensor(op, "nodes_modes").astype(np.int64)
     features, true, false, true_leaf, false_leaf = (
-        _column(site, f"nodes_{name}", size)
+        _column(op, f"nodes_{name}", size)
         for name in ("featureids", "truenodeids", "falsenodeids", "trueleafs", "falseleafs")
     )
-    missing = _column(site, "nodes_missing_value_tracks_true", size, 0)
-    weights = _tensor(site, "leaf_weights")
-    targets = _column(site, "leaf_targetids", len(weights))
+    missing = _column(op, "nodes_missing_value_tracks_true", size, 0)
+    weights = _tensor(op, "leaf_weights")
+    targets = _column(op, "leaf_targetids", len(weights))
     if len(modes) != size or not all(0 <= mode < len(_MODES) for mode in modes):
-        raise GraphError(site.node.place, "has nodes of an unknown mode")
+        raise GraphError(op.node.place, "has nodes of an unknown mode")
 
     def child(number: int, is_leaf: int) -> Key:
         if not 0 <= number < (len(weights) if is_leaf else size):
-            raise GraphError(site.node.place, f"there is no {'leaf' if is_leaf else 'node'} {number}")
+            raise GraphError(op.node.place, f"there is no {'leaf' if is_leaf else 'node'} {number}")
         return (1 if is_leaf else 0), number
 
     nodes = {}
@@ -321,40 +319,40 @@ def _trees(site: OnnxSite) -> tuple[Value, ...]:
             mode, features[at], 0.0 if mode == "MEMBER" else float(splits[at]), child(true[at], true_leaf[at]),
             child(false[at], false_leaf[at]), missing[at] >= 1 or mode == "NEQ", values,
         )  # fmt: skip
-    roots = [child(root, 0) for root in site.integers("tree_roots") or ()]
+    roots = [child(root, 0) for root in op.integers("tree_roots") or ()]
     if not roots:
-        raise GraphError(site.node.place, "has no trees")
+        raise GraphError(op.node.place, "has no trees")
     votes = {(1, at): [(target, float(weights[at]))] for at, target in enumerate(targets)}
-    aggregate = _choice(site, "aggregate_function", 1, ("AVERAGE", "SUM", "MIN", "MAX"))
-    made = _of_targets(site, _Forest(nodes, roots, votes), site.integer("n_targets", 1), aggregate)
-    transform = _choice(site, "post_transform", 0, ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
-    return (site.made(post_transformed(site, made, transform)),)
+    aggregate = _choice(op, "aggregate_function", 1, ("AVERAGE", "SUM", "MIN", "MAX"))
+    made = _of_targets(op, _Forest(nodes, roots, votes), op.integer("n_targets", 1), aggregate)
+    transform = _choice(op, "post_transform", 0, ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
+    return (op.made(post_transformed(op, made, transform)),)
 
 
-def _choice(site: OnnxSite, name: str, default: int, words: Sequence[str]) -> str:
-    number = site.integer(name, default)
+def _choice(op: OpContext, name: str, default: int, words: Sequence[str]) -> str:
+    number = op.integer(name, default)
     if not 0 <= number < len(words):
-        raise GraphError(site.node.place, f"attribute {name} is {number}")
+        raise GraphError(op.node.place, f"attribute {name} is {number}")
     return words[number]
 
 
-def _tensor(site: OnnxSite, name: str) -> Array:
-    found = site.node.attributes.get(name)
+def _tensor(op: OpContext, name: str) -> Array:
+    found = op.node.attributes.get(name)
     if not isinstance(found, np.ndarray) or found.ndim != 1:
-        raise GraphError(site.node.place, f"attribute {name} is not a list in a tensor")
+        raise GraphError(op.node.place, f"attribute {name} is not a list in a tensor")
     if found.dtype == np.float64:
-        raise site.unsupported(
+        raise op.unsupported(
             "numbers of 64 bits are not supported", "export the model for inputs of float32", "type-unsupported"
         )
     return found
 
 
-def _members(site: OnnxSite) -> Iterator[tuple[float, ...]]:
+def _members(op: OpContext) -> Iterator[tuple[float, ...]]:
     """Yield the members that each node of this mode compares with; NaN separates them in the file."""
-    if "membership_values" not in site.node.attributes:
+    if "membership_values" not in op.node.attributes:
         return
     members: list[float] = []
-    for value in _tensor(site, "membership_values").tolist():
+    for value in _tensor(op, "membership_values").tolist():
         if math.isnan(value):
             yield tuple(members)
             members = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, Quantization, Tensor, ops
 
 _INT8 = np.iinfo(np.int8)
@@ -34,43 +34,43 @@ class LayerParameters:
         scales = self.scales if self.scales is None or self.scales.size == 1 else self.scales[part]
         return replace(self, weights=self.weights[part], bias=bias, scales=scales)
 
-    def inputs(self, site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Tensor, Tensor | None]:
+    def inputs(self, op: OpContext, source: Tensor, weights: Array) -> tuple[Tensor, Tensor, Tensor | None]:
         """Add these parameters to the graph; return the inputs of an operator that sums over channels of ``source``.
 
         In ``weights``, the output channels come first and the input channels last. If int8 cannot hold a weight without
         its zero point, the weight is the sum of several, and ``source`` has copies of its channel.
         """
         if self.scales is not None:
-            source, weights = _split(site, source, weights)
-        return source, *self._constants(site, weights, 0)
+            source, weights = _split(op, source, weights)
+        return source, *self._constants(op, weights, 0)
 
-    def depthwise_inputs(self, site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Tensor, Tensor | None]:
+    def depthwise_inputs(self, op: OpContext, source: Tensor, weights: Array) -> tuple[Tensor, Tensor, Tensor | None]:
         """Add these parameters to the graph, with ``weights`` for one channel each, which are last."""
         stored = weights if self.scales is None else weights.astype(np.int8)
-        return source, *self._constants(site, stored, weights.ndim - 1)
+        return source, *self._constants(op, stored, weights.ndim - 1)
 
-    def _constants(self, site: OnnxSite, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
+    def _constants(self, op: OpContext, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
         quantization = None
         if self.scales is not None:
             quantization = Quantization(
                 tuple(map(float, self.scales)), (0,) * self.scales.size, axis if self.scales.size > 1 else 0
             )
-        bias = None if self.bias is None else site.weights("bias", self.bias)
-        return site.weights("weights", weights, quantization), bias
+        bias = None if self.bias is None else op.weights("bias", self.bias)
+        return op.weights("weights", weights, quantization), bias
 
 
-def _split(site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Array]:
+def _split(op: OpContext, source: Tensor, weights: Array) -> tuple[Tensor, Array]:
     """Return ``weights`` as int8, and ``source`` with copies of the channels that have more than one weight each."""
     parts: list[Array] = []
     copies: list[Tensor] = []
     for part in int8_parts(weights):
         channels = _used(part, sum(copy.shape[-1] for copy in copies)) if parts else np.arange(part.shape[-1])
         parts.append(part[..., channels])
-        copies.append(picked(site, source, channels))
+        copies.append(picked_channels(op, source, channels))
     if len(copies) == 1:
         return source, parts[0]
     shape = (*source.shape[:-1], sum(copy.shape[-1] for copy in copies))
-    joined = site.emit(ops.Concatenation(len(shape) - 1), copies, shape, quantization=source.quantization)
+    joined = op.emit(ops.Concatenation(len(shape) - 1), copies, shape, quantization=source.quantization)
     return joined, np.concatenate(parts, axis=-1)
 
 
@@ -105,49 +105,48 @@ def int8_parts(weights: Array) -> list[Array]:
     return parts
 
 
-def picked(site: OnnxSite, source: Tensor, channels: Array) -> Tensor:
+def picked_channels(op: OpContext, source: Tensor, channels: Array) -> Tensor:
     """Return some channels of ``source``, its last dimension, in the order of ``channels``."""
     if np.array_equal(channels, np.arange(source.shape[-1])):
         return source
-    indices = site.weights("channels", channels.astype(np.int32))
+    indices = op.weights("channels", channels.astype(np.int32))
     shape = (*source.shape[:-1], len(channels))
-    return site.emit(ops.Gather(len(shape) - 1), [source, indices], shape, quantization=source.quantization)
+    return op.emit(ops.Gather(len(shape) - 1), [source, indices], shape, quantization=source.quantization)
 
 
-def real_parameters(site: OnnxSite) -> LayerParameters:
+def real_parameters(op: OpContext) -> LayerParameters:
     """Return inputs 1 and 2 as float32."""
-    return LayerParameters(site.constant(1, "filter"), site.constant(2, "bias").reshape(-1) if site.has(2) else None)
+    return LayerParameters(op.constant(1, "filter"), op.constant(2, "bias").reshape(-1) if op.has(2) else None)
 
 
-def integer_parameters(site: OnnxSite, axis: int) -> LayerParameters | None:
+def integer_parameters(op: OpContext, axis: int) -> LayerParameters | None:
     """Return inputs 1 and 2 as integers, for the quantised input 0.
 
     Return ``None`` if the weights are not int8 or uint8 with one scale or one per index of ``axis``, or if the bias is
     too large for the sums.
     """
-    held = site.held(0)
+    held = op.held(0)
     source, activations = held.quantization, held.tensor.dtype
-    assert source is not None
-    weights = site.quantized(1)
+    weights = op.quantized(1)
     found = None if weights is None else weights.differences(axis)
-    if found is None:
+    if found is None or source is None:
         return None
     stored, scales = found
-    if not site.has(2):
+    if not op.has(2):
         return LayerParameters(stored, None, scales)
-    shape, channels = site.constant_shape(2), stored.shape[axis] if axis < stored.ndim else 0
+    shape, channels = op.constant_shape(2), stored.shape[axis] if axis < stored.ndim else 0
     if shape is None or math.prod(shape) not in {1, channels}:
         return None
-    bias = _integer_bias(site, np.float64(source.scale) * scales.astype(np.float64), activations)
+    bias = _integer_bias(op, np.float64(source.scale) * scales.astype(np.float64), activations)
     return None if bias is None else LayerParameters(stored, bias, scales)
 
 
-def _integer_bias(site: OnnxSite, scales: Array, activations: DType) -> Array | None:
+def _integer_bias(op: OpContext, scales: Array, activations: DType) -> Array | None:
     """Return input 2 with ``scales``, those of the products, or unchanged if it has them already.
 
     It is int32, and int64 if ``activations`` are int16, whose sums of products do not fit into 32 bits.
     """
-    known = site.quantized(2)
+    known = op.quantized(2)
     if (
         known is not None
         and known.stored.dtype == np.int32
@@ -157,6 +156,6 @@ def _integer_bias(site: OnnxSite, scales: Array, activations: DType) -> Array | 
     ):
         stored = known.stored.reshape(-1).astype(np.float64)
     else:
-        stored = np.rint(site.constant(2, "bias").reshape(-1).astype(np.float64) / scales)
+        stored = np.rint(op.constant(2, "bias").reshape(-1).astype(np.float64) / scales)
     dtype = DType.INT64 if activations is DType.INT16 else DType.INT32
     return stored.astype(dtype.numpy) if (np.abs(stored) < _GREATEST_BIASES[dtype]).all() else None

@@ -7,154 +7,144 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.operators.image import (
-    NO_PADDING,
-    Sliding,
-    from_image,
-    image,
-    pad_image,
-    sliding,
-)
-from mlfbuild.native.frontends.onnx.operators.parameters import (
+from mlfbuild.native.frontends.onnx.conversion.image import NO_PADDING, Sliding, from_image, image, pad_image, sliding
+from mlfbuild.native.frontends.onnx.conversion.parameters import (
     LayerParameters,
     int8_parts,
     integer_parameters,
-    picked,
+    picked_channels,
     real_parameters,
 )
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.layout import Value
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, GraphError, Operator, Quantization, Tensor, ops
 
 
-def conv(site: OnnxSite) -> tuple[Value, ...]:
+def conv(op: OpContext) -> tuple[Value, ...]:
     """Convert a Conv with one or two spatial dimensions."""
-    if is_computed(site):
-        return (convolved_by_computed(site, site.value(0), site.value(1), biased=True),)
-    held, target = site.held(0), site.held_target
+    if is_computed(op):
+        return (convolved_by_computed(op, op.value(0), op.value(1), biased=True),)
+    held, target = op.held(0), op.held_target
     if held.quantization is not None and target is not None:
-        parameters = integer_parameters(site, axis=0)
-        made = None if parameters is None else convolved(site, held, parameters, target)
+        parameters = integer_parameters(op, axis=0)
+        made = None if parameters is None else convolved(op, held, parameters, target)
         if made is not None:
             return (made,)
-    made = convolved(site, site.value(0), real_parameters(site), None)
-    assert made is not None
-    return (made,)
+    return (op.required(convolved(op, op.value(0), real_parameters(op), None)),)
 
 
-def convolved(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
+def convolved(op: OpContext, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
     """Return the convolution, in integers if there is a ``target``; ``None`` if the scales do not allow that."""
-    source, weights = image(site, value), two_dimensional(site, value, parameters.weights)
-    window = sliding(site, (source.shape[1], source.shape[2]), weights.shape[2:])
-    tensor = convolved_image(site, source, replace(parameters, weights=weights), window, target)
-    return None if tensor is None else from_image(site, value, tensor)
+    source, weights = image(op, value), two_dimensional(op, value, parameters.weights)
+    window = sliding(op, (source.shape[1], source.shape[2]), weights.shape[2:])
+    tensor = convolved_image(op, source, replace(parameters, weights=weights), window, target)
+    return None if tensor is None else from_image(op, value, tensor)
 
 
 def convolved_image(
-    site: OnnxSite, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
+    op: OpContext, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
 ) -> Tensor | None:
     """Do the same as ``convolved``, for an NHWC ``source`` and OIHW weights."""
-    groups = site.integer("group", 1)
+    groups = op.integer("group", 1)
     outputs, depth = parameters.weights.shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
-        raise GraphError(site.node.place, f"{groups} groups of {depth} channels do not fit {source}")
-    source, window = _padded(site, source, window)
-    return _grouped(site, source, parameters, groups, window, target)
+        raise GraphError(op.node.place, f"{groups} groups of {depth} channels do not fit {source}")
+    source, window = _padded(op, source, window)
+    return _grouped(op, source, parameters, groups, window, target)
 
 
-def is_computed(site: OnnxSite) -> bool:
+def is_computed(op: OpContext) -> bool:
     """Return whether the filter or the bias is computed at run time."""
-    return not site.is_constant(1) or (site.has(2) and not site.is_constant(2))
+    return not op.is_constant(1) or (op.has(2) and not op.is_constant(2))
 
 
-def convolved_by_computed(site: OnnxSite, value: Value, weights: Value, *, biased: bool) -> Value:
+def convolved_by_computed(op: OpContext, value: Value, weights: Value, *, biased: bool) -> Value:
     """Return the convolution with a computed filter, in float32; if ``biased``, input 2 is a bias."""
-    source, shape, groups = image(site, value), filter_shape(site, value, weights), site.integer("group", 1)
+    source, shape, groups = image(op, value), filter_shape(op, value, weights), op.integer("group", 1)
     outputs, depth = shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
-        raise GraphError(site.node.place, f"{groups} groups of {depth} channels do not fit {source}")
-    source, window = _padded(site, source, sliding(site, (source.shape[1], source.shape[2]), shape[2:]))
+        raise GraphError(op.node.place, f"{groups} groups of {depth} channels do not fit {source}")
+    source, window = _padded(op, source, sliding(op, (source.shape[1], source.shape[2]), shape[2:]))
     wanted = (source.shape[0], *window.output)
     if groups == source.shape[3] > 1:
-        filters = stored_filter(site, weights, (1, *shape[2:], outputs), (1, 2, 3, 0))
+        filters = stored_filter(op, weights, (1, *shape[2:], outputs), (1, 2, 3, 0))
         depthwise = ops.DepthwiseConv2D(
             window.stride, window.dilation, window.padding, depth_multiplier=outputs // groups
         )
-        made = site.emit(depthwise, [source, filters, None], (*wanted, outputs))
-        return from_image(site, value, plus_bias(site, made) if biased else made)
-    filters = stored_filter(site, weights, (outputs, *shape[2:], depth), (0, 2, 3, 1))
+        made = op.emit(depthwise, [source, filters, None], (*wanted, outputs))
+        return from_image(op, value, plus_bias(op, made) if biased else made)
+    filters = stored_filter(op, weights, (outputs, *shape[2:], depth), (0, 2, 3, 1))
     operator = ops.Conv2D(window.stride, window.dilation, window.padding)
     parts = [
-        site.emit(operator, [part, own, None], (*wanted, own.shape[0]))
-        for part, own in zip(channel_groups(site, source, groups), filter_groups(site, filters, groups), strict=True)
+        op.emit(operator, [part, own, None], (*wanted, own.shape[0]))
+        for part, own in zip(channel_groups(op, source, groups), filter_groups(op, filters, groups), strict=True)
     ]
-    joined = joined_channels(site, parts)
-    assert joined is not None
-    return from_image(site, value, plus_bias(site, joined) if biased else joined)
+    joined = joined_channels(op, parts)
+    return from_image(op, value, plus_bias(op, joined) if biased else joined)
 
 
-def filter_shape(site: OnnxSite, value: Value, weights: Value) -> tuple[int, int, int, int]:
+def filter_shape(op: OpContext, value: Value, weights: Value) -> tuple[int, int, int, int]:
     """Return the shape of a computed filter of images; a one-dimensional filter gets a height of 1."""
-    check_filter(site, value, weights.shape)
+    check_filter(op, value, weights.shape)
     outer, inner, *size = weights.shape
     rows, columns = size if len(size) == 2 else (1, *size)
     return outer, inner, rows, columns
 
 
-def stored_filter(site: OnnxSite, weights: Value, shape: Sequence[int], order: tuple[int, ...]) -> Tensor:
+def stored_filter(op: OpContext, weights: Value, shape: Sequence[int], order: tuple[int, ...]) -> Tensor:
     """Return a computed filter as ``shape``, in which ``order`` has the dimensions of a filter of two dimensions."""
     axes = order if weights.rank == 4 else tuple(axis - (axis > 2) for axis in order if axis != 2)
-    return site.builder.reshaped(site.builder.stored(weights, axes), shape)
+    return op.builder.reshaped(op.builder.stored(weights, axes), shape)
 
 
-def filter_groups(site: OnnxSite, filters: Tensor, groups: int) -> list[Tensor]:
+def filter_groups(op: OpContext, filters: Tensor, groups: int) -> list[Tensor]:
     """Split computed ``filters`` along their first dimension."""
     if groups > _MOST_GROUPS:
-        raise site.unsupported(f"a computed filter of {groups} groups is not supported", "make the filter constant")
+        raise op.unsupported(f"a computed filter of {groups} groups is not supported", "make the filter constant")
     if groups == 1:
         return [filters]
     shape = (filters.shape[0] // groups, *filters.shape[1:])
-    return site.outputs(ops.Split(0), filters, [shape] * groups)
+    return op.outputs(ops.Split(0), filters, [shape] * groups)
 
 
 _MOST_GROUPS = 64
 
 
-def plus_bias(site: OnnxSite, tensor: Tensor) -> Tensor:
+def plus_bias(op: OpContext, tensor: Tensor) -> Tensor:
     """Return the NHWC ``tensor`` plus input 2, one number per channel, if there is one."""
-    if not site.has(2):
+    if not op.has(2):
         return tensor
-    bias = site.tensor(2)
+    bias = op.tensor(2)
     if bias.shape != tensor.shape[3:]:
-        raise GraphError(site.node.place, f"the bias {bias} does not fit {tensor.shape[3]} channels")
-    return site.emit(ops.Add(), [tensor, bias], tensor.shape)
+        raise GraphError(op.node.place, f"the bias {bias} does not fit {tensor.shape[3]} channels")
+    return op.emit(ops.Add(), [tensor, bias], tensor.shape)
 
 
-def check_filter(site: OnnxSite, value: Value, shape: tuple[int, ...]) -> None:
+def check_filter(op: OpContext, value: Value, shape: tuple[int, ...]) -> None:
     """Raise ``GraphError`` if the filter's rank differs from that of ``value``, or its size from ``kernel_shape``."""
     if len(shape) != value.rank:
-        raise GraphError(site.node.place, f"a filter of {len(shape)} dimensions for an input of {value.rank}")
-    size = site.integers("kernel_shape")
+        raise GraphError(op.node.place, f"a filter of {len(shape)} dimensions for an input of {value.rank}")
+    size = op.integers("kernel_shape")
     if size is not None and size != shape[2:]:
-        raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(shape)}")
+        raise GraphError(op.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(shape)}")
 
 
-def two_dimensional(site: OnnxSite, value: Value, weights: Array) -> Array:
+def two_dimensional(op: OpContext, value: Value, weights: Array) -> Array:
     """Return the filter of an image; a one-dimensional filter gets a height of 1."""
-    check_filter(site, value, weights.shape)
+    check_filter(op, value, weights.shape)
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 
-def _padded(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
+def _padded(op: OpContext, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
     """Pad the image beforehand if the padding is wider than the filter, which operators do not support."""
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
         return source, window
-    return pad_image(site, source, window.padding), replace(window, padding=NO_PADDING)
+    return pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)
 
 
 def _grouped(
-    site: OnnxSite,
+    op: OpContext,
     source: Tensor,
     parameters: LayerParameters,
     groups: int,
@@ -169,26 +159,26 @@ def _grouped(
         if channels > 1:
             wide = _wide_channels(parameters) if multiplier == 1 else np.empty(0, np.int64)
             if 0 < wide.size < channels:
-                return _in_two_parts(site, source, parameters, wide, window, target)
+                return _in_two_parts(op, source, parameters, wide, window, target)
             if parameters.scales is not None:
-                fitted = _repeated(site, source, filters, window)
+                fitted = _repeated(op, source, filters, window)
                 if fitted is None:
                     return None
                 source, filters, window = fitted
             operator = ops.DepthwiseConv2D(window.stride, window.dilation, window.padding, depth_multiplier=multiplier)
-            inputs = parameters.depthwise_inputs(site, source, filters)
-            return weighted_sum(site, operator, inputs, (*shape, outputs), target)
-    parts, made = channel_groups(site, source, groups), []
+            inputs = parameters.depthwise_inputs(op, source, filters)
+            return weighted_sum(op, operator, inputs, (*shape, outputs), target)
+    parts, made = channel_groups(op, source, groups), []
     for number, part in enumerate(parts):
         own = parameters.channels(slice(outputs // groups * number, outputs // groups * (number + 1)))
         filters = np.transpose(own.weights, (0, 2, 3, 1))
         made.append(
             weighted_sum(
-                site, ops.Conv2D(window.stride, window.dilation, window.padding), own.inputs(site, part, filters),
+                op, ops.Conv2D(window.stride, window.dilation, window.padding), own.inputs(op, part, filters),
                 (*shape, outputs // groups), target,
             )
         )  # fmt: skip
-    return joined_channels(site, made)
+    return joined_if_complete(op, made)
 
 
 def _wide_channels(parameters: LayerParameters) -> Array:
@@ -200,7 +190,7 @@ def _wide_channels(parameters: LayerParameters) -> Array:
 
 
 def _in_two_parts(
-    site: OnnxSite,
+    op: OpContext,
     source: Tensor,
     parameters: LayerParameters,
     wide: Array,
@@ -213,12 +203,12 @@ def _in_two_parts(
     made = []
     for channels in parts:
         own = parameters.channels(channels)
-        made.append(_grouped(site, picked(site, source, channels), own, len(channels), window, target))
-    joined = joined_channels(site, made)
-    return None if joined is None else picked(site, joined, order)
+        made.append(_grouped(op, picked_channels(op, source, channels), own, len(channels), window, target))
+    joined = joined_if_complete(op, made)
+    return None if joined is None else picked_channels(op, joined, order)
 
 
-def _repeated(site: OnnxSite, source: Tensor, filters: Array, window: Sliding) -> tuple[Tensor, Array, Sliding] | None:
+def _repeated(op: OpContext, source: Tensor, filters: Array, window: Sliding) -> tuple[Tensor, Array, Sliding] | None:
     """Return int8 ``filters``; if a weight does not fit, it is the sum of several, over rows that are repeated.
 
     ``None`` if there are gaps between the rows of the filter.
@@ -229,9 +219,9 @@ def _repeated(site: OnnxSite, source: Tensor, filters: Array, window: Sliding) -
         return source, parts[0], window
     if window.dilation[0] > 1:
         return None
-    indices = site.weights("rows", np.repeat(np.arange(source.shape[1], dtype=np.int32), count))
+    indices = op.weights("rows", np.repeat(np.arange(source.shape[1], dtype=np.int32), count))
     shape = (source.shape[0], source.shape[1] * count, *source.shape[2:])
-    repeated = site.emit(ops.Gather(1), [source, indices], shape, quantization=source.quantization)
+    repeated = op.emit(ops.Gather(1), [source, indices], shape, quantization=source.quantization)
     rows = np.stack(parts, axis=2).reshape(1, -1, *filters.shape[2:])
     (before, after), columns = window.padding
     size, stride = (window.filter[0] * count, window.filter[1]), (window.stride[0] * count, window.stride[1])
@@ -243,29 +233,32 @@ def _repeated(site: OnnxSite, source: Tensor, filters: Array, window: Sliding) -
 
 
 def weighted_sum(
-    site: OnnxSite,
+    op: OpContext,
     operator: Operator,
     inputs: Sequence[Tensor | None],
     shape: Sequence[int],
     target: Quantization | None,
 ) -> Tensor | None:
     """Add a node with weights and a bias."""
-    return site.emit(operator, inputs, shape) if target is None else site.attempt(operator, inputs, shape, target)
+    return op.emit(operator, inputs, shape) if target is None else op.attempt(operator, inputs, shape, target)
 
 
-def channel_groups(site: OnnxSite, source: Tensor, groups: int) -> list[Tensor]:
+def channel_groups(op: OpContext, source: Tensor, groups: int) -> list[Tensor]:
     """Split ``source`` into ``groups`` tensors with equally many channels."""
     if groups == 1:
         return [source]
-    return site.outputs(ops.Split(3), source, [(*source.shape[:3], source.shape[3] // groups)] * groups)
+    return op.outputs(ops.Split(3), source, [(*source.shape[:3], source.shape[3] // groups)] * groups)
 
 
-def joined_channels(site: OnnxSite, parts: Sequence[Tensor | None]) -> Tensor | None:
-    """Concatenate ``parts`` along the channels."""
+def joined_if_complete(op: OpContext, parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Concatenate ``parts`` along the channels; ``None`` if there is no integer form of one of them."""
     found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
-        return None
-    if len(found) == 1:
-        return found[0]
-    shape = (*found[0].shape[:3], sum(part.shape[3] for part in found))
-    return site.emit(ops.Concatenation(3), found, shape, quantization=found[0].quantization)
+    return joined_channels(op, found) if len(found) == len(parts) else None
+
+
+def joined_channels(op: OpContext, parts: Sequence[Tensor]) -> Tensor:
+    """Concatenate ``parts`` along the channels."""
+    if len(parts) == 1:
+        return parts[0]
+    shape = (*parts[0].shape[:3], sum(part.shape[3] for part in parts))
+    return op.emit(ops.Concatenation(3), parts, shape, quantization=parts[0].quantization)

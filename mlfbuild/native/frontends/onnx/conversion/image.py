@@ -6,33 +6,33 @@ import math
 from dataclasses import dataclass
 
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.site import OnnxSite
+from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
 from mlfbuild.native.graph.bases import Padding, Pair
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
-def image(site: OnnxSite, value: Value) -> Tensor:
+def image(op: OpContext, value: Value) -> Tensor:
     """Return ``value`` [batch, channels, one or two spatial dimensions] as NHWC."""
     if value.rank not in {3, 4}:
-        raise site.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
-    tensor = site.builder.stored(value, channels_last(value.rank))
-    return tensor if value.rank == 4 else site.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
+        raise op.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
+    tensor = op.builder.stored(value, channels_last(value.rank))
+    return tensor if value.rank == 4 else op.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
 
 
-def from_image(site: OnnxSite, value: Value, tensor: Tensor) -> Value:
+def from_image(op: OpContext, value: Value, tensor: Tensor) -> Value:
     """Return the NHWC ``tensor`` as a value with the rank and type of ``value``."""
     if value.rank == 3:
-        tensor = site.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
+        tensor = op.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
     return Value(tensor, channels_last(value.rank), value.dtype)
 
 
-def pad_image(site: OnnxSite, source: Tensor, padding: Padding) -> Tensor:
+def pad_image(op: OpContext, source: Tensor, padding: Padding) -> Tensor:
     """Return the NHWC ``source`` with zeros around its pixels."""
     paddings = ((0, 0), *padding, (0, 0))
     shape = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
-    return site.moved(ops.Pad(paddings), source, shape)
+    return op.moved(ops.Pad(paddings), source, shape)
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ def untouched(size: int) -> WindowLine:
     return WindowLine(size, 1, 1, 1, (0, 0), (0, 0), size)
 
 
-def sliding(site: OnnxSite, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
-    """Return the window that the attributes at ``site`` describe for an image of ``size``."""
-    dimensions = site.held(0).rank - 2
-    found = lines(site, size[2 - dimensions :], filter_size[-dimensions:])
+def sliding(op: OpContext, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
+    """Return the window that the attributes at ``op`` describe for an image of ``size``."""
+    dimensions = op.held(0).rank - 2
+    found = lines(op, size[2 - dimensions :], filter_size[-dimensions:])
     return across(*found) if len(found) == 2 else across(untouched(1), *found)
 
 
@@ -87,25 +87,25 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
     )  # fmt: skip
 
 
-def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
+def lines(op: OpContext, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
     """Return the windows along each spatial dimension; raises ``GraphError`` if the attributes do not fit."""
     count = len(size)
-    strides, dilations = values_of(site, "strides", count), values_of(site, "dilations", count)
+    strides, dilations = values_of(op, "strides", count), values_of(op, "dilations", count)
     if len(filter_size) != count:
-        raise GraphError(site.node.place, f"a window {list(filter_size)} for {count} dimensions")
+        raise GraphError(op.node.place, f"a window {list(filter_size)} for {count} dimensions")
     if min(*filter_size, *strides, *dilations) < 1:
         raise GraphError(
-            site.node.place,
+            op.node.place,
             f"filter {list(filter_size)}, strides {list(strides)} or dilations {list(dilations)} below 1",
         )
     reach = [(wide - 1) * dilation + 1 for wide, dilation in zip(filter_size, dilations, strict=True)]
-    padding = _padding(site, size, reach, strides)
-    up = site.integer("ceil_mode", 0) != 0
+    padding = _padding(op, size, reach, strides)
+    up = op.integer("ceil_mode", 0) != 0
     found = []
     for axis in range(count):
         if size[axis] + sum(padding[axis]) < reach[axis]:
             raise GraphError(
-                site.node.place,
+                op.node.place,
                 f"a window of {reach[axis]} does not fit {size[axis]} pixels with {padding[axis]} beside",
             )
         output, full = _along(size[axis], reach[axis], strides[axis], padding[axis], up=up)
@@ -115,32 +115,32 @@ def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -
     return tuple(found)
 
 
-def pair_of(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> Pair:
+def pair_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
-    values = values_of(site, name, dimensions, default)
+    values = values_of(op, name, dimensions, default)
     return (values[0], values[1]) if dimensions == 2 else (default, values[0])
 
 
-def values_of(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
+def values_of(op: OpContext, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
     """Return the attribute ``name``, one value for each of ``dimensions``."""
-    values = site.integers(name) or (default,) * dimensions
+    values = op.integers(name) or (default,) * dimensions
     if len(values) != dimensions:
-        raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
+        raise GraphError(op.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
     return values
 
 
-def _padding(site: OnnxSite, size: tuple[int, ...], reach: list[int], strides: tuple[int, ...]) -> tuple[Pair, ...]:
-    mode, dimensions = site.text("auto_pad", "NOTSET"), len(size)
+def _padding(op: OpContext, size: tuple[int, ...], reach: list[int], strides: tuple[int, ...]) -> tuple[Pair, ...]:
+    mode, dimensions = op.text("auto_pad", "NOTSET"), len(size)
     if mode in {"SAME_UPPER", "SAME_LOWER"}:
         ends = zip(size, reach, strides, strict=True)
         return tuple(_same(*end, lower=mode == "SAME_LOWER") for end in ends)
     if mode not in {"NOTSET", "VALID"}:
-        raise GraphError(site.node.place, f"attribute auto_pad is {mode!r}")
-    pads = (site.integers("pads") or (0,) * (2 * dimensions)) if mode == "NOTSET" else (0,) * (2 * dimensions)
+        raise GraphError(op.node.place, f"attribute auto_pad is {mode!r}")
+    pads = (op.integers("pads") or (0,) * (2 * dimensions)) if mode == "NOTSET" else (0,) * (2 * dimensions)
     if len(pads) != 2 * dimensions:
-        raise GraphError(site.node.place, f"attribute pads has {len(pads)} values for {dimensions} dimensions")
+        raise GraphError(op.node.place, f"attribute pads has {len(pads)} values for {dimensions} dimensions")
     if min(pads) < 0:
-        raise site.unsupported(f"the negative padding {list(pads)} is not supported", "use Slice")
+        raise op.unsupported(f"the negative padding {list(pads)} is not supported", "use Slice")
     return tuple(zip(pads[:dimensions], pads[dimensions:], strict=True))
 
 

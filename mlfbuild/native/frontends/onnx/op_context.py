@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,14 @@ from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.frontends.onnx.refused import SEE
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 
+_T = TypeVar("_T")
+
 _ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeeze", "Unsqueeze", "ZipMap"})
 """Operators that keep texts or map them; texts are positions in a list of labels, which others would compute with."""
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxSite:
+class OpContext:
     """A node, the opset, and the graph under construction."""
 
     node: RawNode
@@ -219,9 +222,7 @@ class OnnxSite:
         quantization: Quantization | None = None,
     ) -> Tensor:
         """Add a node whose output has the type of its first input, unless ``dtype`` is given."""
-        first = inputs[0]
-        assert first is not None
-        like = checked(self.name, shape, dtype or first.dtype)
+        like = checked(self.name, shape, dtype or next(tensor.dtype for tensor in inputs if tensor is not None))
         return self.builder.emit(self.name, operator, inputs, replace(like, quantization=quantization))[0]
 
     def moved(self, operator: Operator, source: Tensor, shape: Sequence[int]) -> Tensor:
@@ -241,6 +242,12 @@ class OnnxSite:
         except OperatorError as error:
             self.refused.append(error.reason)
             return None
+
+    def required(self, made: _T | None) -> _T:
+        """Return ``made``, which only a form in integers may lack; raises ``GraphError`` if it is absent."""
+        if made is None:
+            raise GraphError(self.node.place, "has no form in float32")
+        return made
 
     def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         """Add a node that moves elements of ``source`` to tensors of ``shapes``."""

@@ -29,9 +29,8 @@ class Shapes:
 
     @property
     def made(self) -> Shape:
-        """The declared shape of the first output."""
-        assert self.outputs[0] is not None
-        return self.outputs[0]
+        """The declared shape of the first output, no dimensions if there is none."""
+        return self.outputs[0] or ()
 
     @property
     def source(self) -> Shape | None:

@@ -1,0 +1,127 @@
+"""Activation functions made of several operators, and the ones that LSTM, GRU and RNN name in their attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, divide, multiply, relation, select, unary
+from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped
+from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
+
+
+def softplus(op: OpContext, x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), in which exp cannot overflow."""
+    small = unary(op, ops.Exp(), unary(op, ops.Neg(), unary(op, ops.Abs(), x)))
+    return add(op, unary(op, ops.Relu(), x), unary(op, ops.Log(), add(op, small, 1.0)))
+
+
+def softsign(op: OpContext, x: Tensor) -> Tensor:
+    """Return x / (1 + |x|)."""
+    return divide(op, x, add(op, unary(op, ops.Abs(), x), 1.0))
+
+
+def scaled_elu(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+    """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
+    below = clamped(op, unary(op, ops.Elu(), x), -math.inf, 0.0)
+    return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
+
+
+Function = Callable[[OpContext, Tensor], Tensor]
+
+
+def _applied(operator: Operator) -> Function:
+    return lambda op, x: unary(op, operator, x)
+
+
+def _leaky(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+    return unary(op, ops.LeakyRelu(alpha), x)
+
+
+def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
+    """Return x where x > alpha, else 0."""
+    return select(op, relation(op, ops.Greater(), x, alpha), x, 0.0)
+
+
+def _affine(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
+    return add(op, multiply(op, x, alpha), beta)
+
+
+def _scaled_tanh(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
+    return multiply(op, unary(op, ops.Tanh(), multiply(op, x, beta)), alpha)
+
+
+def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
+    """Return max(0, min(1, alpha * x + beta))."""
+    return clamped(op, _affine(op, x, alpha, beta), 0.0, 1.0)
+
+
+_PLAIN: Mapping[str, Function] = {
+    "relu": _applied(ops.Relu()),
+    "sigmoid": _applied(ops.Logistic()),
+    "softplus": softplus,
+    "softsign": softsign,
+    "tanh": _applied(ops.Tanh()),
+}
+_OF_ALPHA: Mapping[str, tuple[Callable[[OpContext, Tensor, float], Tensor], float | None]] = {
+    "elu": (scaled_elu, 1.0),
+    "leakyrelu": (_leaky, 0.01),
+    "thresholdedrelu": (thresholded, None),
+}
+"""Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""
+_OF_BOTH: Mapping[str, tuple[Callable[[OpContext, Tensor, float, float], Tensor], float | None, float | None]] = {
+    "affine": (_affine, None, None),
+    "hardsigmoid": (hard_sigmoid, 0.2, 0.5),
+    "scaledtanh": (_scaled_tanh, None, None),
+}
+
+
+def activation_names(op: OpContext, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the attribute ``activations`` in lower case; ``names`` are the default."""
+    found = op.node.attributes.get("activations", tuple(names))
+    words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
+    if len(words) != len(names):
+        raise GraphError(op.node.place, f"has {len(words)} activations, {', '.join(words)}, instead of {len(names)}")
+    return tuple(word.lower() for word in words)
+
+
+def activations(op: OpContext, names: Sequence[str]) -> list[Function]:
+    """Return the activation functions of all directions.
+
+    A function that has a parameter takes the next number of ``activation_alpha`` or ``activation_beta``.
+    """
+    alphas, betas = _numbers(op, "activation_alpha"), _numbers(op, "activation_beta")
+    return [_function(op, name, alphas, betas) for name in activation_names(op, names)]
+
+
+def _function(op: OpContext, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Function:
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if name in _OF_ALPHA:
+        of_alpha, default = _OF_ALPHA[name]
+        slope = _next(op, name, "alpha", alphas, default)
+        return lambda op, x: of_alpha(op, x, slope)
+    if name in _OF_BOTH:
+        of_both, default, other = _OF_BOTH[name]
+        alpha, beta = _next(op, name, "alpha", alphas, default), _next(op, name, "beta", betas, other)
+        return lambda op, x: of_both(op, x, alpha, beta)
+    known = ", ".join(sorted([*_PLAIN, *_OF_ALPHA, *_OF_BOTH]))
+    raise op.unsupported(f"the activation {name} is not supported", f"use one of {known}")
+
+
+def _next(op: OpContext, name: str, word: str, numbers: Iterator[float], default: float | None) -> float:
+    number = next(numbers, default)
+    if number is None:
+        raise op.unsupported(
+            f"the activation {name} without activation_{word} is not supported, as runtimes differ in its default",
+            f"set the attribute activation_{word} in the export",
+        )
+    return number
+
+
+def _numbers(op: OpContext, name: str) -> Iterator[float]:
+    found = op.node.attributes.get(name, ())
+    if not isinstance(found, tuple) or not all(isinstance(each, int | float) and math.isfinite(each) for each in found):
+        raise GraphError(op.node.place, f"attribute {name} is not a list of numbers")
+    return iter([float(each) for each in found if isinstance(each, int | float)])

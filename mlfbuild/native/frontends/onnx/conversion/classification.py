@@ -1,0 +1,130 @@
+"""Common parts of the classifiers of ai.onnx.ml: rows of features, transforms of scores, labels of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
+    add,
+    binary,
+    cast,
+    divide,
+    multiply,
+    reduced,
+    relation,
+    select,
+    subtract,
+    unary,
+)
+from mlfbuild.native.frontends.onnx.conversion.products import fully_connected
+from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
+from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
+
+LABELS_OF_INTEGERS = ("classlabels_int64s", "classlabels_ints")
+"""The names of this attribute in trees, and in other classifiers."""
+
+
+def rows(op: OpContext) -> Tensor:
+    """Return input 0, a matrix with a row per case, as float32."""
+    source = op.tensor(0)
+    if len(source.shape) != 2:
+        raise GraphError(op.node.place, f"takes rows of features, not {source}")
+    return cast(op, source, DType.FLOAT32)
+
+
+def numbers(op: OpContext, name: str) -> Array:
+    """Return the attribute ``name``, a list of numbers, as float32; an empty array if it is absent."""
+    found = op.node.attributes.get(name, ())
+    if not isinstance(found, tuple) or not all(isinstance(value, int | float) for value in found):
+        raise GraphError(op.node.place, f"attribute {name} is not a list of numbers")
+    return np.array(found, np.float32)
+
+
+def texts(op: OpContext, name: str) -> tuple[str, ...]:
+    """Return the attribute ``name``, a list of texts; an empty one if it is absent."""
+    found = op.node.attributes.get(name, ())
+    if not isinstance(found, tuple):
+        raise GraphError(op.node.place, f"attribute {name} is not a list of texts")
+    return tuple(str(value) for value in found)
+
+
+def class_labels(op: OpContext) -> tuple[int, ...] | tuple[str, ...]:
+    """Return the labels of the classes, which are all integers or all texts."""
+    integers = next(filter(None, map(op.integers, LABELS_OF_INTEGERS)), ())
+    return texts(op, "classlabels_strings") or integers
+
+
+def post_transformed(op: OpContext, scores: Tensor, name: str) -> Tensor:
+    """Return ``scores`` [rows, classes] after the transform ``name``."""
+    if name == "NONE":
+        return scores
+    if name == "LOGISTIC":
+        return unary(op, ops.Logistic(), scores)
+    if name == "SOFTMAX":
+        return unary(op, ops.Softmax(1.0), scores)
+    if name == "SOFTMAX_ZERO":
+        return _softmax_of_nonzero(op, scores)
+    raise op.unsupported(f"post_transform {name} is not supported", "use NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO")
+
+
+_NONZERO = 1e-7
+
+
+def _softmax_of_nonzero(op: OpContext, scores: Tensor) -> Tensor:
+    """Return the softmax in which scores of 0 stay 0, and 0.5 for each if all are."""
+    greatest = reduced(op, ops.ReduceMax, scores, (1,))
+    powers = unary(op, ops.Exp(), subtract(op, scores, greatest))
+    small = multiply(op, scores, unary(op, ops.Exp(), unary(op, ops.Neg(), greatest)))
+    nonzero = relation(op, ops.Greater(), unary(op, ops.Abs(), scores), _NONZERO)
+    parts = select(op, nonzero, powers, small)
+    total = reduced(op, ops.Sum, parts, (1,))
+    nothing = relation(op, ops.Equal(), total, 0.0)
+    return select(op, nothing, 0.5, divide(op, parts, select(op, nothing, 1.0, total)))
+
+
+def greatest_class(op: OpContext, scores: Tensor) -> Tensor:
+    """Return the position of the first greatest score of each row, int32."""
+    return op.emit(ops.ArgMax(1), [scores], scores.shape[:1], DType.INT32)
+
+
+def labelled(op: OpContext, positions: Tensor, labels: Sequence[int] | Sequence[str]) -> Value:
+    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64."""
+    wide = cast(op, positions, DType.INT64)
+    texts = tuple(label for label in labels if isinstance(label, str))
+    if texts:
+        return Value(wide, as_onnx(len(wide.shape)), labels=texts)
+    values = np.array(labels, np.int64)
+    if np.array_equal(values, np.arange(len(values))):
+        return op.made(wide)
+    table = op.weights("labels", values)
+    return op.made(op.emit(ops.Gather(0), [table, positions], positions.shape))
+
+
+def both_classes(op: OpContext, score: Tensor, *, complement: bool) -> Tensor:
+    """Return [rows, 2] for the score [rows, 1] of the second class.
+
+    The score of the first one is -score or, if ``complement``, 1 - score.
+    """
+    signs = op.weights("signs", np.array([[-1, 1]], np.float32))
+    both = binary(op, ops.Mul(), score, signs)
+    return add(op, both, op.weights("offsets", np.array([[1, 0]], np.float32))) if complement else both
+
+
+def matches(op: OpContext, source: Tensor, keys: Array) -> Tensor:
+    """Return whether each element equals each of ``keys``, along a new last dimension."""
+    source = source if source.dtype is DType.FLOAT32 else cast(op, source, DType.INT64)
+    typed = keys.astype(source.dtype.numpy)
+    if not np.array_equal(typed, keys):
+        raise op.unsupported(f"keys that {source.dtype.value} cannot represent are not supported")
+    column = op.builder.reshaped(source, (*source.shape, 1))
+    return relation(op, ops.Equal(), column, op.weights("keys", typed))
+
+
+def weighted_sums(op: OpContext, source: Tensor, weights: Array, bias: Array) -> Tensor:
+    """Return the rows of ``source`` times ``weights`` [outputs, inputs] plus ``bias``, which may be empty."""
+    if weights.ndim != 2 or weights.shape[1] != source.shape[1] or bias.size not in {0, weights.shape[0]}:
+        raise GraphError(op.node.place, f"{list(weights.shape)} weights and {bias.size} offsets do not fit {source}")
+    return fully_connected(op, source, weights, bias if bias.any() else None)
