@@ -50,10 +50,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.rules import COMPILER_WORD as COMPILER_WORD
     from mlfbuild.project.runner import (
         CYCLE_COUNTERS as CYCLE_COUNTERS,
-        GDB_SERVERS as GDB_SERVERS,
         WAYS as WAYS,
-        DeviceMemoryKeys as DeviceMemoryKeys,
-        RegionKeys as RegionKeys,
         RunnerKeys as RunnerKeys,
     )
     from mlfbuild.project.schema import json_schema as json_schema

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from mlfbuild.core import Mistake, listed
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.targets import BOARDS, CPUS, MCUS
+from mlfbuild.targets import BOARDS, CPUS
 
 _INSTRUCTIONS = "instructions"
 _MODELLED = ("cycles", "latency")
@@ -62,6 +62,8 @@ def _is_modelled(target: Mapping[str, object]) -> bool:
 
 def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mistake:
     """Return why no target can model ``key``, and a microcontroller that one of the ``targets`` could have."""
+    from mlfbuild.targets import MCUS  # a long table that most project files do not use
+
     fitting = (
         f"add mcu, such as `mcu: {mcu.name}`, to {name}, or remove {key}"
         for name, target in targets.items()

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mlfbuild import targets
-from mlfbuild.core.keys import (
-    Keys,
-    parse_frequency,
-)
 from mlfbuild.project.specification import TargetSpec
 
 if TYPE_CHECKING:
-    from mlfbuild.targets import Mcu, MemoryCache, TimedMemory
+    from mlfbuild.targets import Mcu
 
 _EXTERNAL = ("qspi", "ospi", "psram", "ddr")
 """Regions that are the memory ``external`` of a microcontroller without memories of their names."""
 _OWN_ERROR = 5
 """Added to the stated error of the core, in per cent: the model was not compared with the project's own memories."""
-_Row = TypeVar("_Row", "TimedMemory", "MemoryCache")
 
 
 def mcu_of(target: TargetSpec) -> Mcu | None:
@@ -49,27 +44,4 @@ def whole_mcu(target: TargetSpec) -> Mcu | None:
         base = targets.Mcu(target.name, f"{target.name} of the project", core, clock, {}, error=_OWN_ERROR)
     else:
         base = replace(base, name=f"{base.name} with own timing")
-    memories = dict(base.memories)
-    steps = dict(base.wait_states)
-    for name, keys in own.memories.items():
-        memories[name] = _merged(memories.get(name), keys, targets.TimedMemory)
-        if keys.waits is not None:
-            steps.pop(name, None)
-        if keys.wait_states:
-            steps[name] = [(parse_frequency(clock) or 0, waits) for clock, waits in keys.wait_states.items()]
-    caches = dict(base.caches)
-    for name, changed in own.caches.items():
-        caches[name] = _merged(caches.get(name), changed, targets.MemoryCache)
-    return replace(base, clock=own.clock or base.clock, memories=memories, caches=caches, wait_states=steps)
-
-
-def _merged(base: _Row | None, keys: Keys, row: type[_Row]) -> _Row:
-    """Return ``base``, or a new ``row``, with the values that ``keys`` has; those required of a new one may lack."""
-    known = {each.name for each in fields(row)}
-    given = {name: value for name, value in vars(keys).items() if name in known and value is not None}
-    return replace(base, **given) if base is not None else row(**{**dict.fromkeys(needed_keys(row), 0), **given})
-
-
-def needed_keys(row: type[TimedMemory | MemoryCache]) -> tuple[str, ...]:
-    """Return the fields that a new memory or cache must have."""
-    return ("size",) if row is targets.TimedMemory else ("size", "line", "ways")
+    return base.changed(own)

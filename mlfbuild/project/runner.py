@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from mlfbuild import targets
 from mlfbuild.core import Mistake, in_quotes
-from mlfbuild.core.keys import NOT_EMPTY, Count, Duration, Keys, ProjectPath, Rule, Size, not_blank, one_of
+from mlfbuild.core.keys import NOT_EMPTY, Count, Duration, Keys, Late, ProjectPath, Rule, not_blank, one_of
 from mlfbuild.project import rules
 from mlfbuild.project.problems import KeyPath
+from mlfbuild.targets import DeviceMemoryKeys
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
 WAYS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
 """Keys that say how a device is reached; a runner has exactly one of them."""
-GDB_SERVERS = ("openocd", "pyocd", "jlink", "stlink", "probe-rs", "blackmagic", "qemu")
-"""GDB servers whose commands for resetting a device are known."""
 CYCLE_COUNTERS: Mapping[str, str] = {"dwt": "DWT", "pmu": "PMU", "systick": "SysTick"}
 """Counters of cycles in cores, with their names in messages."""
 _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
@@ -31,7 +31,6 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
 }
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])?:[0-9]{1,5}|/dev/\S+|COM[0-9]+")
 _LAST_PORT = 65535
-_LAST_ADDRESS = 0xFFFF_FFFF
 
 
 def _remote(value: str) -> Mistake | None:
@@ -45,40 +44,9 @@ def _remote(value: str) -> Mistake | None:
     return Mistake("invalid-gdb-address", reason=reason, hint="write host:port, such as localhost:3333")
 
 
-def _origin(value: int) -> Mistake | None:
-    if 0 <= value <= _LAST_ADDRESS:
-        return None
-    reason = f"{value:#x} is not an address of 32 bits"
-    return Mistake("address-out-of-range", reason=reason, hint="write it like 0x08000000")
-
-
-_Origin = Annotated[int, Rule(_origin, {"minimum": 0, "maximum": _LAST_ADDRESS})]
 _Words = Annotated[tuple[Annotated[str, Rule(not_blank("a word"))], ...], NOT_EMPTY]
+_SERVER = Late(lambda: one_of("GDB server", targets.GDB_SERVERS))
 _Port = Annotated[str, Rule(not_blank("a serial port"))]
-
-
-@dataclass(frozen=True)
-class RegionKeys(Keys):
-    """A region of a device's memory map."""
-
-    TITLE = "memory region"
-
-    origin: _Origin
-    """First address: 0x08000000"""
-    size: Size
-    """Bytes: 512 KiB"""
-
-
-@dataclass(frozen=True)
-class DeviceMemoryKeys(Keys):
-    """The memories that test firmware of mlfbuild is linked for."""
-
-    TITLE = "device memory"
-
-    ram: RegionKeys
-    """RAM for data and the stack, and for code, too, if there is no `flash`."""
-    flash: RegionKeys | None = None
-    """Flash for code and constants. Default: none, everything is loaded into `ram`."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +73,7 @@ class RunnerKeys(Keys):
     """Command of yours that runs the image {elf}; its exit status is that of the firmware."""
     start: _Words = ()
     """With `gdb`: command that starts the server; mlfbuild stops it at the end."""
-    server: Annotated[str, one_of("GDB server", GDB_SERVERS)] | None = None
+    server: Annotated[str, _SERVER] | None = None
     """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
     flash: _Words = ()
     """With `serial`, `labgrid` or `run`: command of yours that writes the image {elf} to the device."""

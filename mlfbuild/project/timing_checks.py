@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild import targets
 from mlfbuild.core import Mistake, in_quotes, listed, unknown
 from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
-from mlfbuild.project.described_mcu import memory_of_region, needed_keys, whole_mcu
+from mlfbuild.project.described_mcu import memory_of_region, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys
-from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory
+from mlfbuild.targets import CPUS, TIMED_CORES, Mcu, MemoryCache, MemoryKeys, TimedMemory, TimingKeys, needed_keys
 
 if TYPE_CHECKING:
     from mlfbuild.project.specification import TargetSpec
@@ -27,8 +27,8 @@ def complete_cpus(document: Document) -> None:
     """Give each target without a CPU that of its microcontroller, so that all other checks see it."""
     for _, entry in document.entries("targets"):
         mcu = entry.get("mcu")
-        if isinstance(entry, dict) and "cpu" not in entry and isinstance(mcu, str) and mcu in MCUS:
-            entry["cpu"] = MCUS[mcu].cpu
+        if isinstance(entry, dict) and "cpu" not in entry and isinstance(mcu, str) and mcu in targets.MCUS:
+            entry["cpu"] = targets.MCUS[mcu].cpu
 
 
 def check_timing(document: Document) -> None:
@@ -51,7 +51,7 @@ def check_timing(document: Document) -> None:
 
 
 def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
-    base, own = MCUS.get(target.mcu or ""), target.timing
+    base, own = targets.MCUS.get(target.mcu or ""), target.timing
     if base is None and own is None:
         reason = "has no effect without mcu, the microcontroller that is modelled"
         yield ("clock",), Mistake("misplaced-key", reason=reason, hint="add mcu or timing, or remove clock")

@@ -29,11 +29,11 @@ from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
-from mlfbuild.runners.gdb_servers import GdbServer, check_port_is_free, gdb_server, is_unknown, recognised, with_host
+from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, with_host
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
-from mlfbuild.targets import MemoryRegion
+from mlfbuild.targets import GdbServer, MemoryRegion
 
 ANSWER_SECONDS = 30.0
 """Default of the key ``timeout``."""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.gdb import ANSWER_SECONDS, Gdb
-from mlfbuild.runners.gdb_servers import GDB_SERVERS_BY_NAME
-from mlfbuild.targets import BOARDS, Board, MemoryRegion
+from mlfbuild.targets import BOARDS, GDB_SERVERS, Board, MemoryRegion
 
 
 class EmulatedBoard(Gdb):
@@ -20,7 +19,7 @@ class EmulatedBoard(Gdb):
         self, board: Board, place: str, memory: Sequence[MemoryRegion] = (), timeout: float = ANSWER_SECONDS
     ) -> None:
         regions = tuple(memory) or tuple(board.regions.values())
-        server = GDB_SERVERS_BY_NAME["qemu"]
+        server = GDB_SERVERS["qemu"]
         super().__init__(f"qemu {board.name}", place, server, memory=regions, timeout=timeout, console=self._printed)
         self._board = board
         self._folder = tempfile.TemporaryDirectory(prefix="mlfbuild-qemu-")

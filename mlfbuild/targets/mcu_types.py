@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
 
 from mlfbuild.core import UsageError
-
-KIB, MIB, MHZ = 1 << 10, 1 << 20, 1_000_000
+from mlfbuild.core.keys import Keys, parse_frequency
+from mlfbuild.targets.part_keys import PartMemoryKeys, TimingKeys
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Mcu:
     """Settings of the part that are assumed (bank mode, prefetch, caches), and values that no public document has."""
     error: int = 0
     """Added to the stated error of the core for the memories, in per cent."""
+    memory: PartMemoryKeys | None = None
+    """Regions for test firmware that is loaded through a debugger; ``None`` if the table has none."""
 
     def at(self, clock: int) -> Mcu:
         """Return the part at ``clock`` Hz, with the wait states that it needs there.
@@ -104,7 +107,34 @@ class Mcu:
         order = dict.fromkeys((code, memory, *self.memories))
         return replace(self, memories={name: self.memories[name] for name in order})
 
+    def changed(self, keys: TimingKeys) -> Mcu:
+        """Return the part at its highest clock with the values that ``keys`` has.
 
-def paragraphs(text: str) -> tuple[str, ...]:
-    """Return the paragraphs of ``text``, which blank lines separate, one line each."""
-    return tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))
+        The required values of a new memory or cache are 0 if ``keys`` has none.
+        """
+        memories, caches, steps = dict(self.memories), dict(self.caches), dict(self.wait_states)
+        for name, memory in keys.memories.items():
+            memories[name] = _merged(memories.get(name), memory, TimedMemory)
+            if memory.waits is not None:
+                steps.pop(name, None)
+            if memory.wait_states:
+                steps[name] = tuple((parse_frequency(clock) or 0, waits) for clock, waits in memory.wait_states.items())
+        for name, cache in keys.caches.items():
+            caches[name] = _merged(caches.get(name), cache, MemoryCache)
+        clock = keys.clock or self.clock
+        return replace(self, clock=clock, memories=memories, caches=caches, wait_states=steps)
+
+
+_Row = TypeVar("_Row", TimedMemory, MemoryCache)
+
+
+def needed_keys(row: type[TimedMemory | MemoryCache]) -> tuple[str, ...]:
+    """Return the fields that a new memory or cache must have."""
+    return ("size",) if row is TimedMemory else ("size", "line", "ways")
+
+
+def _merged(base: _Row | None, keys: Keys, row: type[_Row]) -> _Row:
+    """Return ``base``, or a new ``row``, with the values that ``keys`` has."""
+    known = {each.name for each in fields(row)}
+    given = {name: value for name, value in vars(keys).items() if name in known and value is not None}
+    return replace(base, **given) if base is not None else row(**{**dict.fromkeys(needed_keys(row), 0), **given})

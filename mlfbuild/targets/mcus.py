@@ -1,18 +1,36 @@
-"""The table of microcontrollers for the cycle model: clocks, memories with their wait states, and caches, with sources.
-
-A value without a public document is an assumption, is named as one, and makes the part's stated error larger.
-"""
+"""The table of microcontrollers for the cycle model, and the part without wait states."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from mlfbuild.targets.data_files import rows
 from mlfbuild.targets.mcu_types import Mcu, TimedMemory
-from mlfbuild.targets.mcus_others import OTHERS
-from mlfbuild.targets.mcus_st import ST
+from mlfbuild.targets.part_keys import PartKeys
 
-MCUS: Mapping[str, Mcu] = MappingProxyType({mcu.name: mcu for mcu in (*ST, *OTHERS)})
+_FILES = ("mcus_st", "mcus_others")
+
+
+def _mcus() -> Mapping[str, Mcu]:
+    found: dict[str, Mcu] = {}
+    for name, keys in (row for table in _FILES for row in rows(table, PartKeys)):
+        base = found[keys.based_on] if keys.based_on else Mcu(name, keys.title, "", 0, {})
+        given = {
+            "cpu": keys.cpu,
+            "sources": keys.sources,
+            "assumptions": keys.assumptions,
+            "error": int(keys.error or 0),
+            "memory": keys.memory,
+        }
+        changes = {field: value for field, value in given.items() if value}
+        part = replace(base.changed(keys), name=name, title=keys.title, **changes)  # type: ignore[arg-type]
+        found[name] = part.at(part.clock)
+    return MappingProxyType(found)
+
+
+MCUS = _mcus()
 """Every microcontroller by its name in the project file."""
 
 

@@ -1,30 +1,34 @@
-"""The rows of the tables of CPUs and boards."""
+"""The rows of the tables of CPUs, boards and GDB servers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mlfbuild.core.keys import DERIVED, Keys
+
 GCC, CLANG = "gcc", "clang"
 """Families of C compilers, in the project file's words."""
 
 
 @dataclass(frozen=True)
-class Cpu:
-    """A processor core as a C compiler sees it."""
+class Cpu(Keys):
+    """A processor core as a C compiler sees it: an entry of ``data/cpus.toml``."""
 
-    name: str
+    TITLE = "cpu"
+
+    name: str = field(metadata=DERIVED)
     """The project file's word, as GCC's ``-mcpu`` spells it: ``cortex-m4``, ``cortex-m4+nofp``; ``host``."""
     title: str
     """Description: ``Cortex-M4 with its single-precision FPU``."""
     architecture: str
     """The name of the architecture: ``armv7e-m``, ``rv32imc``; ``host`` for this machine."""
-    features: frozenset[str]
+    features: frozenset[str] = frozenset()
     """Some of ``dsp`` (SMLAD and similar), ``fpu`` (single-precision hardware), ``mve`` (Helium, integer and float) and
     ``neon`` (Advanced SIMD)."""
-    float_abi: str
+    float_abi: str = ""
     """Registers in which functions pass floats: ``hard`` (FPU), ``soft`` (integer); empty for ``host``."""
-    flags: tuple[str, ...]
+    flags: tuple[str, ...] = ()
     """Compiler options for the core; the toolchain file passes them to compiler and linker."""
     compilers: Mapping[str, int] = field(default_factory=dict)
     """Families of compilers with toolchain files for the core, with the first version of each that supports it. The
@@ -104,3 +108,29 @@ class Board:
     def takes(self, cpu: Cpu) -> bool:
         """Return whether code for ``cpu`` runs on the board: for its core or for one of ``runs``."""
         return cpu.core in (self.cpu, *self.runs)
+
+
+@dataclass(frozen=True)
+class GdbServer(Keys):
+    """A kind of GDB server: an entry of ``data/gdb_servers.toml``. Commands are those of GDB's command line."""
+
+    TITLE = "GDB server"
+
+    name: str = field(metadata=DERIVED)
+    """The value of ``runner.server``."""
+    halt: tuple[str, ...]
+    """Commands that reset the device and halt it before its first instruction."""
+    release: tuple[str, ...]
+    """Commands that reset the device and let it run, before GDB detaches."""
+    programs: tuple[str, ...]
+    """Its programs, by the begin of their names in lower case."""
+    source: str
+    """Document with its section."""
+    port: int | None = None
+    """The port that it listens on by default."""
+    attach: tuple[str, ...] = ()
+    """Commands after GDB has connected."""
+    mode: str = "extended-remote"
+    answer: str = ""
+    """Regular expression for what only this server answers to a question of ``runners.gdb_servers``; empty if nothing
+    is known."""

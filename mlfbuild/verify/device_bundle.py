@@ -25,8 +25,7 @@ from mlfbuild.archive import source_date, tar
 from mlfbuild.core import InputFileError, open_binary, read_bytes, sha256
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.library import Content, Fields, identities, parse_json
-from mlfbuild.project import DeviceMemoryKeys, RegionKeys
-from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, Cpu, Mcu
+from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, Cpu, DeviceMemoryKeys, Mcu, RegionKeys
 from mlfbuild.verify.image import check_tensors
 
 _MANIFEST = "bundle.json"

@@ -89,3 +89,5 @@ def test_wheel_has_all_files(tmp_path: Path) -> None:
     shared = {Path(name).name for name in names if ".data/data/share/cmake/mlfbuild/" in name}
     assert shared == PREFIX_FILES
     assert {"mlfbuild/cmake/mlfbuild-models.cmake", "mlfbuild/cmake/mlfbuild-config.cmake"} <= set(names)
+    tables = {f"mlfbuild/targets/data/{path.name}" for path in (root / "mlfbuild/targets/data").iterdir()}
+    assert tables and tables <= set(names)

@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.project import Budget, load_project, mcu_of, memory_of_region
-from mlfbuild.project.timing import TIMED_CORES, CacheKeys, MemoryKeys
-from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory, emulated_board
+from mlfbuild.targets import (
+    CPUS,
+    MCUS,
+    TIMED_CORES,
+    CacheKeys,
+    Mcu,
+    MemoryCache,
+    MemoryKeys,
+    TimedMemory,
+    emulated_board,
+)
 from mlfbuild.timing import CORE_TIMINGS
 
 TABLE = MCUS["stm32l4r5"]

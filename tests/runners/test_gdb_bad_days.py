@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core import MlfError, UnsupportedModelError
-from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
+from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import Runner, check_fpu, open_runner
 from mlfbuild.runners.gdb import Gdb
-from mlfbuild.targets import CPUS
+from mlfbuild.targets import CPUS, DeviceMemoryKeys, RegionKeys
 from support.device_firmware import device_firmware, symbols
 from support.device_server import device_server, free_port, qemu
 from support.rsp_device import ScriptedDevice

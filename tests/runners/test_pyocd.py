@@ -12,8 +12,9 @@ import pytest
 
 from mlfbuild.cli.invocation import run
 from mlfbuild.core import MlfError, TimedOutError
-from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
+from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import describe_fault, open_runner, read_firmware
+from mlfbuild.targets import DeviceMemoryKeys, RegionKeys
 from support.device_firmware import device_firmware, symbols
 from support.device_server import free_port
 from support.emulated_probe import EmulatedFlash, EmulatedProbe, emulated_probe

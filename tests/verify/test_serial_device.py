@@ -16,8 +16,8 @@ import pytest
 import mlfbuild
 from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.jobs import TargetJob
-from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
-from mlfbuild.targets import BOARDS, cpu_called, toolchain_file
+from mlfbuild.project import RunnerKeys
+from mlfbuild.targets import BOARDS, DeviceMemoryKeys, RegionKeys, cpu_called, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
 from mlfbuild.verify.module import VerifyReport, verify_module
 from support import warm

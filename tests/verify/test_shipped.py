@@ -14,8 +14,8 @@ import pytest
 
 from mlfbuild.core import InputFileError, ProcessFailedError, UnsupportedModelError
 from mlfbuild.library import MainMemory, Pool
-from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
-from mlfbuild.targets import RUNTIME, cpu_called, toolchain_file
+from mlfbuild.project import RunnerKeys
+from mlfbuild.targets import RUNTIME, DeviceMemoryKeys, RegionKeys, cpu_called, toolchain_file
 from mlfbuild.verify import VerifyReport
 from mlfbuild.verify.device import Connection, connected, device_of, shipped_subject, verify_shipped
 from support.devices import MEAN, PLACE, SUM, A, B, target

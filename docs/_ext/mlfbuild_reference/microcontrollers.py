@@ -24,7 +24,7 @@ def microcontrollers_page() -> str:
     """Return the page ``reference/microcontrollers.md``."""
     return page(
         "Microcontrollers",
-        "the tables in `mlfbuild/targets/mcus.py`",
+        "the tables in `mlfbuild/targets/data`",
         _ABOUT,
         _ERROR,
         table(_HEAD, (_row(mcu) for mcu in MCUS.values())),

@@ -1,6 +1,7 @@
 """Declare the keys of a file once, for its reader, its JSON Schema and its reference page.
 
-``declaration`` has the base class, ``checks`` the rules of single values, ``units`` the values with a unit. A room
+``declaration`` has the base class, ``checks`` the rules of single values, ``units`` the values with a unit, ``plain``
+the reader of mlfbuild's own tables, which needs no pydantic. A room
 declares keys where it uses their values, so that the reader of project files and the code that applies a key share one
 class: ``library.keys.Placement`` is both the section ``placement`` of ``mlfbuild.yml`` and an argument of the compiler.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         one_of as one_of,
     )
     from mlfbuild.core.keys.declaration import DERIVED as DERIVED, Keys as Keys, spelled as spelled
+    from mlfbuild.core.keys.plain import read_keys as read_keys
     from mlfbuild.core.keys.units import (
         FREQUENCY_TEXT as FREQUENCY_TEXT,
         Count as Count,

@@ -2,7 +2,8 @@
 
 A check is run by pydantic when it reads a project file, and contributes to the JSON Schema. The classes here speak
 pydantic's protocol (``__get_pydantic_core_schema__``) and import it only when pydantic calls them, so that a module
-that declares keys costs nothing to a command that reads no project file.
+that declares keys costs nothing to a command that reads no project file. ``read_keys`` runs the same checks without
+pydantic: ``around`` of a check returns the reader of a value that also makes this check.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
+Reader = Callable[[Any], Any]
+"""Returns a value as written as a value of a key's type; raises ``Mistake``."""
 TEXT, MAPPING = "[text]", "[mapping]"
 """Marks in the paths of pydantic's findings about a value that is either a text or a mapping."""
 
@@ -33,16 +36,21 @@ class Rule:
     schema: Mapping[str, Any] = field(default_factory=dict)
     """The same rule as keywords of JSON Schema."""
 
+    def checked(self, value: Any) -> Any:
+        """Return ``value``; raises ``Mistake``."""
+        mistake = self.check(value)
+        if mistake is not None:
+            raise mistake
+        return value
+
+    def around(self, read: Reader) -> Reader:
+        """Return the reader that also checks what ``read`` returns."""
+        return lambda value: self.checked(read(value))
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
 
-        def checked(value: Any) -> Any:
-            mistake = self.check(value)
-            if mistake is not None:
-                raise mistake
-            return value
-
-        return core_schema.no_info_after_validator_function(checked, handler(source))
+        return core_schema.no_info_after_validator_function(self.checked, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(schema), **self.schema}
@@ -50,12 +58,18 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Late:
-    """A rule that is made when a project file or the schema is read, because it needs a table that loads modules."""
+    """A rule that is made when it has a value to check, or for the schema, because it needs a table that is read."""
 
     make: Callable[[], Rule]
 
+    def checked(self, value: Any) -> Any:
+        """Return ``value``; raises ``Mistake``."""
+        return self.make().checked(value)
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return self.make().__get_pydantic_core_schema__(source, handler)
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self.checked, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return self.make().__get_pydantic_json_schema__(schema, handler)
@@ -72,6 +86,11 @@ class Convert:
     convert: Callable[[Any], Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
     before: bool = False
+
+    def around(self, read: Reader) -> Reader:
+        """Return the reader that also converts what ``read`` gets or returns."""
+        first, second = (self.convert, read) if self.before else (read, self.convert)
+        return lambda value: second(first(value))
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema
@@ -93,6 +112,14 @@ class _Exact:
 
 class _NotEmpty:
     """A list or a mapping with at least one entry."""
+
+    def around(self, read: Reader) -> Reader:
+        def checked(value: Any) -> Any:
+            if not value:
+                raise Mistake("empty-collection", reason="must not be empty")
+            return read(value)
+
+        return checked
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return {**handler(source), "min_length": 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes, sha256, write_if_changed
 from mlfbuild.jobs import TargetJob
 from mlfbuild.project import RunnerKeys
-from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
+from mlfbuild.targets import BOARDS, Board, Cpu, DeviceMemoryKeys, MemoryRegion, emulated_board
 
 _KIB = 1024
 _LARGEST_STACK, _SMALLEST_STACK = 64 * _KIB, 1 * _KIB
@@ -142,15 +142,12 @@ def device_of(target: TargetJob, place: str) -> Device:
         hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/runners/serial.md"
         raise InputFileError("uart-missing", place=f"{place}.uart", reason=f"no such file: {keys.uart}", hint=hint)
     if keys.memory is not None:
-        regions = keys.memory
-        ram = MemoryRegion("RAM", regions.ram.origin, regions.ram.size)
-        flash = MemoryRegion("FLASH", regions.flash.origin, regions.flash.size) if regions.flash else None
-        return _checked(Device(keys, place, target.cpu, ram, flash))
+        return _checked(Device(keys, place, target.cpu, *_regions(keys.memory)))
     if keys.qemu is not None:
         board = BOARDS[keys.qemu]
         return Device(keys, place, target.cpu, board.ram, board.flash, board)
-    map_ = MEMORY_MAPS.get(target.mcu.name) if target.mcu else None
-    if map_ is None:
+    memory = target.mcu.memory if target.mcu else None
+    if memory is None:
         reason = f"the memories of {quoted(target.mcu.name)} are not known" if target.mcu else "the target has no mcu"
         raise UsageError(
             "device-memory-unknown",
@@ -158,7 +155,13 @@ def device_of(target: TargetJob, place: str) -> Device:
             reason=f"test firmware cannot be linked, because {reason}",
             hint="add memory: {flash: {origin: 0x08000000, size: 512 KiB}, ram: {origin: 0x20000000, size: 128 KiB}}",
         )
-    return Device(keys, place, target.cpu, map_.ram, map_.flash)
+    return Device(keys, place, target.cpu, *_regions(memory))
+
+
+def _regions(keys: DeviceMemoryKeys) -> tuple[MemoryRegion, MemoryRegion | None]:
+    """Return the RAM and the flash; without flash, everything is loaded into the RAM."""
+    flash = MemoryRegion("FLASH", keys.flash.origin, keys.flash.size) if keys.flash else None
+    return MemoryRegion("RAM", keys.ram.origin, keys.ram.size), flash
 
 
 def _checked(device: Device) -> Device:

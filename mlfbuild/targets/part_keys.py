@@ -1,27 +1,30 @@
-"""The microcontroller of a target for the cycle model: its row in the table, changed by the project's own values."""
+"""The keys of a microcontroller, in mlfbuild's tables (``data/mcus_*.toml``) and in project files.
+
+``TimingKeys`` is also the section ``timing`` of a target, whose values change those of its ``mcu`` or describe a part
+of its own, and ``DeviceMemoryKeys`` is ``memory`` of its runner.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.core.keys import (
     FREQUENCY_TEXT,
     NOT_EMPTY,
+    Convert,
     Count,
     Frequency,
     Keys,
+    Percent,
     Rule,
     Size,
     named,
     one_of,
     parse_frequency,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _NAME = named("memory", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 _CACHE_NAME = named("cache", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
@@ -48,6 +51,13 @@ def _power_of_two(value: int) -> Mistake | None:
     return Mistake("not-a-power-of-two", reason=f"{value} is no power of two", hint="use one, such as 16")
 
 
+def _origin(value: int) -> Mistake | None:
+    if 0 <= value <= _LAST_ADDRESS:
+        return None
+    reason = f"{value:#x} is not an address of 32 bits"
+    return Mistake("address-out-of-range", reason=reason, hint="write it like 0x08000000")
+
+
 def _clock(value: str) -> Mistake | None:
     if parse_frequency(value) is not None:
         return None
@@ -55,12 +65,14 @@ def _clock(value: str) -> Mistake | None:
     return Mistake("invalid-quantity", reason=reason, hint="write it like 120 MHz")
 
 
+_LAST_ADDRESS = 0xFFFF_FFFF
 _Positive = Annotated[Count, Rule(_positive)]
 _PositiveSize = Annotated[Size, Rule(_positive)]
 _CacheSize = Annotated[Size, Rule(_positive), _at_most(16 << 20)]
 _Width = Annotated[Size, Rule(_power_of_two), _at_most(4096)]
 _Waits = Annotated[Count, _at_most(10_000)]
 """These limits are far beyond real parts. Without them, the plugin's sums of 64 bits could overflow."""
+_Origin = Annotated[int, Rule(_origin, {"minimum": 0, "maximum": _LAST_ADDRESS})]
 _ClockName = Annotated[str, Rule(_clock, {"pattern": FREQUENCY_TEXT["pattern"]})]
 _Policy = one_of("policy", ("lru", "round-robin", "pseudo-random"))
 
@@ -128,3 +140,67 @@ class TimingKeys(Keys):
     lower case, have what is placed there."""
     caches: Mapping[Annotated[str, _CACHE_NAME], CacheKeys] = field(default_factory=dict)
     """Caches and line buffers, by the name that memories use."""
+
+
+@dataclass(frozen=True)
+class RegionKeys(Keys):
+    """A region of a device's memory map."""
+
+    TITLE = "memory region"
+
+    origin: _Origin
+    """First address: 0x08000000"""
+    size: Size
+    """Bytes: 512 KiB"""
+
+
+@dataclass(frozen=True)
+class DeviceMemoryKeys(Keys):
+    """The memories that test firmware of mlfbuild is linked for."""
+
+    TITLE = "device memory"
+
+    ram: RegionKeys
+    """RAM for data and the stack, and for code, too, if there is no `flash`."""
+    flash: RegionKeys | None = None
+    """Flash for code and constants. Default: none, everything is loaded into `ram`."""
+
+
+@dataclass(frozen=True)
+class PartMemoryKeys(DeviceMemoryKeys):
+    """The memories of a microcontroller after reset."""
+
+    source: str = field(kw_only=True)
+    """Document with its section."""
+
+
+def _paragraphs(value: object) -> list[str]:
+    """Return the paragraphs of a text, which blank lines separate, one line each."""
+    if not isinstance(value, str):
+        raise Mistake("wrong-type", reason=f"expected text, got {value!r}")
+    return [" ".join(each.split()) for each in value.strip().split("\n\n")]
+
+
+_Paragraphs = Annotated[tuple[str, ...], Convert(_paragraphs, before=True)]
+
+
+@dataclass(frozen=True)
+class PartKeys(TimingKeys):
+    """An entry of the tables of microcontrollers; a value that is left out is that of ``based_on``."""
+
+    TITLE = "mcu"
+
+    title: str = field(kw_only=True)
+    """Description: ``STM32L4R5 and its family``."""
+    based_on: str | None = None
+    """An earlier entry, whose values this one changes."""
+    cpu: str | None = None
+    """Name in the table of CPUs."""
+    error: Percent | None = None
+    """Added to the stated error of the core for the memories."""
+    sources: _Paragraphs = ()
+    """Documents with their sections."""
+    assumptions: _Paragraphs = ()
+    """Settings of the part that are assumed, and values that no public document has."""
+    memory: PartMemoryKeys | None = None
+    """Regions for test firmware. Parts whose start from reset needs the vendor's configuration have none."""
