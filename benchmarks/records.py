@@ -6,7 +6,7 @@
     python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
-RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
+RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/latency.md); those of
 the submitters are measured on silicon. DIR contains images of the same networks, such as `tflm-m4-kws.elf`, built
 outside of this repository (docs/performance.md). Exit status 2 if something cannot be modelled.
 """

@@ -20,7 +20,7 @@ from support.wordings import wordings
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 SEARCHES = {
-    "external flash": "placement.html",
+    "external flash": "memory.html",
     "troubleshooting": "troubleshooting.html",
     "latency": "latency.html",
     "budgets of stack": "report.html",
