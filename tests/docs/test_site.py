@@ -23,7 +23,7 @@ SEARCHES = {
     "external flash": "memory.html",
     "troubleshooting": "troubleshooting.html",
     "latency": "latency.html",
-    "budgets of stack": "report.html",
+    "budgets": "report.html",
 }
 """What is searched for, and the page that the search must list first."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
