@@ -9,7 +9,7 @@
 
 Parts called <core>-zero have memories without wait states. Each network is compiled for the part's core, built with
 arm-none-eabi-gcc -O2, and run on QEMU; its outputs are compared with the vectors of TensorFlow Lite Micro. Figures are
-modelled (docs/cycles.md), not measured; they repeat exactly. Exit status 2 if a network cannot be modelled.
+modelled (docs/latency.md), not measured; they repeat exactly. Exit status 2 if a network cannot be modelled.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
-RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
+RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/latency.md); those of
 the submitters are measured on silicon. DIR contains images of the same networks, such as `tflm-m4-kws.elf`, built
 outside of this repository (docs/performance.md). Exit status 2 if something cannot be modelled.
 """
@@ -32,8 +32,8 @@ from counting.published import PUBLISHED
 from counting.report import put_into_pages, table
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.compilers import Placement
 from mlfbuild.core import MlfError
+from mlfbuild.library.keys import Placement
 from mlfbuild.targets import CPUS, Mcu
 from mlfbuild.timing import modelled_error
 
@@ -92,7 +92,7 @@ def save(records: Sequence[Record]) -> None:
 
 def blocks(records: Sequence[Record]) -> Mapping[str, str]:
     """Return the blocks of docs/performance.md by name."""
-    return {"records": record_table(records), "peers": peer_table(records)}
+    return {"records": record_table(records)}
 
 
 def modelled_peer(part: str, network: str, images: Path) -> Record:
@@ -133,10 +133,10 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of ``records`` beside the published latencies."""
+    """Return the Markdown table of ``records`` beside those of TensorFlow Lite Micro and the published latencies."""
     head = [
-        "part", "network", "modelled, M cycles", "ms", "waiting", "weights once", "code in RAM",
-        "code and weights in RAM", "published, M cycles", "by",
+        "part", "network", "modelled, M cycles", "ms", "waiting", "code in RAM",
+        "code and weights in RAM", "TFLM, modelled", "published, M cycles", "by",
     ]  # fmt: skip
     found = {(r.part, r.network, r.place): r for r in records}
     rows = []
@@ -148,29 +148,17 @@ def record_table(records: Sequence[Record]) -> str:
             if flash is None:
                 continue
             error = modelled_error(mcu)
+            tflm = found.get((part, network, PEER))
             theirs = PUBLISHED.get(part.removesuffix("-single-bank"), {}).get(network)
             rows.append([
                 f"{part}, ±{error} %", network, _million(flash.cycles),
                 "" if ideal else f"{flash.cycles / mcu.clock * 1000:.2f}",
-                _share(flash), _million(flash.floor),
+                _share(flash),
                 *("" if each is None or ideal else _million(each.cycles) for each in (code, everything)),
+                "" if tflm is None else _million(tflm.cycles),
                 *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
             ])  # fmt: skip
     return table(head, rows, right=range(2, 9))
-
-
-def peer_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of mlfbuild's cycles beside those of TensorFlow Lite Micro."""
-    head = ["part", "network", "mlfbuild, M cycles", "waiting", "TFLM, M cycles", "waiting", "TFLM / mlfbuild"]
-    found = {(r.part, r.network, r.place): r for r in records}
-    rows = []
-    for (part, network, place), theirs in found.items():
-        ours = found.get((part, network, "flash"))
-        if place == PEER and ours is not None:
-            cells = [cell for r in (ours, theirs) for cell in (_million(r.cycles), _share(r))]
-            name = f"{part}, ±{modelled_error(PARTS[part])} %"
-            rows.append([name, network, *cells, f"{theirs.cycles / ours.cycles:.2f}"])
-    return table(head, rows, right=range(2, 7))
 
 
 def _share(record: Record) -> str:

@@ -106,7 +106,6 @@ def main() -> None:
             camera.take(report, "report-sizes.png", ".top", ".sizes")
             camera.take(report, "report-network.png", ".timeline", ".operators", dark=True)
             camera.take(changes, "report-changes.png", ".top", ".differences")
-            camera.take(report, "report-phone.png", ".timeline", ".timeline", width=390)
         finally:
             camera.driver.quit()
 

@@ -14,8 +14,8 @@ from elftools.elf.elffile import ELFFile
 
 from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, write_case_data
 from counting.measure import write_sources
-from mlfbuild.compilers import Placement
 from mlfbuild.library import CompileRequest, Module
+from mlfbuild.library.keys import Placement
 from mlfbuild.native import NATIVE
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu, ideal_mcu
 from mlfbuild.timing import CycleCount, core_timing, disassembled, instruction_costs

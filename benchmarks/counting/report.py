@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from counting.firmware import GUARDED, REPOSITORY
+from counting.firmware import REPOSITORY
 from counting.measure import NETWORKS, Case
 from counting.peers import PEERS, best
 from counting.results import Committed, Results
 from counting.roofline import KINDS, model_of, roofline
 
+_REPORTED = ("cortex-m4", "cortex-m55")
+_COMPARED = ("cortex-m4", "cortex-m7", "cortex-m55")  # no peer was measured on the M33
 _MEMORY = ("fastest", "balanced", "smallest")
 _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
 
@@ -19,7 +21,7 @@ def instructions(results: Results) -> str:
     """Return the instructions of every network and core beside the best peer and the roofline."""
     head = ["network", "core", "instructions", "best peer", "its instructions", "peer / ours", "roofline", "ours / it"]
     rows = []
-    for case in _balanced(results):
+    for case in _balanced(results, _COMPARED):
         ours = results[case].instructions
         peer = best(case.network, case.cpu)
         theirs = peer.instructions(case.cpu) if peer else None
@@ -47,10 +49,10 @@ def sizes(results: Results) -> str:
 
 
 def everything(results: Results) -> str:
-    """Return all figures of mlfbuild's own."""
+    """Return all figures of mlfbuild's own, on the cores whose code differs most."""
     head = ["network", "core", "code", "weights", "weights / least", "arena", "in use at one time", "I/O", "stack"]
     rows = []
-    for case in _balanced(results):
+    for case in _balanced(results, _REPORTED):
         r = results[case]
         figures = [f"{figure:,}" for figure in (r.arena, r.arena_bound, r.io, r.stack)]
         ratio = f"{r.constants_ratio:.3f}"
@@ -62,8 +64,8 @@ def kinds(results: Results) -> str:
     """Return what of the int8 networks' instructions each kind of operator takes, beside the roofline's."""
     head = ["network", "core", *(f"{kind}{what}" for kind in KINDS for what in (", ours", ", roofline"))]
     rows = []
-    for case in _balanced(results):
-        if case.network in _INT8 and case.cpu in {"cortex-m4", "cortex-m55"}:
+    for case in _balanced(results, _REPORTED):
+        if case.network in _INT8:
             expected = roofline(case.graph(), model_of(case.cpu))
             pairs = ((results[case].kinds[kind], expected[kind]) for kind in KINDS)
             rows.append([case.network, _core(case.cpu), *(f"{count:,}" for pair in pairs for count in pair)])
@@ -74,7 +76,7 @@ def memory(results: Results) -> str:
     """Return arena and instructions of the int8 networks for each value of the option ``memory``."""
     rows = []
     for network in _INT8:
-        for cpu in ("cortex-m4", "cortex-m55"):
+        for cpu in _REPORTED:
             each = [results[Case(network, cpu, memory)] for memory in _MEMORY]
             cells = (f"{result.arena:,} B, {result.instructions / 1e6:.3f} M" for result in each)
             rows.append([network, _core(cpu), *cells])
@@ -117,8 +119,8 @@ def _with_blocks(text: str, made: Mapping[str, str]) -> str:
     return _MARKED.sub(lambda found: f"{found[1]}{made[found[2]]}" if found[2] in made else found[0], text)
 
 
-def _balanced(results: Results) -> Sequence[Case]:
-    wanted = (Case(network, cpu) for network in NETWORKS for cpu in GUARDED)
+def _balanced(results: Results, cpus: Sequence[str]) -> Sequence[Case]:
+    wanted = (Case(network, cpu) for network in NETWORKS for cpu in cpus)
     return [case for case in wanted if case in results]
 
 

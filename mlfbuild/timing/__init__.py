@@ -23,7 +23,7 @@ Example: the cycles of a function of an image, with addresses from its symbols::
 
 The room does not run images and measures nothing. It models Arm's Cortex-M cores in ``CORE_TIMINGS``, without
 interrupts, DMA, other bus masters, or costs that depend on the values of operands. ``mlfbuild.targets`` has the table
-of microcontrollers, and ``docs/cycles.md`` explains the rules with their sources.
+of microcontrollers, and ``docs/latency.md`` describes the model and its assumptions.
 """
 
 from __future__ import annotations

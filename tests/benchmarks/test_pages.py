@@ -61,13 +61,3 @@ def test_no_peer_of_the_sizes_table_is_stronger_than_the_best_one() -> None:
         row = rows("instructions", "network", "core")[network, core]
         assert (network, row["best peer"]) in rows("sizes", "network", "M4")
         assert number(row["its instructions"]) > number(row["instructions"])
-
-
-@pytest.mark.parametrize("part", ["m4-zero", "stm32l4r5", "stm32u575", "stm32h7a3", "m55-zero"])
-@pytest.mark.parametrize("network", NETWORKS)
-def test_both_tables_of_cycles_have_the_same_cycles(part: str, network: str) -> None:
-    def of_part(table: Table) -> str:
-        ((_, row),) = [(key, row) for key, row in table.items() if key[0].startswith(f"{part},") and key[1] == network]
-        return next(cell for column, cell in row.items() if column in {"modelled, M cycles", "mlfbuild, M cycles"})
-
-    assert of_part(rows("records", "part", "network")) == of_part(rows("peers", "part", "network"))

@@ -20,10 +20,10 @@ from support.wordings import wordings
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 SEARCHES = {
-    "external flash": "placement.html",
+    "external flash": "memory.html",
     "troubleshooting": "troubleshooting.html",
     "latency": "latency.html",
-    "budgets of stack": "report.html",
+    "budgets": "report.html",
 }
 """What is searched for, and the page that the search must list first."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}

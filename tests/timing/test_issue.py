@@ -139,5 +139,5 @@ def test_the_first_registers_of_a_list_are_ready_first(core: CoreTiming, first: 
 
 @pytest.mark.parametrize("core", CORES, ids=lambda core: core.core)
 def test_the_page_states_the_errors_of_the_cores(core: CoreTiming) -> None:
-    page = (Path(__file__).parents[2] / "docs/cycles.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/latency.md").read_text(encoding="utf-8")
     assert f"| {core.core.replace('cortex-m', 'Cortex-M')} | ±{core.error} % |" in page

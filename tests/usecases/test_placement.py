@@ -256,8 +256,8 @@ def test_workspace_must_fit_its_region(repo: Path, tmp_path: Path) -> None:
 
 
 def test_page_shows_a_valid_project_file(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/placement.md").read_text()
-    (text, *_) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    page = (Path(__file__).parents[2] / "docs/memory.md").read_text()
+    (text,) = re.findall(r"```yaml\n(mlfbuild: 1\n.*?)```", page, re.DOTALL)
     for name in ("models/kws.tflite", "src/main.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
