@@ -95,17 +95,23 @@ def _core(cpu: str) -> str:
 def with_archive_features(page: str) -> str:
     """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
     rows = sorted((_feature_row(path.read_text(encoding="utf-8")) for path in _FEATURES.glob("*/*")), key=str.lower)
-    table = re.compile(r"(?<=^\| feature \| 1 )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
+    table = re.compile(r"(?<=^\| feature \| versions )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
     if not table.search(page):
         raise ValueError("no table of features")
     return table.sub(lambda found: found[1] + "".join(f"{row}\n" for row in rows), page)
 
 
 def _feature_row(text: str) -> str:
-    """Return the row of a golden file: a title, then a line per version such as ``5: read, convert``."""
+    """Return the rows of a golden file: a title, then a line per version such as ``5: read, convert``."""
     title, *lines = text.splitlines()
-    works = (line.partition(": ")[2] for line in lines)
-    return f"| {' | '.join([title, *('all' if each == _EVERYTHING else each for each in works)])} |"
+    versions: dict[str, list[str]] = {}
+    for version, _, works in (line.partition(": ") for line in lines):
+        if works != "-":
+            versions.setdefault("all" if works == _EVERYTHING else works, []).append(version)
+    return "\n".join(
+        f"| {title} | {' to '.join(dict.fromkeys((which[0], which[-1])))} | {works} |"
+        for works, which in versions.items()
+    )
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
