@@ -28,7 +28,7 @@ def with_operators(page: str) -> str:
 def _row_of(name: str) -> str:
     """Return the row of an operator of the graph, or nothing if ``name`` is none."""
     operator = operator_class(name)
-    return f"| {name} | {_types(operator.types)} | {_types(operator.results)} |" if operator is not None else ""
+    return _row(name, _types(operator.types), _types(operator.results)) if operator is not None else ""
 
 
 def _operator_row(number: int) -> str:
@@ -37,10 +37,14 @@ def _operator_row(number: int) -> str:
         return row
     kind = SHAPES.get(number)
     if kind is None:  # of variables
-        return f"| {name} | all |  |"
+        return _row(name, "all")
     if kind.values > 1 or len(kind.types) == len(EVERY):  # of the type of what it reads
-        return f"| {name} | {_types(kind.types)} |  |"
-    return f"| {name} | all | {_types(kind.types)} |"
+        return _row(name, _types(kind.types))
+    return _row(name, "all", _types(kind.types))
+
+
+def _row(name: str, types: str, results: str = "") -> str:
+    return f"| {name} | {types} -> {results} |" if results else f"| {name} | {types} |"
 
 
 def _types(types: Sequence[DType]) -> str:
