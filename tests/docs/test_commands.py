@@ -34,7 +34,7 @@ MODELS = {
 SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
 MOST_SKIPPED = 66  # pages about devices need boards
 SWEPT = {
-    "tutorial", "report", "pull-requests", "sbom", "lock", "verify", "committed-tree", "running", "placement",
+    "tutorial", "report", "pull-requests", "supply-chain", "verify", "committed-tree", "running", "placement",
     "c-interface", "cmake", "index", "packages",
 }  # fmt: skip
 """Pages whose commands take long. The README and all other pages run on each push."""

@@ -28,7 +28,7 @@ def with_operators(page: str) -> str:
 def _row_of(name: str) -> str:
     """Return the row of an operator of the graph, or nothing if ``name`` is none."""
     operator = operator_class(name)
-    return f"| {name} | {_types(operator.types)} | {_types(operator.results)} |" if operator is not None else ""
+    return _row(name, _types(operator.types), _types(operator.results)) if operator is not None else ""
 
 
 def _operator_row(number: int) -> str:
@@ -37,10 +37,14 @@ def _operator_row(number: int) -> str:
         return row
     kind = SHAPES.get(number)
     if kind is None:  # of variables
-        return f"| {name} | all |  |"
+        return _row(name, "all")
     if kind.values > 1 or len(kind.types) == len(EVERY):  # of the type of what it reads
-        return f"| {name} | {_types(kind.types)} |  |"
-    return f"| {name} | all | {_types(kind.types)} |"
+        return _row(name, _types(kind.types))
+    return _row(name, "all", _types(kind.types))
+
+
+def _row(name: str, types: str, results: str = "") -> str:
+    return f"| {name} | {types} -> {results} |" if results else f"| {name} | {types} |"
 
 
 def _types(types: Sequence[DType]) -> str:
@@ -95,17 +99,23 @@ def _core(cpu: str) -> str:
 def with_archive_features(page: str) -> str:
     """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
     rows = sorted((_feature_row(path.read_text(encoding="utf-8")) for path in _FEATURES.glob("*/*")), key=str.lower)
-    table = re.compile(r"(?<=^\| feature \| 1 )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
+    table = re.compile(r"(?<=^\| feature \| versions )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
     if not table.search(page):
         raise ValueError("no table of features")
     return table.sub(lambda found: found[1] + "".join(f"{row}\n" for row in rows), page)
 
 
 def _feature_row(text: str) -> str:
-    """Return the row of a golden file: a title, then a line per version such as ``5: read, convert``."""
+    """Return the rows of a golden file: a title, then a line per version such as ``5: read, convert``."""
     title, *lines = text.splitlines()
-    works = (line.partition(": ")[2] for line in lines)
-    return f"| {' | '.join([title, *('all' if each == _EVERYTHING else each for each in works)])} |"
+    versions: dict[str, list[str]] = {}
+    for version, _, works in (line.partition(": ") for line in lines):
+        if works != "-":
+            versions.setdefault("all" if works == _EVERYTHING else works, []).append(version)
+    return "\n".join(
+        f"| {title} | {' to '.join(dict.fromkeys((which[0], which[-1])))} | {works} |"
+        for works, which in versions.items()
+    )
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
