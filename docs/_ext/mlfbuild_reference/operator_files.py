@@ -23,7 +23,7 @@ _ABOUT = (
     "(the call) and `native/kernels` (the C). Forms for one extension of a processor have its name behind "
     "the stem. If a column is empty, the operator needs no file there: TFLite operators without options are read by "
     "their class, and operators are lowered with the class that they build on, such as `Movement`. "
-    "[Adding an operator](../adding-an-operator.md) explains the steps."
+    "[Contributing](../contributing.md#an-operator) explains the steps."
 )
 _PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
 
