@@ -98,7 +98,7 @@ install_packages() {
     [ "$extra" != test ] || has ccache || set -- ccache "$@"
     root=$(root_by)
     if ! has apt-get; then
-        give_up "apt-get not found; install the packages that README.md lists for other systems, then run this again"
+        give_up "apt-get not found; install the packages that docs/tutorial.md lists for other systems, then run this again"
     elif [ "$root" = none ]; then
         give_up "root or sudo is required; let an administrator run: apt-get install --no-install-recommends $missing"
     fi

@@ -268,7 +268,7 @@ def _runner_keys(bundle: DeviceBundle, words: Sequence[str]) -> RunnerKeys:
                 "runner-key-invalid",
                 place=f"--runner {quoted(word)}",
                 reason="is only for test firmware" if key in _FILES else "is not KEY=VALUE",
-                hint="name a key of runner in docs/project-file.md, such as gdb=localhost:3333",
+                hint="name a key of runner in docs/reference/project-file.md, such as gdb=localhost:3333",
             )
     text = "".join(f"      {key}: {value}\n" for key, _, value in pairs)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-runner-") as folder:
@@ -281,7 +281,7 @@ def _runner_keys(bundle: DeviceBundle, words: Sequence[str]) -> RunnerKeys:
                 "runner-key-invalid",
                 place=f"--runner {' --runner '.join(words)}",
                 reason="; ".join(_of_runner(problem) for problem in error.problems),
-                hint="correct the key, as in docs/project-file.md",
+                hint="correct the key, as in docs/reference/project-file.md",
             ) from None
     assert keys is not None
     return keys

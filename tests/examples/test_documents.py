@@ -8,7 +8,6 @@ import pytest
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild.library import CompileRequest
-from mlfbuild.project import json_schema
 from mlfbuild.targets import CPUS
 from support.documents import read_page
 
@@ -35,14 +34,6 @@ def test_targets_of_links_exist(document: Path) -> None:
         assert (document.parent / link).exists(), f"{document.name}: {link}"
 
 
-def test_every_key_of_a_project_file_is_documented() -> None:
-    schema = json_schema()
-    keys = {key for table in (schema, *schema["$defs"].values()) for key in table["properties"]}
-    assert len(keys) > 15
-    text = (REPOSITORY / "docs/project-file.md").read_text()
-    assert {key for key in keys if f"`{key}`" not in text} == set()
-
-
 def test_the_c_interface_page_shows_the_header_of_the_example() -> None:
     request = CompileRequest("digits", REPOSITORY / "examples/digits/models/digits.tflite", CPUS["host"])
     (module,) = compiler_called("native").compile(request).modules
@@ -57,12 +48,12 @@ def test_every_construction_variable_is_documented() -> None:
     source = (REPOSITORY / "mlfbuild/scons/__init__.py").read_text()
     variables = set(re.findall(r'^    "(MLF\w+)":', source, re.MULTILINE))
     assert len(variables) > 10
-    text = (REPOSITORY / "docs/scons.md").read_text()
+    text = (REPOSITORY / "docs/reference/scons.md").read_text()
     assert {name for name in variables if f"`{name}`" not in text} == set()
 
 
 def test_every_exit_code_is_documented() -> None:
-    documented = re.findall(r"^\| (\d+) \|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    documented = re.findall(r"^\| (\d+) \|", (REPOSITORY / "docs/troubleshooting.md").read_text(), re.MULTILINE)
     used = {error.exit_code for error in MlfError.__subclasses__()} | {0, INTERRUPTED_EXIT_CODE}
     assert {int(code) for code in documented} == used
 

@@ -192,13 +192,13 @@ def test_newlib_is_a_package_of_its_own(machine: Machine) -> None:
     assert machine.setup().stdout.startswith("setup: missing: libnewlib-arm-none-eabi\n")
 
 
-def test_without_apt_it_points_to_the_readme(machine: Machine) -> None:
+def test_without_apt_it_points_to_the_list_of_packages(machine: Machine) -> None:
     (machine.bin / "ninja").unlink()
     (machine.bin / "apt-get").unlink()
     done = machine.setup()
     assert done.returncode == 3
     assert done.stdout.startswith("setup: missing: ninja-build\n")
-    assert "README.md" in done.stdout
+    assert "docs/tutorial.md" in done.stdout
 
 
 @pytest.mark.parametrize("way", ["root", "sudo"])

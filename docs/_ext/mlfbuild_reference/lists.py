@@ -73,14 +73,6 @@ def _cpu_row(cpu: Cpu) -> str:
     return f"| {' | '.join(text or '-' for text in columns)} |"
 
 
-def with_targets(page: str) -> str:
-    """Return ``docs/project-file.md`` with the names of all CPUs and boards in the rows of their keys."""
-    cpus = ", ".join(code(cpu.name) for cpu in CPUS.values() if cpu.name != "host")
-    boards = ", ".join(f"{code(board.name)} ({_core(board.cpu)})" for board in BOARDS.values())
-    page = re.sub(r"(?<=^\| `cpu` \(required\) \| )`.*?`(?=, or `host`)", cpus, page, flags=re.MULTILINE)
-    return re.sub(r"(?<=: )`mps2-an385`[^.|]*\)(?=[. ])", boards, page)
-
-
 def with_boards(page: str) -> str:
     """Return ``docs/verify.md`` with the row of every board."""
     return _with_rows(page, f"`(?:{'|'.join(BOARDS)})`", [_board_row(board) for board in BOARDS.values()])
@@ -129,7 +121,6 @@ def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
 LISTS: Mapping[str, Callable[[str], str]] = {
     "operators.md": with_operators,
     "toolchains.md": with_cpus,
-    "project-file.md": with_targets,
     "verify.md": with_boards,
     "archive.md": with_archive_features,
 }

@@ -27,7 +27,7 @@ _ABOUT = (
     "`frontends/tflite/operators`, and some families share a file for ONNX, such as `movement.py`: the last table "
     "lists these. If a column is empty, the operator needs no file of its own there: TFLite operators without options "
     "are read by their class, and operators are lowered with the class that they build on, such as `Movement`. "
-    "[Adding an operator](../adding-an-operator.md) explains the steps."
+    "[Adding an operator](../contributing.md#an-operator) explains the steps."
 )
 _PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
 
