@@ -10,7 +10,8 @@ import pytest
 from mlfbuild.archive import pack_archive
 from mlfbuild.archive.tar import members
 from mlfbuild.archive.validate import validate
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CompileRequest, Library

@@ -17,7 +17,8 @@ import pytest
 from mlfbuild.archive import pack_archive, write_archive
 from mlfbuild.archive.tar import pack
 from mlfbuild.archive.validate import CODES
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.library import CompileRequest, CompilerProgram, Library
 from mlfbuild.targets import CPUS

@@ -119,7 +119,7 @@ def test_outline_imports_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "net.tflite").write_bytes(tiny_network(0))
     script = (
         "import sys; from pathlib import Path; from mlfbuild.targets import CPUS\n"
-        "from mlfbuild.compilers import CompileRequest, compiler_called\n"
+        "from mlfbuild.compilers import compiler_called\nfrom mlfbuild.library import CompileRequest\n"
         "compiler_called('native').outline(CompileRequest('net', Path('net.tflite'), CPUS['host']))\n"
         "print(*(name for name in ('tflite', 'mlfbuild.native.frontends', 'mlfbuild.native.passes')\n"
         "        if name in sys.modules))"

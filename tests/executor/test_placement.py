@@ -10,7 +10,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
 from mlfbuild.jobs import load, target_jobs

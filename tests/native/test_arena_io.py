@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive, read_archive
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor import executable
 from mlfbuild.jobs.tree import unpack

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.compilers import Placement
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import CompileRequest, Library

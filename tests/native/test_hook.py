@@ -16,7 +16,8 @@ from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.compare.library import compare
 from mlfbuild.archive.describe import describe_text
 from mlfbuild.archive.rename import rename_modules
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library

@@ -15,7 +15,8 @@ from mlfbuild.archive import open_archive, pack_archive, read_archive, rename_mo
 from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.merge.archives import merge
 from mlfbuild.archive.merge.registry import parse_registry
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.executor import executable

@@ -102,7 +102,8 @@ def test_golden_files_have_no_long_lines_or_trailing_blanks() -> None:
 _DIGEST = """
 import hashlib, sys
 from pathlib import Path
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library import CompileRequest
 from mlfbuild.targets import CPUS
 (module,) = compiler_called("native").compile(CompileRequest("net", Path(sys.argv[1]), CPUS["cortex-m4"])).modules
 digest = hashlib.sha256(repr((module.main, module.operator_functions, module.source_text)).encode())

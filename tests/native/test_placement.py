@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.compilers import Placement
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.native.build import compile_graph

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.compilers import Placement
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library

@@ -14,7 +14,8 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.compilers import Placement, compiler_called
+from mlfbuild.compilers import compiler_called
+from mlfbuild.library.keys import Placement
 from mlfbuild.core.files import sha256
 from mlfbuild.executor.executables import executable
 from mlfbuild.jobs.tree import unpack
