@@ -11,10 +11,10 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.archive.tar import members
 from mlfbuild.archive.validate import validate
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CompileRequest, Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.targets import cpu_called
 from support.errors import raises
 from support.libraries import graph_library, native_library

@@ -18,9 +18,9 @@ from mlfbuild.archive import pack_archive, write_archive
 from mlfbuild.archive.tar import pack
 from mlfbuild.archive.validate import CODES
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.library import CompileRequest, CompilerProgram, Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.targets import CPUS
 from support.command import INTERRUPTED
 from support.exporters import runs, write_exporter

@@ -11,12 +11,12 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.tree.unpacking import unpack
 from mlfbuild.library import CompileRequest
+from mlfbuild.library.keys import Placement
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs

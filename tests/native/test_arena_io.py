@@ -12,11 +12,11 @@ import pytest
 
 from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor import executable
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CompileRequest
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn

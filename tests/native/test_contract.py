@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import CompileRequest, Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.native import NATIVE
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite

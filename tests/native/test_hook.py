@@ -17,10 +17,10 @@ from mlfbuild.archive.compare.library import compare
 from mlfbuild.archive.describe import describe_text
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn

@@ -16,11 +16,11 @@ from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.merge.archives import merge
 from mlfbuild.archive.merge.registry import parse_registry
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.executor import executable
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, TVM_RUNTIME, CompileRequest, Library, exporter_version
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import Array, Graph, State
 from mlfbuild.native.graph.ops import Add, FullyConnected, Reshape, Softmax

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, evaluate, ops

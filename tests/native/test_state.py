@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate_in_turn

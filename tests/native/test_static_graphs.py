@@ -15,11 +15,11 @@ import pytest
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.library.keys import Placement
 from mlfbuild.core.files import sha256
 from mlfbuild.executor.executables import executable
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CompileRequest, Library
+from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Graph
