@@ -591,7 +591,7 @@ class _Importer:
 
         Runtimes compute all shapes, and do not use those of the file.
         """
-        if not kind.states and self._tensors.are_open(operator.outputs):
+        if not kind.keeps_state and self._tensors.are_open(operator.outputs):
             for _ in range(_STEPS * len(operator.outputs)):
                 reason: str | None
                 try:
@@ -631,7 +631,8 @@ class _Importer:
         values: tuple[str | None, ...] = tuple(
             None if tensor is None else tensor.name for tensor in site.inputs[: kind.values]
         )
-        made = [self._tensors.made(site.output(), shape) for shape in kind.made_states(site)]
+        shapes = kind.made_states(site) if kind.made_states is not None else ()
+        made = [self._tensors.made(site.output(), shape) for shape in shapes]
         values += tuple(state.before for state in made)
         states = [state for _, state in kept.values()] + made
         self._states += states

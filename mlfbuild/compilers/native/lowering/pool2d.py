@@ -79,10 +79,10 @@ def _lower_half_even(
     ends = zero_point(source), zero_point(output)
     records = [f"{{{ends[0]}, {ends[1]}, {rescale_text(factor)}}}" for factor in factors]
     words = record_words("i4,i4,i4,i2,i2", [(*ends, *rescale_fields(factor)) for factor in factors])
-    rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
-    bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescalings")
+    rescalings = Constant.records("rescales", "mlf_rescaling", records, 2, lambda: words)
+    bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescales")
     return KernelCall("average_pool", f"pool2d_half_even{way}.h", (
-        Parameter("const struct mlf_rescaling *", "rescalings", rescalings),
+        Parameter("const struct mlf_rescaling *", "rescales", rescalings),
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (

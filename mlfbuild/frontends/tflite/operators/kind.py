@@ -27,11 +27,16 @@ class OperatorKind:
     """Whether the values are (input, weights, bias)."""
     states: tuple[int, ...] = ()
     """Positions of the values that are variables, which the operator updates; the node has an extra output for each."""
-    made_states: Callable[[TfliteSite], tuple[tuple[int, ...], ...]] = lambda _: ()
+    made_states: Callable[[TfliteSite], tuple[tuple[int, ...], ...]] | None = None
     """Makes the shapes of states that no tensor of the file represents, in the type of the first output.
 
     The node has an extra input and an extra output for each; they are 0 before the first run.
     """
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether making a node adds state to the network."""
+        return bool(self.states) or self.made_states is not None
 
 
 ANY_NUMBER = 1 << 16
