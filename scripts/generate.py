@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -210,10 +211,40 @@ def write_documentation() -> None:
         page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+_WIDTH = 120
+
+
+def write_faces() -> None:
+    """Sort the list of each room's face (``core/lazy.py``) and fill its lines."""
+    for path in sorted((ROOT / "mlfbuild").rglob("__init__.py")):
+        text = path.read_text(encoding="utf-8")
+        start, end = text.find("\nif TYPE_CHECKING:\n"), text.find("\nelse:\n    __getattr__ = lazy_attributes")
+        if -1 not in (start, end):
+            listed: dict[str, set[str]] = {}
+            for node in ast.walk(ast.parse(text[start:end])):
+                if isinstance(node, ast.ImportFrom):
+                    listed.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+            lines = [line for module, names in sorted(listed.items()) for line in _face_lines(module, names)]
+            block = "\n".join(["\nif TYPE_CHECKING:", "    # fmt: off", *lines])
+            path.write_text(text[:start] + block + text[end:], encoding="utf-8")
+
+
+def _face_lines(module: str, names: set[str]) -> list[str]:
+    """Return the import of ``names`` from ``module`` in lines of full width."""
+    listed = ", ".join(sorted(names, key=_by_type))
+    line = f"    from {module} import {listed}"
+    if len(line) <= _WIDTH:
+        return [line]
+    indent = " " * 8
+    filled = textwrap.wrap(f"{listed},", _WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return [f"    from {module} import (", *filled, "    )"]
+
+
 def main() -> None:
     """Write all of them; registration first, as the others import it."""
     write_operators()
     write_onnx_operators()
+    write_faces()
     write_toolchains()
     write_schema()
     write_documentation()

@@ -19,19 +19,15 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.conversion import convert as convert
-    from mlfbuild.archive.epoch import source_date as source_date
-    from mlfbuild.archive.layout import archive_files as archive_files, moved_fields as moved_fields
+    # fmt: off
+    from mlfbuild.archive.conversion import convert
+    from mlfbuild.archive.epoch import source_date
+    from mlfbuild.archive.layout import archive_files, moved_fields
     from mlfbuild.archive.load import (
-        open_archive as open_archive,
-        open_archive_with_id as open_archive_with_id,
-        open_dated_archive as open_dated_archive,
-        pack_archive as pack_archive,
-        read_archive as read_archive,
-        write_archive as write_archive,
+        open_archive, open_archive_with_id, open_dated_archive, pack_archive, read_archive, write_archive,
     )
-    from mlfbuild.archive.paths import graph_path as graph_path, params_path as params_path
-    from mlfbuild.archive.read import read_files as read_files
-    from mlfbuild.archive.rename import NEW_NAME as NEW_NAME, rename_modules as rename_modules
+    from mlfbuild.archive.paths import graph_path, params_path
+    from mlfbuild.archive.read import read_files
+    from mlfbuild.archive.rename import NEW_NAME, rename_modules
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -23,9 +23,10 @@ from mlfbuild.library import Compiler as Compiler, ExternalCompiler, refused
 from mlfbuild.native import NATIVE
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.abi_check import check_fit as check_fit, exported_cpu as exported_cpu
-    from mlfbuild.compilers.archive import check_placement as check_placement
-    from mlfbuild.compilers.hook_support import HOOK as HOOK, why_no_hook as why_no_hook
+    # fmt: off
+    from mlfbuild.compilers.abi_check import check_fit, exported_cpu
+    from mlfbuild.compilers.archive import check_placement
+    from mlfbuild.compilers.hook_support import HOOK, why_no_hook
 else:
     __getattr__ = lazy_attributes(__name__)
 

@@ -1,9 +1,11 @@
 """Faces of rooms: a room's ``__init__`` lists what other rooms may use, and imports a name when it is first used.
 
-The list is a block for type checkers, and the only declaration::
+The list is a block for type checkers, and the only declaration. Add a name anywhere in it: ``make generate`` sorts the
+list and fills its lines::
 
     if TYPE_CHECKING:
-        from mlfbuild.core.files import read_bytes as read_bytes
+        # fmt: off
+        from mlfbuild.core.files import read_bytes
     else:
         __getattr__ = lazy_attributes(__name__)
 
@@ -25,7 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _IMPORT = re.compile(r"^    from (\S+) import (\([^)]*\)|.*)$", re.MULTILINE)
-_ALIAS = re.compile(r"\bas (\w+)")
+_NAME = re.compile(r"\w+")
 
 
 def lazy_attributes(package: str) -> Callable[[str], Any]:
@@ -50,10 +52,10 @@ def lazy_attributes(package: str) -> Callable[[str], Any]:
 def _listed(package: str) -> Mapping[str, str]:
     """Return the names in the ``TYPE_CHECKING`` block of ``package``, each with the module that defines it.
 
-    Only its form "from module import X as X" is read: a parser of Python needs most of the time of a short command.
+    Only its form "from module import X, Y" is read: a parser of Python needs most of the time of a short command.
     """
     spec = sys.modules[package].__spec__
     assert spec is not None and spec.loader is not None
     source = spec.loader.get_source(package)  # type: ignore[attr-defined]  # loaders of files and zip files have it
     imports = _IMPORT.findall(source.partition("\nif TYPE_CHECKING:\n")[2])
-    return {name: module for module, names in imports for name in _ALIAS.findall(names)}
+    return {name: module for module, names in imports for name in _NAME.findall(names)}

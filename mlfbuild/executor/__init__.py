@@ -15,20 +15,15 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.executor.choice import callable_modules as callable_modules, chosen_module as chosen_module
-    from mlfbuild.executor.described import check_described as check_described
-    from mlfbuild.executor.executables import (
-        FOLDER as FOLDER,
-        INCLUDE_DIR as INCLUDE_DIR,
-        Executable as Executable,
-        executable as executable,
-        with_c_interface as with_c_interface,
-    )
-    from mlfbuild.executor.headers import STANDARD_HEADER as STANDARD_HEADER, missing_header as missing_header
-    from mlfbuild.executor.memory import arena_size as arena_size, ram_size as ram_size
-    from mlfbuild.executor.planned_network import module_network as module_network
-    from mlfbuild.executor.pools import why_not_shared as why_not_shared
-    from mlfbuild.executor.runtime import BUNDLED_FOLDER as BUNDLED_FOLDER, PROVIDED_HEADERS as PROVIDED_HEADERS
-    from mlfbuild.executor.units import unit_names as unit_names
+    # fmt: off
+    from mlfbuild.executor.choice import callable_modules, chosen_module
+    from mlfbuild.executor.described import check_described
+    from mlfbuild.executor.executables import INCLUDE_DIR, Executable, executable, with_c_interface
+    from mlfbuild.executor.headers import STANDARD_HEADER, missing_header
+    from mlfbuild.executor.memory import arena_size, ram_size
+    from mlfbuild.executor.planned_network import module_network
+    from mlfbuild.executor.pools import why_not_shared
+    from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, PROVIDED_HEADERS
+    from mlfbuild.executor.units import unit_names
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -24,9 +24,9 @@ from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
 from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_shared
-from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
+from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, RUNTIME_FOLDER, runtime_files
 from mlfbuild.executor.static_memory import StaticMemory
-from mlfbuild.executor.units import owner_name, unit_names, units
+from mlfbuild.executor.units import owner_name, units
 from mlfbuild.library import (
     INCLUDE_DIR as BUNDLED_INCLUDE_DIR,
     OPERATOR,
@@ -47,9 +47,6 @@ from mlfbuild.library import (
 from mlfbuild.library.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.library.keys import Placement
-
-__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "executable", "unit_names",
-           "with_c_interface"]  # fmt: skip
 
 INCLUDE_DIR = f"{FOLDER}/include"
 """Folder of an unpacked tree for the generated headers of modules that have none."""

@@ -17,25 +17,19 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.build import compile_graph as compile_graph, read_network as read_network
-    from mlfbuild.native.compiler import NATIVE as NATIVE
-    from mlfbuild.native.frontends.choices import (
-        CONSTANT as CONSTANT,
-        DIM as DIM,
-        SIGNATURE as SIGNATURE,
-        STATE as STATE,
-        Choices as Choices,
-        choices_of as choices_of,
-    )
-    from mlfbuild.native.frontends.files import model_files as model_files, weight_files as weight_files
-    from mlfbuild.native.frontends.models import read_model as read_model
-    from mlfbuild.native.frontends.ports import declared_ports as declared_ports
-    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER as IDENTIFIER, reading as reading
-    from mlfbuild.native.graph.evaluation import evaluate_in_turn as evaluate_in_turn
-    from mlfbuild.native.graph.nodes import Graph as Graph, Node as Node
-    from mlfbuild.native.graph.tensors import Array as Array, DType as DType, GraphError as GraphError, Tensor as Tensor
-    from mlfbuild.native.kernels import kernel_headers as kernel_headers
-    from mlfbuild.native.printing.interface import chosen_problem as chosen_problem
-    from mlfbuild.native.settings import most_constants as most_constants
+    # fmt: off
+    from mlfbuild.native.build import compile_graph, read_network
+    from mlfbuild.native.compiler import NATIVE
+    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices, choices_of
+    from mlfbuild.native.frontends.files import model_files, weight_files
+    from mlfbuild.native.frontends.models import read_model
+    from mlfbuild.native.frontends.ports import declared_ports
+    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER, reading
+    from mlfbuild.native.graph.evaluation import evaluate_in_turn
+    from mlfbuild.native.graph.nodes import Graph, Node
+    from mlfbuild.native.graph.tensors import Array, DType, GraphError, Tensor
+    from mlfbuild.native.kernels import kernel_headers
+    from mlfbuild.native.printing.interface import chosen_problem
+    from mlfbuild.native.settings import most_constants
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -31,45 +31,22 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.project.addresses import (
-        archive_problem as archive_problem,
-        git_problem as git_problem,
-        is_local_path as is_local_path,
-    )
-    from mlfbuild.project.described_mcu import mcu_of as mcu_of, memory_of_region as memory_of_region
-    from mlfbuild.project.device import DeviceKeys as DeviceKeys
-    from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
-    from mlfbuild.project.problems import KeyPath as KeyPath
-    from mlfbuild.project.program import (
-        EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
-        asked_for as asked_for,
-        filled as filled,
-    )
-    from mlfbuild.project.provider import Provider as Provider
-    from mlfbuild.project.reader import load_project as load_project
-    from mlfbuild.project.rules import COMPILER_WORD as COMPILER_WORD
-    from mlfbuild.project.runner import (
-        CYCLE_COUNTERS as CYCLE_COUNTERS,
-        WAYS as WAYS,
-        RunnerKeys as RunnerKeys,
-    )
-    from mlfbuild.project.schema import json_schema as json_schema
-    from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
+    # fmt: off
+    from mlfbuild.project.addresses import archive_problem, git_problem, is_local_path
+    from mlfbuild.project.described_mcu import mcu_of, memory_of_region
+    from mlfbuild.project.device import DeviceKeys
+    from mlfbuild.project.levels import DEFAULT_LEVEL, INHERIT, LEVELS
+    from mlfbuild.project.problems import KeyPath
+    from mlfbuild.project.program import EXTERNAL_COMPILERS, asked_for, filled
+    from mlfbuild.project.provider import Provider
+    from mlfbuild.project.reader import load_project
+    from mlfbuild.project.rules import COMPILER_WORD
+    from mlfbuild.project.runner import CYCLE_COUNTERS, WAYS, RunnerKeys
+    from mlfbuild.project.schema import json_schema
+    from mlfbuild.project.sources import SOURCES, source_suffix
     from mlfbuild.project.specification import (
-        Budget as Budget,
-        BudgetFile as BudgetFile,
-        FirmwareSpec as FirmwareSpec,
-        ModelSpec as ModelSpec,
-        Project as Project,
-        TargetSpec as TargetSpec,
-        run_budgets as run_budgets,
+        Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
     )
-    from mlfbuild.project.template import (
-        TEMPLATE_FILE as TEMPLATE_FILE,
-        TemplateKeys as TemplateKeys,
-        VariableKeys as VariableKeys,
-        load_template as load_template,
-        template_error as template_error,
-    )
+    from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -24,49 +24,23 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.requirements.archives import fetch_archive as fetch_archive
-    from mlfbuild.requirements.bundle import (
-        bundled as bundled,
-        bundled_libraries as bundled_libraries,
-        bundled_library as bundled_library,
-    )
-    from mlfbuild.requirements.cache import Cache as Cache, default_cache as default_cache
-    from mlfbuild.requirements.command_lines import library_title as library_title, lines_to_add as lines_to_add
-    from mlfbuild.requirements.folder import (
-        content_sha256 as content_sha256,
-        file_lists as file_lists,
-        folder_library as folder_library,
-    )
-    from mlfbuild.requirements.git import (
-        HEAD as HEAD,
-        GitPin as GitPin,
-        fetch_commit as fetch_commit,
-        fetch_version as fetch_version,
-        git_root as git_root,
-    )
-    from mlfbuild.requirements.git_command import shown_address as shown_address
-    from mlfbuild.requirements.identity import content_hash as content_hash
+    # fmt: off
+    from mlfbuild.requirements.archives import fetch_archive
+    from mlfbuild.requirements.bundle import bundled, bundled_libraries, bundled_library
+    from mlfbuild.requirements.cache import Cache, default_cache
+    from mlfbuild.requirements.command_lines import library_title, lines_to_add
+    from mlfbuild.requirements.folder import content_sha256, file_lists, folder_library
+    from mlfbuild.requirements.git import HEAD, GitPin, fetch_commit, fetch_version, git_root
+    from mlfbuild.requirements.git_command import shown_address
+    from mlfbuild.requirements.identity import content_hash
     from mlfbuild.requirements.lock import (
-        Lock as Lock,
-        LockedModel as LockedModel,
-        LockedProvider as LockedProvider,
-        LockedToolchain as LockedToolchain,
-        check_replaceable as check_replaceable,
-        lock_path as lock_path,
-        read_lock as read_lock,
+        Lock, LockedModel, LockedProvider, LockedToolchain, check_replaceable, lock_path, read_lock,
     )
-    from mlfbuild.requirements.lock_diff import differences as differences, drift as drift, left_over as left_over
-    from mlfbuild.requirements.models import model_requirements as model_requirements
-    from mlfbuild.requirements.provided import (
-        pin_of as pin_of,
-        provided_library as provided_library,
-        root_of as root_of,
-    )
-    from mlfbuild.requirements.requirement_checks import unsound as unsound, without_secret as without_secret
-    from mlfbuild.requirements.resolution import (
-        requirement_problems as requirement_problems,
-        resolve as resolve,
-    )
-    from mlfbuild.requirements.versions import is_range as is_range, same_version as same_version
+    from mlfbuild.requirements.lock_diff import differences, drift, left_over
+    from mlfbuild.requirements.models import model_requirements
+    from mlfbuild.requirements.provided import pin_of, provided_library, root_of
+    from mlfbuild.requirements.requirement_checks import unsound, without_secret
+    from mlfbuild.requirements.resolution import requirement_problems, resolve
+    from mlfbuild.requirements.versions import is_range, same_version
 else:
     __getattr__ = lazy_attributes(__name__)

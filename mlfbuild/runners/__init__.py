@@ -22,27 +22,17 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.runners.calls import call_function as call_function
-    from mlfbuild.runners.command import command_words as command_words
-    from mlfbuild.runners.faults import describe_fault as describe_fault
-    from mlfbuild.runners.firmware import Firmware as Firmware, read_firmware as read_firmware
-    from mlfbuild.runners.gdb_servers import gdb_server as gdb_server
-    from mlfbuild.runners.host_calls import (
-        FileOpener as FileOpener,
-        HostCalls as HostCalls,
-        HostRun as HostRun,
-        opener_in as opener_in,
-        start_at_entry as start_at_entry,
-    )
-    from mlfbuild.runners.image_checks import check_fpu as check_fpu
-    from mlfbuild.runners.open import (
-        device_memory as device_memory,
-        is_emulated as is_emulated,
-        needed_for as needed_for,
-        open_runner as open_runner,
-    )
-    from mlfbuild.runners.serial_port import SerialPort as SerialPort
-    from mlfbuild.runners.types import Runner as Runner
-    from mlfbuild.runners.whole_run import run_to_end as run_to_end
+    # fmt: off
+    from mlfbuild.runners.calls import call_function
+    from mlfbuild.runners.command import command_words
+    from mlfbuild.runners.faults import describe_fault
+    from mlfbuild.runners.firmware import Firmware, read_firmware
+    from mlfbuild.runners.gdb_servers import gdb_server
+    from mlfbuild.runners.host_calls import FileOpener, HostCalls, HostRun, opener_in, start_at_entry
+    from mlfbuild.runners.image_checks import check_fpu
+    from mlfbuild.runners.open import device_memory, is_emulated, needed_for, open_runner
+    from mlfbuild.runners.serial_port import SerialPort
+    from mlfbuild.runners.types import Runner
+    from mlfbuild.runners.whole_run import run_to_end
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -20,55 +20,19 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.targets.boards import BOARDS as BOARDS
-    from mlfbuild.targets.compilers import (
-        HOST_COMPILERS as HOST_COMPILERS,
-        compiler_path as compiler_path,
-        require_compiler as require_compiler,
-    )
-    from mlfbuild.targets.cpus import CPUS as CPUS, compiler_program as compiler_program
-    from mlfbuild.targets.gdb_servers import GDB_SERVERS as GDB_SERVERS
-    from mlfbuild.targets.libraries import has_c_library as has_c_library
-    from mlfbuild.targets.macros import MacroRule as MacroRule, macro_rules as macro_rules
-    from mlfbuild.targets.macs import (
-        fewest_instructions as fewest_instructions,
-        macs_an_instruction as macs_an_instruction,
-    )
-    from mlfbuild.targets.mcu_types import (
-        Mcu as Mcu,
-        MemoryCache as MemoryCache,
-        TimedMemory as TimedMemory,
-        needed_keys as needed_keys,
-    )
-    from mlfbuild.targets.mcus import MCUS as MCUS, ideal_mcu as ideal_mcu
-    from mlfbuild.targets.part_keys import (
-        TIMED_CORES as TIMED_CORES,
-        CacheKeys as CacheKeys,
-        DeviceMemoryKeys as DeviceMemoryKeys,
-        MemoryKeys as MemoryKeys,
-        RegionKeys as RegionKeys,
-        TimingKeys as TimingKeys,
-    )
-    from mlfbuild.targets.tables import (
-        RUNTIME as RUNTIME,
-        board_called as board_called,
-        cpu_called as cpu_called,
-        emulated_board as emulated_board,
-        mcu_called as mcu_called,
-    )
-    from mlfbuild.targets.toolchains import (
-        cmake_folder as cmake_folder,
-        cpu_of_toolchain as cpu_of_toolchain,
-        shared_toolchain_files as shared_toolchain_files,
-        toolchain_file as toolchain_file,
-    )
-    from mlfbuild.targets.types import (
-        CLANG as CLANG,
-        GCC as GCC,
-        Board as Board,
-        Cpu as Cpu,
-        GdbServer as GdbServer,
-        MemoryRegion as MemoryRegion,
-    )
+    # fmt: off
+    from mlfbuild.targets.boards import BOARDS
+    from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path, require_compiler
+    from mlfbuild.targets.cpus import CPUS, compiler_program
+    from mlfbuild.targets.gdb_servers import GDB_SERVERS
+    from mlfbuild.targets.libraries import has_c_library
+    from mlfbuild.targets.macros import MacroRule, macro_rules
+    from mlfbuild.targets.macs import fewest_instructions, macs_an_instruction
+    from mlfbuild.targets.mcu_types import Mcu, MemoryCache, TimedMemory, needed_keys
+    from mlfbuild.targets.mcus import MCUS, ideal_mcu
+    from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
+    from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called
+    from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
+    from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -33,38 +33,14 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.timing.blocks import instruction_costs as instruction_costs
-    from mlfbuild.timing.cores import (
-        CORE_TIMINGS as CORE_TIMINGS,
-        core_timing as core_timing,
-        modelled_error as modelled_error,
-    )
-    from mlfbuild.timing.costs import (
-        BlockCosts as BlockCosts,
-        CoreTiming as CoreTiming,
-        Cost as Cost,
-        DecodedInstruction as DecodedInstruction,
-        WorkKind as WorkKind,
-    )
-    from mlfbuild.timing.description import (
-        regions_of_part as regions_of_part,
-        timing_description as timing_description,
-    )
-    from mlfbuild.timing.listing import (
-        Disassembly as Disassembly,
-        Instruction as Instruction,
-        ListedFunction as ListedFunction,
-    )
-    from mlfbuild.timing.objdump import (
-        LinkedCode as LinkedCode,
-        damaged_image as damaged_image,
-        disassembled as disassembled,
-    )
-    from mlfbuild.timing.result import CycleCount as CycleCount, cycle_count as cycle_count
-    from mlfbuild.timing.syntax import (
-        REGISTER_ALIASES as REGISTER_ALIASES,
-        listed_registers as listed_registers,
-        operand_parts as operand_parts,
-    )
+    # fmt: off
+    from mlfbuild.timing.blocks import instruction_costs
+    from mlfbuild.timing.cores import CORE_TIMINGS, core_timing, modelled_error
+    from mlfbuild.timing.costs import BlockCosts, CoreTiming, Cost, DecodedInstruction, WorkKind
+    from mlfbuild.timing.description import regions_of_part, timing_description
+    from mlfbuild.timing.listing import Disassembly, Instruction, ListedFunction
+    from mlfbuild.timing.objdump import LinkedCode, damaged_image, disassembled
+    from mlfbuild.timing.result import CycleCount, cycle_count
+    from mlfbuild.timing.syntax import REGISTER_ALIASES, listed_registers, operand_parts
 else:
     __getattr__ = lazy_attributes(__name__)

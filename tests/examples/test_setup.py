@@ -252,6 +252,7 @@ def test_make_help_lists_every_target() -> None:
         "setup",
         "demo",
         "test",
+        "test-compiler",
         "lint",
         "generate",
         "docs",

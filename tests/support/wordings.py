@@ -77,8 +77,8 @@ def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
 def _graph_error(path: Path, node: ast.Call, name: str, place: str, reason: str) -> Wording:
     file = path.relative_to(PACKAGE).as_posix()
     code = "operator-invalid" if name == "OperatorError" else "{malformed}"
-    if name in {"GraphError", "DamagedFileError"} and file.startswith("frontends/"):
-        code = f"{file.split('/')[1]}-malformed"
+    if name in {"GraphError", "DamagedFileError"} and file.startswith("native/frontends/"):
+        code = f"{file.split('/')[2]}-malformed"
     return Wording(file, node.lineno, GRAPH_ERRORS[name], code, {"place": place, "reason": reason})
 
 

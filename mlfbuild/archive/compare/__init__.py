@@ -17,12 +17,9 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.compare.difference_text import comparison_text as comparison_text
-    from mlfbuild.archive.compare.library import compare as compare
-    from mlfbuild.archive.compare.library_difference import (
-        LibraryComparison as LibraryComparison,
-        LibraryDifference as LibraryDifference,
-        distinct as distinct,
-    )
+    # fmt: off
+    from mlfbuild.archive.compare.difference_text import comparison_text
+    from mlfbuild.archive.compare.library import compare
+    from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, distinct
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.describe.facts import describe as describe
-    from mlfbuild.archive.describe.library_text import describe_text as describe_text
-    from mlfbuild.archive.describe.readme import is_written_archive as is_written_archive
+    # fmt: off
+    from mlfbuild.archive.describe.facts import describe
+    from mlfbuild.archive.describe.library_text import describe_text
+    from mlfbuild.archive.describe.readme import is_written_archive
 else:
     __getattr__ = lazy_attributes(__name__)

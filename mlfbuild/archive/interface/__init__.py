@@ -15,11 +15,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.interface.header import (
-        Header as Header,
-        header_file as header_file,
-        read_header as read_header,
-    )
-    from mlfbuild.archive.interface.modules import with_interface as with_interface
+    # fmt: off
+    from mlfbuild.archive.interface.header import Header, header_file, read_header
+    from mlfbuild.archive.interface.modules import with_interface
 else:
     __getattr__ = lazy_attributes(__name__)

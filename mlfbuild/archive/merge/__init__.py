@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.merge.archives import merge as merge
+    # fmt: off
+    from mlfbuild.archive.merge.archives import merge
 else:
     __getattr__ = lazy_attributes(__name__)

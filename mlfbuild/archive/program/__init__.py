@@ -16,18 +16,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.program.functions import (
-        CodeFunction as CodeFunction,
-        KnownFiles as KnownFiles,
-        code_functions as code_functions,
-        function_text as function_text,
-    )
-    from mlfbuild.archive.program.operators import (
-        GRAPH as GRAPH,
-        RELAY as RELAY,
-        TIR as TIR,
-        ProgramOperator as ProgramOperator,
-        program_operators as program_operators,
-    )
+    # fmt: off
+    from mlfbuild.archive.program.functions import CodeFunction, KnownFiles, code_functions, function_text
+    from mlfbuild.archive.program.operators import GRAPH, RELAY, TIR, ProgramOperator, program_operators
 else:
     __getattr__ = lazy_attributes(__name__)

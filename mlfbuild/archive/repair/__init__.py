@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.repair.all_repairs import RepairedLibrary as RepairedLibrary, repaired as repaired
-    from mlfbuild.archive.repair.repairs import Repair as Repair
+    # fmt: off
+    from mlfbuild.archive.repair.all_repairs import RepairedLibrary, repaired
+    from mlfbuild.archive.repair.repairs import Repair
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.split.archives import split as split
+    # fmt: off
+    from mlfbuild.archive.split.archives import split
 else:
     __getattr__ = lazy_attributes(__name__)

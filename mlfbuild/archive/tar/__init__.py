@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.tar.inflate import MAX_INFLATED as MAX_INFLATED
-    from mlfbuild.archive.tar.paths import Paths as Paths, name_fault as name_fault, plain_path as plain_path
-    from mlfbuild.archive.tar.read import (
-        MAX_MEMBERS as MAX_MEMBERS,
-        dated_members as dated_members,
-        members as members,
-    )
-    from mlfbuild.archive.tar.sniff import (
-        is_plain_tar as is_plain_tar,
-        looks_like_archive as looks_like_archive,
-    )
-    from mlfbuild.archive.tar.write import pack as pack
+    # fmt: off
+    from mlfbuild.archive.tar.inflate import MAX_INFLATED
+    from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
+    from mlfbuild.archive.tar.read import MAX_MEMBERS, dated_members, members
+    from mlfbuild.archive.tar.sniff import is_plain_tar, looks_like_archive
+    from mlfbuild.archive.tar.write import pack
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.validate.codes import CODES as CODES, FindingKind as FindingKind
-    from mlfbuild.archive.validate.findings import Finding as Finding, Severity as Severity
-    from mlfbuild.archive.validate.report import Report as Report
-    from mlfbuild.archive.validate.rules import validate as validate
+    # fmt: off
+    from mlfbuild.archive.validate.codes import CODES, FindingKind
+    from mlfbuild.archive.validate.findings import Finding, Severity
+    from mlfbuild.archive.validate.report import Report
+    from mlfbuild.archive.validate.rules import validate
 else:
     __getattr__ = lazy_attributes(__name__)

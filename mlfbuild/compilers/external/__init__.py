@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.external.find import find_program as find_program
+    # fmt: off
+    from mlfbuild.compilers.external.find import find_program
 else:
     __getattr__ = lazy_attributes(__name__)

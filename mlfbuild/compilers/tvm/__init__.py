@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.tvm.compiler import TVM as TVM
-    from mlfbuild.compilers.tvm.interpreter import (
-        find_interpreter as find_interpreter,
-        tvm_version as tvm_version,
-    )
+    # fmt: off
+    from mlfbuild.compilers.tvm.compiler import TVM
+    from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -13,35 +13,15 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    # fmt: off
     from mlfbuild.core.keys.checks import (
-        EXACT as EXACT,
-        MAPPING as MAPPING,
-        NOT_EMPTY as NOT_EMPTY,
-        TEXT as TEXT,
-        Convert as Convert,
-        Late as Late,
-        PathText as PathText,
-        ProjectPath as ProjectPath,
-        Rule as Rule,
-        TextOr as TextOr,
-        named as named,
-        not_blank as not_blank,
-        one_of as one_of,
+        EXACT, MAPPING, NOT_EMPTY, TEXT, Convert, Late, PathText, ProjectPath, Rule, TextOr, named, not_blank, one_of,
     )
-    from mlfbuild.core.keys.declaration import DERIVED as DERIVED, Keys as Keys, spelled as spelled
-    from mlfbuild.core.keys.plain import read_keys as read_keys
+    from mlfbuild.core.keys.declaration import DERIVED, Keys, spelled
+    from mlfbuild.core.keys.plain import read_keys
     from mlfbuild.core.keys.units import (
-        FREQUENCY_TEXT as FREQUENCY_TEXT,
-        Count as Count,
-        Duration as Duration,
-        Frequency as Frequency,
-        Percent as Percent,
-        Size as Size,
-        duration_text as duration_text,
-        frequency_text as frequency_text,
-        parse_frequency as parse_frequency,
-        parse_size as parse_size,
-        size_text as size_text,
+        FREQUENCY_TEXT, Count, Duration, Frequency, Percent, Size, duration_text, frequency_text, parse_frequency,
+        parse_size, size_text,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

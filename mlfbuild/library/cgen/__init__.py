@@ -21,38 +21,17 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.library.cgen.alignment import (
-        ALIGNMENT as ALIGNMENT,
-        STATE_ALIGNMENT as STATE_ALIGNMENT,
-        aligned as aligned,
-    )
-    from mlfbuild.library.cgen.arena import (
-        Buffer as Buffer,
-        Span as Span,
-        Work as Work,
-        lower_bound as lower_bound,
-        place as place,
-    )
-    from mlfbuild.library.cgen.licence import LICENCE as LICENCE, notice as notice
+    # fmt: off
+    from mlfbuild.library.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
+    from mlfbuild.library.cgen.arena import Buffer, Span, Work, lower_bound, place
+    from mlfbuild.library.cgen.licence import LICENCE, notice
     from mlfbuild.library.cgen.literals import (
-        array_lines as array_lines,
-        braces as braces,
-        floating as floating,
-        hexadecimal_lines as hexadecimal_lines,
-        integer as integer,
-        record_lines as record_lines,
-        text as text,
+        array_lines, braces, floating, hexadecimal_lines, integer, record_lines, text,
     )
-    from mlfbuild.library.cgen.names import comment_text as comment_text, member_name as member_name
-    from mlfbuild.library.cgen.registry import REGISTRY_HEADER as REGISTRY_HEADER, registry_source as registry_source
-    from mlfbuild.library.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION
-    from mlfbuild.library.cgen.sharing import (
-        BUSY as BUSY,
-        busy_name as busy_name,
-        print_busy as print_busy,
-        print_exclusive_call as print_exclusive_call,
-        print_shared_workspace as print_shared_workspace,
-    )
-    from mlfbuild.library.cgen.wrapping import joined as joined, wrapped as wrapped
+    from mlfbuild.library.cgen.names import comment_text, member_name
+    from mlfbuild.library.cgen.registry import REGISTRY_HEADER, registry_source
+    from mlfbuild.library.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION
+    from mlfbuild.library.cgen.sharing import BUSY, busy_name, print_busy, print_exclusive_call, print_shared_workspace
+    from mlfbuild.library.cgen.wrapping import joined, wrapped
 else:
     __getattr__ = lazy_attributes(__name__)

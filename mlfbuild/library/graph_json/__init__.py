@@ -14,21 +14,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.library.graph_json.c_runtime import (
-        MAX_NDIM as MAX_NDIM,
-        MAX_PARAM_NAME as MAX_PARAM_NAME,
-        c_runtime_problems as c_runtime_problems,
-    )
+    # fmt: off
+    from mlfbuild.library.graph_json.c_runtime import MAX_NDIM, MAX_PARAM_NAME, c_runtime_problems
     from mlfbuild.library.graph_json.executor_graph import (
-        CALL as CALL,
-        INPUT as INPUT,
-        ExecutorGraph as ExecutorGraph,
-        GraphNode as GraphNode,
-        NodeEntry as NodeEntry,
-        storage_bindings as storage_bindings,
-        storage_sizes as storage_sizes,
+        CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry, storage_bindings, storage_sizes,
     )
-    from mlfbuild.library.graph_json.read import parse_graph as parse_graph
-    from mlfbuild.library.graph_json.write import graph_text as graph_text
+    from mlfbuild.library.graph_json.read import parse_graph
+    from mlfbuild.library.graph_json.write import graph_text
 else:
     __getattr__ = lazy_attributes(__name__)

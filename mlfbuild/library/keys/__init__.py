@@ -11,36 +11,16 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.library.keys.extension_facts import (
-        FACT_NAME as FACT_NAME,
-        fact_name_problem as fact_name_problem,
-        fact_problem as fact_problem,
-    )
+    # fmt: off
+    from mlfbuild.library.keys.extension_facts import FACT_NAME, fact_name_problem, fact_problem
     from mlfbuild.library.keys.interface_names import (
-        ConstantInput as ConstantInput,
-        Dimension as Dimension,
-        InterfaceNames as InterfaceNames,
-        PortNames as PortNames,
-        SignatureName as SignatureName,
-        TensorName as TensorName,
-        port_problem as port_problem,
+        ConstantInput, Dimension, InterfaceNames, PortNames, SignatureName, TensorName, port_problem,
     )
     from mlfbuild.library.keys.placement import (
-        CODE as CODE,
-        CONSTANT_CLASSES as CONSTANT_CLASSES,
-        MEMORY_CLASSES as MEMORY_CLASSES,
-        PARAMS as PARAMS,
-        Placement as Placement,
-        PlacementKeys as PlacementKeys,
-        content_of as content_of,
+        CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, PlacementKeys, content_of,
     )
     from mlfbuild.library.keys.section_names import (
-        SECTION as SECTION,
-        SECTION_NAME as SECTION_NAME,
-        SectionContent as SectionContent,
-        is_collected as is_collected,
-        section_problem as section_problem,
-        symbol_stem as symbol_stem,
+        SECTION, SECTION_NAME, SectionContent, is_collected, section_problem, symbol_stem,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -16,20 +16,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.library.metadata.extension import EXTENSION as EXTENSION, Extension as Extension
-    from mlfbuild.library.metadata.read import (
-        ModuleRecord as ModuleRecord,
-        read_document as read_document,
-        read_format as read_format,
-        read_modules as read_modules,
-        read_unknown as read_unknown,
-    )
-    from mlfbuild.library.metadata.versions import (
-        CURRENT as CURRENT,
-        FORMATS as FORMATS,
-        Format as Format,
-        written_format as written_format,
-    )
-    from mlfbuild.library.metadata.write import metadata_json as metadata_json
+    # fmt: off
+    from mlfbuild.library.metadata.extension import EXTENSION, Extension
+    from mlfbuild.library.metadata.read import ModuleRecord, read_document, read_format, read_modules, read_unknown
+    from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format, written_format
+    from mlfbuild.library.metadata.write import metadata_json
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -13,24 +13,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.frontends.choices import (
-        CONSTANT as CONSTANT,
-        DIM as DIM,
-        SIGNATURE as SIGNATURE,
-        STATE as STATE,
-        Choices as Choices,
-        choices_of as choices_of,
-    )
-    from mlfbuild.native.frontends.files import (
-        NetworkFiles as NetworkFiles,
-        model_files as model_files,
-        weight_files as weight_files,
-    )
-    from mlfbuild.native.frontends.models import (
-        parse_files as parse_files,
-        parse_model as parse_model,
-        read_model as read_model,
-    )
-    from mlfbuild.native.frontends.ports import declared_ports as declared_ports
+    # fmt: off
+    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices, choices_of
+    from mlfbuild.native.frontends.files import NetworkFiles, model_files, weight_files
+    from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
+    from mlfbuild.native.frontends.ports import declared_ports
 else:
     __getattr__ = lazy_attributes(__name__)

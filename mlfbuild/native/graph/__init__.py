@@ -18,51 +18,28 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.graph.c_types import C_TYPES as C_TYPES
-    from mlfbuild.native.graph.constant_budget import MAX_CONSTANTS as MAX_CONSTANTS, ConstantBudget as ConstantBudget
-    from mlfbuild.native.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
-    from mlfbuild.native.graph.fixed_point import high_multiply as high_multiply
-    from mlfbuild.native.graph.half_even import HalfEvenRescale as HalfEvenRescale
-    from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
-    from mlfbuild.native.graph.lookup_table import look_up as look_up
-    from mlfbuild.native.graph.nodes import Graph as Graph, Node as Node, State as State
-    from mlfbuild.native.graph.operator import Activation as Activation, Operator as Operator
+    # fmt: off
+    from mlfbuild.native.graph.c_types import C_TYPES
+    from mlfbuild.native.graph.constant_budget import MAX_CONSTANTS, ConstantBudget
+    from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
+    from mlfbuild.native.graph.fixed_point import high_multiply
+    from mlfbuild.native.graph.half_even import HalfEvenRescale
+    from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE
+    from mlfbuild.native.graph.lookup_table import look_up
+    from mlfbuild.native.graph.nodes import Graph, Node, State
+    from mlfbuild.native.graph.operator import Activation, Operator
     from mlfbuild.native.graph.quantize import (
-        Rescale as Rescale,
-        activation_range as activation_range,
-        double_scale as double_scale,
-        float_activation_range as float_activation_range,
-        integer_range as integer_range,
-        log_softmax_rescale as log_softmax_rescale,
-        multiply_by_quantized_multiplier as multiply_by_quantized_multiplier,
-        quantize_value as quantize_value,
-        requantize_rescale as requantize_rescale,
-        scale_of as scale_of,
-        softmax_rescale as softmax_rescale,
-        softmax_table_rescale as softmax_table_rescale,
-        whole_activation_range as whole_activation_range,
-        zero_point_of as zero_point_of,
+        Rescale, activation_range, double_scale, float_activation_range, integer_range, log_softmax_rescale,
+        multiply_by_quantized_multiplier, quantize_value, requantize_rescale, scale_of, softmax_rescale,
+        softmax_table_rescale, whole_activation_range, zero_point_of,
     )
     from mlfbuild.native.graph.rescales import (
-        SUM_LEFT_SHIFT as SUM_LEFT_SHIFT,
-        BinaryRescales as BinaryRescales,
-        add_rescales as add_rescales,
-        comparison_rescale as comparison_rescale,
-        leaky_rescale as leaky_rescale,
-        multiply_rescale as multiply_rescale,
-        prelu_rescales as prelu_rescales,
-        squared_difference_rescales as squared_difference_rescales,
+        SUM_LEFT_SHIFT, BinaryRescales, add_rescales, comparison_rescale, leaky_rescale, multiply_rescale,
+        prelu_rescales, squared_difference_rescales,
     )
     from mlfbuild.native.graph.tensors import (
-        EVERY as EVERY,
-        UNSIGNED as UNSIGNED,
-        Array as Array,
-        DType as DType,
-        GraphError as GraphError,
-        OperatorError as OperatorError,
-        Quantization as Quantization,
-        Tensor as Tensor,
+        EVERY, UNSIGNED, Array, DType, GraphError, OperatorError, Quantization, Tensor,
     )
-    from mlfbuild.native.graph.wide_sums import fine_multiplier as fine_multiplier, wide_rescale as wide_rescale
+    from mlfbuild.native.graph.wide_sums import fine_multiplier, wide_rescale
 else:
     __getattr__ = lazy_attributes(__name__)

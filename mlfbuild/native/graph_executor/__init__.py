@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.graph_executor.module import graph_module as graph_module
-    from mlfbuild.native.graph_executor.nodes import (
-        GraphProgram as GraphProgram,
-        PackedFunction as PackedFunction,
-    )
+    # fmt: off
+    from mlfbuild.native.graph_executor.module import graph_module
+    from mlfbuild.native.graph_executor.nodes import GraphProgram, PackedFunction
 else:
     __getattr__ = lazy_attributes(__name__)

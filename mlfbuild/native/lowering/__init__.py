@@ -13,30 +13,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.lowering.call import (
-        Constant as Constant,
-        KernelCall as KernelCall,
-        Origin as Origin,
-        Parameter as Parameter,
-        ScratchBuffer as ScratchBuffer,
-        check_constants as check_constants,
-    )
+    # fmt: off
+    from mlfbuild.native.lowering.call import Constant, KernelCall, Origin, Parameter, ScratchBuffer, check_constants
     from mlfbuild.native.lowering.chains import (
-        Chain as Chain,
-        ImageRows as ImageRows,
-        Stage as Stage,
-        follows as follows,
-        plan_chain as plan_chain,
-        rows_to_try as rows_to_try,
-        stages_of as stages_of,
-        whole_images as whole_images,
+        Chain, ImageRows, Stage, follows, plan_chain, rows_to_try, stages_of, whole_images,
     )
-    from mlfbuild.native.lowering.dispatch import lower as lower, lower_all as lower_all
-    from mlfbuild.native.lowering.line_buffer import (
-        Lower as Lower,
-        LoweredChain as LoweredChain,
-        lower_chain as lower_chain,
-        lower_stage as lower_stage,
-    )
+    from mlfbuild.native.lowering.dispatch import lower, lower_all
+    from mlfbuild.native.lowering.line_buffer import Lower, LoweredChain, lower_chain, lower_stage
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.memory.plan import (
-        Plan as Plan,
-        plan_memory as plan_memory,
-        use_free_memory as use_free_memory,
-    )
-    from mlfbuild.native.memory.storages import Location as Location, StorageKind as StorageKind
+    # fmt: off
+    from mlfbuild.native.memory.plan import Plan, plan_memory, use_free_memory
+    from mlfbuild.native.memory.storages import Location, StorageKind
 else:
     __getattr__ = lazy_attributes(__name__)

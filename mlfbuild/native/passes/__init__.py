@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.passes.dead_channels import remove_dead_channels as remove_dead_channels
-    from mlfbuild.native.passes.fusion import fuse as fuse
-    from mlfbuild.native.passes.pipeline import run_passes as run_passes
-    from mlfbuild.native.passes.round_products import rounded_products as rounded_products
+    # fmt: off
+    from mlfbuild.native.passes.dead_channels import remove_dead_channels
+    from mlfbuild.native.passes.fusion import fuse
+    from mlfbuild.native.passes.pipeline import run_passes
+    from mlfbuild.native.passes.round_products import rounded_products
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.report.html.document import page as page
+    # fmt: off
+    from mlfbuild.report.html.document import page
 else:
     __getattr__ = lazy_attributes(__name__)

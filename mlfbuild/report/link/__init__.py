@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    # fmt: off
     from mlfbuild.report.link.checks import (
-        LinkFaults as LinkFaults,
-        link_faults as link_faults,
-        link_faults_in as link_faults_in,
-        link_faults_json as link_faults_json,
-        link_faults_text as link_faults_text,
-        models_without_code as models_without_code,
+        LinkFaults, link_faults, link_faults_in, link_faults_json, link_faults_text, models_without_code,
     )
-    from mlfbuild.report.link.record import check_link as check_link
+    from mlfbuild.report.link.record import check_link
 else:
     __getattr__ = lazy_attributes(__name__)

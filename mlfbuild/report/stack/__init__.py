@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.report.stack.deepest_stack import StackDepth as StackDepth
-    from mlfbuild.report.stack.image import measured_stacks as measured_stacks, stacks as stacks
-    from mlfbuild.report.stack.stack_text import (
-        measured_in as measured_in,
-        stack_json as stack_json,
-        stack_lines as stack_lines,
-        stacks_in as stacks_in,
-    )
+    # fmt: off
+    from mlfbuild.report.stack.deepest_stack import StackDepth
+    from mlfbuild.report.stack.image import measured_stacks, stacks
+    from mlfbuild.report.stack.stack_text import measured_in, stack_json, stack_lines, stacks_in
 else:
     __getattr__ = lazy_attributes(__name__)

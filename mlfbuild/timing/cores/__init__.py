@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.timing.cores.registry import (
-        CORE_TIMINGS as CORE_TIMINGS,
-        core_timing as core_timing,
-        modelled_error as modelled_error,
-    )
+    # fmt: off
+    from mlfbuild.timing.cores.registry import CORE_TIMINGS, core_timing, modelled_error
 else:
     __getattr__ = lazy_attributes(__name__)

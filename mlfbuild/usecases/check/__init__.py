@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.check.before_building import (
-        Foreseen as Foreseen,
-        foreseen as foreseen,
-        missing_tools as missing_tools,
-    )
+    # fmt: off
+    from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
     from mlfbuild.usecases.check.requirements import (
-        assumed_places as assumed_places,
-        check_dependencies as check_dependencies,
-        known_requirements as known_requirements,
-        unchecked_budgets as unchecked_budgets,
-        unused_devices as unused_devices,
+        assumed_places, check_dependencies, known_requirements, unchecked_budgets, unused_devices,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.compile.archive import Archive as Archive, compiled_archive as compiled_archive
-    from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
-    from mlfbuild.usecases.compile.table import Table as Table
+    # fmt: off
+    from mlfbuild.usecases.compile.archive import Archive, compiled_archive
+    from mlfbuild.usecases.compile.file import compile_file, file_job
+    from mlfbuild.usecases.compile.table import Table
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.doctor.diagnosis import (
-        Diagnosis as Diagnosis,
-        InstalledProgram as InstalledProgram,
-        TargetState as TargetState,
-        diagnose as diagnose,
-    )
+    # fmt: off
+    from mlfbuild.usecases.doctor.diagnosis import Diagnosis, InstalledProgram, TargetState, diagnose
 else:
     __getattr__ = lazy_attributes(__name__)

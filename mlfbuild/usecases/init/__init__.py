@@ -13,31 +13,17 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.init.cases import (
-        CASES as CASES,
-        own_origin as own_origin,
-        own_outputs as own_outputs,
-        random_inputs as random_inputs,
-    )
-    from mlfbuild.usecases.init.main_c import sample_arrays as sample_arrays, sample_h as sample_h
-    from mlfbuild.usecases.init.placeholders import project_api_server as project_api_server
+    # fmt: off
+    from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
+    from mlfbuild.usecases.init.main_c import sample_arrays, sample_h
+    from mlfbuild.usecases.init.placeholders import project_api_server
     from mlfbuild.usecases.init.project import (
-        DEFAULT_BOARD as DEFAULT_BOARD,
-        InitReport as InitReport,
-        InitRequest as InitRequest,
-        init_cmake as init_cmake,
-        init_project as init_project,
-        init_update as init_update,
+        DEFAULT_BOARD, InitReport, InitRequest, init_cmake, init_project, init_update,
     )
-    from mlfbuild.usecases.init.renewal import outdated_files as outdated_files, outdated_lines as outdated_lines
-    from mlfbuild.usecases.init.sample import Sample as Sample
-    from mlfbuild.usecases.init.staging import staged as staged
-    from mlfbuild.usecases.init.templates import (
-        PROJECT_API as PROJECT_API,
-        PROJECT_API_EXAMPLE as PROJECT_API_EXAMPLE,
-        PROJECT_API_SERVER as PROJECT_API_SERVER,
-        TEMPLATES as TEMPLATES,
-    )
-    from mlfbuild.usecases.init.user_template import read_template as read_template
+    from mlfbuild.usecases.init.renewal import outdated_files, outdated_lines
+    from mlfbuild.usecases.init.sample import Sample
+    from mlfbuild.usecases.init.staging import staged
+    from mlfbuild.usecases.init.templates import PROJECT_API, PROJECT_API_EXAMPLE, PROJECT_API_SERVER, TEMPLATES
+    from mlfbuild.usecases.init.user_template import read_template
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.lock.frozen import (
-        check_lock as check_lock,
-        freeze as freeze,
-        freeze_beforehand as freeze_beforehand,
-    )
-    from mlfbuild.usecases.lock.locking import Locked as Locked, lock_project as lock_project
+    # fmt: off
+    from mlfbuild.usecases.lock.frozen import check_lock, freeze, freeze_beforehand
+    from mlfbuild.usecases.lock.locking import Locked, lock_project
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.project_api.generated import write_server as write_server
-    from mlfbuild.usecases.project_api.handler import serve_folder as serve_folder
+    # fmt: off
+    from mlfbuild.usecases.project_api.generated import write_server
+    from mlfbuild.usecases.project_api.handler import serve_folder
 else:
     __getattr__ = lazy_attributes(__name__)

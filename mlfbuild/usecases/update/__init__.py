@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.update.model_update import (
-        ModelUpdate as ModelUpdate,
-        OutputDifference as OutputDifference,
-        UpdatedFigure as UpdatedFigure,
-    )
-    from mlfbuild.usecases.update.replacing import update_model as update_model
+    # fmt: off
+    from mlfbuild.usecases.update.model_update import ModelUpdate, OutputDifference, UpdatedFigure
+    from mlfbuild.usecases.update.replacing import update_model
 else:
     __getattr__ = lazy_attributes(__name__)

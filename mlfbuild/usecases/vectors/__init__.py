@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.vectors.recompute import (
-        RecomputedVectors as RecomputedVectors,
-        recompute_vectors as recompute_vectors,
-        renewed_vectors as renewed_vectors,
-    )
+    # fmt: off
+    from mlfbuild.usecases.vectors.recompute import RecomputedVectors, recompute_vectors, renewed_vectors
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.verify.host.model import Model as Model, load as load, load_library as load_library
+    # fmt: off
+    from mlfbuild.verify.host.model import Model, load, load_library
 else:
     __getattr__ = lazy_attributes(__name__)

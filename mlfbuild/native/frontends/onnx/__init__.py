@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.frontends.onnx.parse import parse_onnx as parse_onnx
+    # fmt: off
+    from mlfbuild.native.frontends.onnx.parse import parse_onnx
 else:
     __getattr__ = lazy_attributes(__name__)

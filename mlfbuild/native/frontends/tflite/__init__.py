@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.native.frontends.tflite.importer import parse_tflite as parse_tflite
-    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER as IDENTIFIER, reading as reading
+    # fmt: off
+    from mlfbuild.native.frontends.tflite.importer import parse_tflite
+    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER, reading
 else:
     __getattr__ = lazy_attributes(__name__)
