@@ -88,7 +88,7 @@ class Child:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path)]
+        command = [sys.executable, "-I", str(Path(__file__).with_name("isolated_process.py")), str(self._path)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._kept.enter_context(kept(process))
         return process
