@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.compilers import native
+from mlfbuild import native
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.library import CompileRequest, Library
 from mlfbuild.native import build

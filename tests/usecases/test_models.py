@@ -12,7 +12,7 @@ import pytest
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.jobs import load, models, target_jobs
+from mlfbuild.jobs import load, model_builds as models, target_jobs
 from mlfbuild.jobs.compilation import Compiled, compile_model
 from mlfbuild.jobs.model_builds import compile_if_needed, tree_is_whole, unpack_job
 from mlfbuild.jobs.model_job import CompileJob, TargetJob

@@ -26,7 +26,8 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
             break
-        folder = base.__module__.split(".")[-2].replace("bases", "common")
+        folder = base.__module__.split(".")[-2]
+        folder = "common" if folder in {"bases", "ops"} else folder  # of no kind: base classes, operators of passes
         name = f"{_PACKAGE}.{folder}.{base.family()}"
         if find_spec(name) is not None and hasattr(module := import_module(name), "lower"):
             return module
