@@ -32,6 +32,16 @@ class Rescale:
     multiplier: int
     shift: int
 
+    @property
+    def left_shift(self) -> int:
+        """The shift of the value before it is multiplied."""
+        return max(self.shift, 0)
+
+    @property
+    def right_shift(self) -> int:
+        """The shift of the product."""
+        return max(-self.shift, 0)
+
 
 def quantize_multiplier(real: float) -> Rescale:
     """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).

@@ -180,10 +180,10 @@ class Constant:
     def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale | HalfEvenRescale]) -> Constant:
         """Return a struct of 32-bit integers and rescalings."""
         lines = [
-            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale | HalfEvenRescale) else integer(value)},"
+            f"    .{field} = {integer(value) if isinstance(value, int) else rescale_text(value)},"
             for field, value in fields.items()
         ]
-        size = sum(8 if isinstance(value, Rescale | HalfEvenRescale) else 4 for value in fields.values())
+        size = sum(4 if isinstance(value, int) else 8 for value in fields.values())
         return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
 
 
@@ -269,9 +269,7 @@ def unsupported(node: Node, reason: str) -> UnsupportedModelError:
 
 def rescale_fields(rescale: Rescale | HalfEvenRescale) -> tuple[int, int, int]:
     """Return the members of a ``struct mlf_rescale``: multiplier, left shift, right shift."""
-    if isinstance(rescale, HalfEvenRescale):
-        return rescale.multiplier, rescale.left_shift, rescale.right_shift
-    return rescale.multiplier, max(rescale.shift, 0), max(-rescale.shift, 0)
+    return rescale.multiplier, rescale.left_shift, rescale.right_shift
 
 
 def rescale_text(rescale: Rescale | HalfEvenRescale) -> str:

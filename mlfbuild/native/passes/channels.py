@@ -219,7 +219,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
         error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
         bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
     else:  # outside of 32 bits, sums wrap; those of 64 bits wrap when they are rescaled
-        left = np.array([rescale.shift if wide else max(rescale.shift, 0) for rescale in rescales])
+        left = np.array([rescale.shift if wide else rescale.left_shift for rescale in rescales])
         unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _WRAPS
         bounds[:, unknown] = 0
     added = None if bias is None else bias.data
