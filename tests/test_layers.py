@@ -22,7 +22,7 @@ ROOMS = (
 DRIVERS = {"scons", "cli", "pytest_plugin"}
 """These import any room, but not each other."""
 WING = {"core", "targets", "library"}
-"""What the native compiler imports: it could be a distribution of its own."""
+"""The rooms that the native compiler may import, so that it can become a distribution of its own."""
 NATIVE = ("graph", "frontends", "kernels", "lowering", "memory", "passes", "printing", "graph_executor")
 """The parts of the native compiler: a part imports only parts before it."""
 

@@ -94,7 +94,7 @@ def run_parameters(prefix: str, *, workspace_io: bool) -> list[str]:
 
 
 def _pool_parts(interface: CInterface) -> Iterator[str]:
-    """Yield the struct of memory pools, and the functions that find inputs and outputs in them, as TVM has them."""
+    """Yield TVM's struct of memory pools, and its functions that find inputs and outputs in them."""
     prefix, module = interface.prefix, f'for TVM module "{interface.name}"'
     lives = {
         "inputs": ["Write all inputs before each run: a run may overwrite them with other tensors."],

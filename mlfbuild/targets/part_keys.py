@@ -161,7 +161,7 @@ class DeviceMemoryKeys(Keys):
     TITLE = "device memory"
 
     ram: RegionKeys
-    """RAM for data and the stack, and for code, too, if there is no `flash`."""
+    """RAM for data and the stack, and also for code if there is no `flash`."""
     flash: RegionKeys | None = None
     """Flash for code and constants. Default: none, everything is loaded into `ram`."""
 

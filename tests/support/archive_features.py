@@ -1,4 +1,4 @@
-"""What archives can contain, as samples for the table of docs/archive.md: a row per feature.
+"""Samples of what archives can contain, for the table of docs/archive.md: a row per feature.
 
 ``outcomes`` finds what works for a feature in a version:
 

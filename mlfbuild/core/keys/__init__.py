@@ -1,9 +1,9 @@
 """Declare the keys of a file once, for its reader, its JSON Schema and its reference page.
 
 ``declaration`` has the base class, ``checks`` the rules of single values, ``units`` the values with a unit, ``plain``
-the reader of mlfbuild's own tables, which needs no pydantic. A room
-declares keys where it uses their values, so that the reader of project files and the code that applies a key share one
-class: ``library.keys.Placement`` is both the section ``placement`` of ``mlfbuild.yml`` and an argument of the compiler.
+the reader of mlfbuild's own tables, which needs no pydantic. A room declares keys where it uses their values, so that
+the reader of project files and the code that applies a key share one class: ``library.keys.Placement`` is both the
+section ``placement`` of ``mlfbuild.yml`` and an argument of the compiler.
 """
 
 from __future__ import annotations

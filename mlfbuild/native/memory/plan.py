@@ -25,7 +25,7 @@ the last node that use them. A plan is made in this order:
    to 16 bytes.
 
 Sharing an address can prevent a better packing: a view keeps the whole storage in use from the first part on, and an
-output that overwrites an input must begin at its address. So a plan without views is tried, too. As long as the arena
+output that overwrites an input must begin at its address. So a plan without views is also tried. As long as the arena
 is larger than the lower bound, the most bytes in use at one time, so are plans in which single nodes share nothing. The
 number of steps is limited, not the time: the same network always has the same plan.
 

@@ -13,7 +13,7 @@ Rules for a node, in this order:
 2. An If, Loop or Scan is replaced by the nodes that it runs (``control_flow``), and each follows these rules.
 3. If a parameter is computed at run time but the declared shapes determine it (``declared_shapes``), a constant takes
    its place. If they leave a few values, one node is made for each, and the result is selected (``alternatives``).
-4. If all inputs are constant, it is computed now (``folding``). The shape of a value is constant, too.
+4. If all inputs are constant, it is computed now (``folding``). The shape of a value is also constant.
 5. If a tensor without elements is among its inputs, the result is computed, or the tensor is left out (``empty``).
 6. Otherwise the converter of its operator (``operators``) gets an ``OpContext`` and returns a value for each output.
 

@@ -1,4 +1,4 @@
-"""What all parts of the importer know about the subgraph that they convert."""
+"""The subgraph that is being converted: the state that all parts of the importer share."""
 
 from __future__ import annotations
 

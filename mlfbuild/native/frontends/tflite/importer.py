@@ -82,7 +82,7 @@ def parse_tflite(
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
     ``budget`` limits the constants that are made; the default is that of a file of this size. ``signature`` selects
-    the subgraph; the default is the first one, which runtimes run, too.
+    the subgraph; the default is the first one, which runtimes also run.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules, and
     ``UsageError`` if there is no such ``signature``.
