@@ -31,7 +31,7 @@ import signal, sys
 from mlfbuild.jobs.workers import map_in_workers
 from job import compute
 
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell ignores SIGINT for its background jobs
+for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.default_int_handler)
 if __name__ == "__main__":
     try:
