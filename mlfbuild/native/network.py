@@ -43,8 +43,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
 
 def _weights_of(graph: Graph, node: Node) -> int:
     """Return the bytes of the constant matrix or filter of a layer; 0 for other nodes."""
-    tensors = graph.inputs_of(node)
-    weights = tensors[1] if len(tensors) > 1 else None
+    weights = graph.inputs_of(node).optional(1)
     return weights.size if weights is not None and weights.constant and macs_of(graph, node) else 0
 
 
@@ -113,8 +112,8 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
     for step in program.steps:
-        for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
-            if tensor is not None and not tensor.constant:
+        for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
+            if not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from mlfbuild.native.graph.operands import Inputs, Operands
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, GraphError, OperatorError, Tensor
 
@@ -25,6 +26,11 @@ class Node:
     operator: Operator
     inputs: tuple[str | None, ...]
     outputs: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """The node in messages, such as ``CONV_2D 'conv1'``."""
+        return f"{self.operator.name} {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +101,9 @@ class Graph:
         """Return the tensor called ``name``; raises ``KeyError``."""
         return self.tensors[name]
 
-    def inputs_of(self, node: Node) -> tuple[Tensor | None, ...]:
-        """Return the tensors that ``node`` reads, ``None`` for absent optional ones."""
-        return tuple(None if name is None else self.tensors[name] for name in node.inputs)
+    def inputs_of(self, node: Node) -> Inputs:
+        """Return the tensors that ``node`` reads."""
+        return Operands((None if name is None else self.tensors[name] for name in node.inputs), node.place)
 
     def outputs_of(self, node: Node) -> tuple[Tensor, ...]:
         """Return the tensors that ``node`` writes."""
@@ -156,7 +162,7 @@ class Graph:
             raise GraphError(f"state {before}", f"begins as {state.initial.dtype}{list(state.initial.shape)}")
 
     def _check_node(self, node: Node, written: set[str]) -> None:
-        where = f"{node.operator.name} {node.name!r}"
+        where = node.place
         for name in (*node.inputs, *node.outputs):
             if name is not None and name not in self.tensors:
                 raise GraphError(where, f"{name!r} is not a tensor")

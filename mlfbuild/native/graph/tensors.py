@@ -159,6 +159,20 @@ class Tensor:
         """Whether the value is known at compile time."""
         return self.data is not None
 
+    @property
+    def known(self) -> Array:
+        """The data of a constant; raises ``GraphError`` if the value is computed."""
+        if self.data is None:
+            raise GraphError(f"tensor {self.name!r}", "is not constant")
+        return self.data
+
+    @property
+    def affine(self) -> Quantization:
+        """The quantisation; raises ``GraphError`` if there is none."""
+        if self.quantization is None:
+            raise GraphError(f"tensor {self.name!r}", "is not quantised")
+        return self.quantization
+
     def __str__(self) -> str:
         name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
         return f"{name!r} {self.dtype.value}{list(self.shape)}"

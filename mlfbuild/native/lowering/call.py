@@ -52,6 +52,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from zlib import crc32
 
 import numpy as np
@@ -108,7 +109,7 @@ class Origin:
     @classmethod
     def of_node(cls, graph: Graph, node: Node) -> Origin:
         """Return the origin of the constants of ``node``."""
-        tensors = tuple(tensor for tensor in (*graph.inputs_of(node), *graph.outputs_of(node)) if tensor is not None)
+        tensors = (*graph.inputs_of(node).present, *graph.outputs_of(node))
         return cls(next((tensor.name for tensor in tensors if tensor.constant), node.name), tensors)
 
     def digest(self) -> str:
@@ -154,13 +155,14 @@ class Constant:
 
     @classmethod
     def packed(
-        cls, values: Array, layout: str, again: Callable[[], Array] | None = None, name: str = "packed"
+        cls, values: Array, layout: str, again: Callable[[], Array | None] | None = None, name: str = "packed"
     ) -> Constant:
         """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
 
         ``values`` are int32, for a parameter ``const int32_t *``; in C the words are unsigned and hexadecimal.
         """
-        text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
+        numbers = (lambda: values) if again is None else partial(_repeated, again)
+        text = Numbers(values, None if again is None else numbers, hexadecimal=True)
         return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
 
     @property
@@ -312,3 +314,11 @@ def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[
 def float_bias(bias: Array | None, channels: int) -> Constant:
     """Return the float32 bias of each output channel, zeros if there is none."""
     return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
+
+
+def _repeated(again: Callable[[], Array | None]) -> Array:
+    """Return the words that ``again`` makes once more."""
+    words = again()
+    if words is None:
+        raise RuntimeError("a constant that was packed once cannot be packed again")
+    return words

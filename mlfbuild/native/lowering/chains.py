@@ -90,7 +90,7 @@ def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage 
 
 
 def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
-    images = [tensor for tensor in graph.inputs_of(node) if tensor is not None and not tensor.constant]
+    images = [tensor for tensor in graph.inputs_of(node).present if not tensor.constant]
     outputs = graph.outputs_of(node)
     if len(outputs) != 1 or any(len(t.shape) != 4 or t.shape[0] != 1 for t in (*images, *outputs)):
         return None
@@ -111,7 +111,7 @@ def _reach(graph: Graph, node: Node) -> Reach | None:
         return Reach()
     if isinstance(operator, Conv2D | DepthwiseConv2D):
         weights = graph.inputs_of(node)[1]
-        return _window_reach(operator.window(weights)) if weights is not None and weights.constant else None
+        return _window_reach(operator.window(weights)) if weights.constant else None
     # Pools skip padding, which a line buffer would contain as rows.
     if isinstance(operator, AveragePool2D | MaxPool2D) and operator.padding[0] == (0, 0):
         return _window_reach(operator.window())

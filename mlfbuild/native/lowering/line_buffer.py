@@ -112,9 +112,7 @@ def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCa
     if stage.operand is not None:
         strips[stage.operand.name] = _strip(_OPERAND, stage.operand, rows)
     output = _strip(_OUTPUT, stage.output, rows)
-    constants = {
-        tensor.name: tensor for tensor in graph.inputs_of(stage.node) if tensor is not None and tensor.constant
-    }
+    constants = {tensor.name: tensor for tensor in graph.inputs_of(stage.node).present if tensor.constant}
     inputs = tuple(strips[name].name if name in strips else name for name in stage.node.inputs)
     alone = Node(stage.node.name, _without_padding(stage.node.operator), inputs, (output.name,))
     return lower(_beside_spare_memory(graph.name, [*strips.values(), output, *constants.values()], alone), alone)

@@ -90,8 +90,7 @@ def is_padded(node: Node) -> bool:
 
 def by_input_channel(weights: Tensor, source: Tensor) -> Numbers:
     """Return constant ``weights`` without their zero point, shape (outputs, taps or positions, input channels)."""
-    assert weights.data is not None
-    return centred(weights, weights.data).reshape(weights.shape[0], -1, channels_of(source))
+    return centred(weights, weights.known).reshape(weights.shape[0], -1, channels_of(source))
 
 
 def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
@@ -104,7 +103,7 @@ def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
     known = isinstance(operator, Binary | Unary) or operator.name in {_JOINS, *_REDUCTIONS, *_CHANNELWISE}
     if not known or len(node.outputs) != 1:
         return None
-    inputs, (output,) = [tensor for tensor in graph.inputs_of(node) if tensor is not None], graph.outputs_of(node)
+    inputs, (output,) = graph.inputs_of(node).present, graph.outputs_of(node)
     if isinstance(operator, DepthwiseConv2D) and (inputs[0].constant or not inputs[1].constant):
         return None
     if operator.name == _JOINS and vars(operator)["axis"] == len(output.shape) - 1:
@@ -171,8 +170,7 @@ def _any(tensor: Tensor) -> Ranges:
 
 
 def _of_constant(tensor: Tensor) -> Ranges:
-    assert tensor.data is not None
-    rows = tensor.data.reshape(-1, channels_of(tensor)).astype(np.float64)
+    rows = tensor.known.reshape(-1, channels_of(tensor)).astype(np.float64)
     return Ranges(rows.min(axis=0), rows.max(axis=0))
 
 
@@ -232,15 +230,15 @@ def _of_channels(graph: Graph, node: Node, tied: Mapping[str, Indices], found: M
     """Return the ranges of an operator whose channels are ``tied``: known where all its inputs are constant."""
     inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
     known = np.ones(channels_of(output), bool)
-    for tensor in inputs:
-        if tensor is not None and not tensor.constant:
+    for tensor in inputs.present:
+        if not tensor.constant:
             constant, indices = found[tensor.name].constant, tied.get(tensor.name)
             known &= constant.all() if indices is None else (constant[indices] | (indices < 0))
     anything = _any(output)
-    largest = max(tensor.elements for tensor in (*inputs, output) if tensor is not None)
+    largest = max(tensor.elements for tensor in (*inputs.present, output))
     if not known.any() or largest > _MOST_ELEMENTS:
         return anything
-    values = [None if tensor is None else _filled(tensor, found[tensor.name]) for tensor in inputs]
+    values = inputs.map(lambda tensor: _filled(tensor, found[tensor.name]))
     rows = node.operator.reference(inputs, values, (output,))[0].reshape(-1, channels_of(output))
     known &= (rows == rows[0]).all(axis=0)
     return Ranges(np.where(known, rows[0], anything.least), np.where(known, rows[0], anything.greatest))

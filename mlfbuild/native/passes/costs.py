@@ -53,8 +53,8 @@ class Costs:
     def total(self, graph: Graph) -> float:
         """Return the instructions of ``graph`` if its operators are executed one after the other."""
         chainable = sum(self._alone(stage) for stage in stages_of(graph) if stage is not None)
-        weights = [graph.inputs_of(node)[1] for node in graph.nodes if isinstance(node.operator, FullyConnected)]
-        return chainable + sum(tensor.elements for tensor in weights if tensor is not None) * _PORTABLE.product / 3
+        weights = (graph.inputs_of(node)[1] for node in graph.nodes if isinstance(node.operator, FullyConnected))
+        return chainable + sum(tensor.elements for tensor in weights) * _PORTABLE.product / 3
 
     def added(self, chain: Chain) -> float:
         """Return how many more instructions ``chain`` executes than its operators one after the other."""

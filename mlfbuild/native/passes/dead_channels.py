@@ -240,8 +240,7 @@ def _with_constants(graph: Graph, node: Node, constants: list[Tensor], extra: li
 
 def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
     """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several."""
-    assert tensor.data is not None
-    data = np.ascontiguousarray(tensor.data[..., mask])
+    data = np.ascontiguousarray(tensor.known[..., mask])
     affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
     return replace(tensor, shape=data.shape, data=data, quantization=affine)
 
@@ -264,13 +263,12 @@ def _layer_constants(
     ranges: Mapping[str, Ranges],
 ) -> list[Tensor]:
     """Return weights and bias of a layer on the channels that are kept; the bias includes the others."""
-    assert weights.data is not None
     rows, columns = kept[output.name], kept[source.name]
     factors = by_input_channel(weights, source)[rows]
     folds = ~columns & factors.any(axis=(0, 1))
     folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - resting(source))
     shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
-    data = np.ascontiguousarray(weights.data.reshape(shape)[rows][:, :, columns])
+    data = np.ascontiguousarray(weights.known.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
     data = data.reshape(trimmed_shape)
     trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows, 0))

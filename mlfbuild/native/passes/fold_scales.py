@@ -56,11 +56,11 @@ def _channel_numbers(graph: Graph, user: Node, output: str) -> npt.NDArray[np.fl
 def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float64]) -> Graph:
     """Return ``graph`` without ``user``, whose constant ``numbers`` are folded into ``node``."""
     weights, bias = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1:3]
-    assert weights.data is not None and isinstance(node.operator, _Weighted)
+    assert isinstance(node.operator, _Weighted)
     assert isinstance(user.operator, Add | Mul)
     offset = np.zeros(numbers.shape) if bias is None or bias.data is None else bias.data.reshape(-1).astype(np.float64)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        scaled: Array = weights.data.astype(np.float64)
+        scaled: Array = weights.known.astype(np.float64)
     if isinstance(user.operator, Add):
         with np.errstate(invalid="ignore"):
             offset = offset + numbers

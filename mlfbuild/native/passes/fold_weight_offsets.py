@@ -21,7 +21,6 @@ def _folded(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
     if not isinstance(node.operator, Conv2D | DepthwiseConv2D | FullyConnected | TransposeConv):
         return node
     weights = graph.inputs_of(node)[1]
-    assert weights is not None
     quantization = weights.quantization
     if weights.dtype is not DType.INT8 or weights.data is None or quantization is None or quantization.per_channel:
         return node

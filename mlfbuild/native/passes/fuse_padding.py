@@ -30,7 +30,7 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
     """Return ``user`` with the input and padding of ``pad``, or ``None`` if they cannot be fused."""
     source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
     convolution = user.operator
-    if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
+    if not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
         return None
     batch, rows, columns, channels = operator.paddings
     if operator.value(padded) != resting(padded):
@@ -40,5 +40,5 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
     (top, bottom), (left, right) = convolution.padding
     padding = ((top + rows[0], bottom + rows[1]), (left + columns[0], right + columns[1]))
     new = replace(user, operator=replace(convolution, padding=padding), inputs=(pad.inputs[0], *user.inputs[1:]))
-    inputs = (source, *graph.inputs_of(user)[1:])
+    inputs = graph.inputs_of(user).with_operand(0, source)
     return new if new.operator.check(inputs, graph.outputs_of(user)) is None else None

@@ -200,11 +200,11 @@ class _Cutting:
                 cost = self._cheapest(limits[middle])[0]
                 low, high = (low, middle) if cost <= most else (middle + 1, high)
             pieces = self._cheapest(limits[low])[1]
-            waiting = [piece for piece in pieces if piece.chain is not None and piece.lowered is None]
+            waiting = [(piece, piece.chain) for piece in pieces if piece.chain is not None and piece.lowered is None]
             if not waiting:
                 return pieces
-            for piece in waiting:
-                self._lower(piece)
+            for piece, chain in waiting:
+                self._lower(piece, chain)
 
     def _pieces(self) -> Iterator[_Piece]:
         yield from self.single
@@ -270,14 +270,10 @@ class _Cutting:
         overwrites = [name for name in overwrites if self.lives.dies(name, last.index + 1)]
         return self.lives.piece(first.index, last.node, last.index + 1, overwrites, scratch)
 
-    def _lower(self, piece: _Piece) -> None:
-        assert piece.chain is not None
-        calls = [
-            self._lower_stage(stage, lines.count)
-            for stage, lines in zip(piece.chain.stages, piece.chain.lines[1:], strict=True)
-        ]
-        piece.lowered = LoweredChain(piece.chain, tuple(calls))
-        piece.memory = self._memory(piece.chain, piece.lowered.scratch)
+    def _lower(self, piece: _Piece, chain: Chain) -> None:
+        stages = zip(chain.stages, chain.lines[1:], strict=True)
+        piece.lowered = LoweredChain(chain, tuple(self._lower_stage(stage, lines.count) for stage, lines in stages))
+        piece.memory = self._memory(chain, piece.lowered.scratch)
 
     def _lower_stage(self, stage: Stage, rows: int) -> KernelCall:
         key = (stage.index, stage.source.name, rows)

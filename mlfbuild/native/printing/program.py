@@ -238,8 +238,7 @@ class _Linking:
 
     def _constant_tensor(self, name: str) -> str:
         tensor = self.graph.tensor(name)
-        assert tensor.data is not None
-        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.data)
+        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.known)
         value = replace(value, origin=Origin(name, (tensor,)))
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
@@ -263,7 +262,7 @@ def node_comment(graph: Graph, node: Node) -> str:
     """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
     fused = node.operator if isinstance(node.operator, Fused) else None
     read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
-    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
+    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
     return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
 

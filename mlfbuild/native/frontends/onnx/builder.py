@@ -18,6 +18,7 @@ from mlfbuild.native.graph import (
     Graph,
     GraphError,
     Node,
+    Operands,
     Operator,
     OperatorError,
     Quantization,
@@ -104,7 +105,7 @@ class GraphBuilder:
 
         Raises ``OperatorError`` if the operator cannot compute them.
         """
-        reason = operator.check(inputs, likes)
+        reason = operator.check(Operands(inputs, name), likes)
         if reason is not None:
             raise OperatorError(name, reason)
         if len(self._nodes) == MAXIMUM_NODES:

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, DType, Graph, Node, Tensor, look_up, ops
+from mlfbuild.native.graph import Array, DType, Graph, Node, Operands, Tensor, look_up, ops
 from mlfbuild.native.graph.bases import Binary, Unary
 
 _ELEMENTWISE = (Unary, Binary, ops.Quantize, ops.Dequantize, ops.Cast, ops.SelectV2)
@@ -112,7 +112,7 @@ class _Regions:
             output = replace(self._graph.tensor(node.outputs[0]), shape=values[source].shape)
             with np.errstate(all="ignore"):
                 results = node.operator.reference(
-                    [tensor for tensor, _ in inputs], [value for _, value in inputs], [output]
+                    Operands(tensor for tensor, _ in inputs), Operands(value for _, value in inputs), [output]
                 )
             values[node.outputs[0]] = results[0]
         return tuple(values[name].tolist()) if limits.bits == 8 else _interpolated(values[name])
@@ -132,8 +132,8 @@ class _Regions:
         if not isinstance(node.operator, _ELEMENTWISE):
             return own
         found: frozenset[str] = frozenset()
-        for given in self._graph.inputs_of(node):
-            if given is None or (given.constant and given.elements == 1):
+        for given in self._graph.inputs_of(node).present:
+            if given.constant and given.elements == 1:
                 continue
             if given.constant or given.shape != tensor.shape:
                 return own
@@ -148,7 +148,5 @@ class _Regions:
         for node in reversed(self._graph.nodes):
             if wanted.intersection(node.outputs) and node.outputs[0] != source:
                 found.append(node)
-                wanted.update(
-                    given.name for given in self._graph.inputs_of(node) if given is not None and not given.constant
-                )
+                wanted.update(given.name for given in self._graph.inputs_of(node).present if not given.constant)
         yield from reversed(found)

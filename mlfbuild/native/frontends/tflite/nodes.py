@@ -15,7 +15,18 @@ from mlfbuild.native.frontends.tflite.operators import TfliteRow, TfliteSite
 from mlfbuild.native.frontends.tflite.operators.site import ordered
 from mlfbuild.native.frontends.tflite.reader import RawOperator
 from mlfbuild.native.frontends.tflite.unsigned import requantized
-from mlfbuild.native.graph import DType, GraphError, Node, Operator, OperatorError, Quantization, State, Tensor, ops
+from mlfbuild.native.graph import (
+    DType,
+    GraphError,
+    Node,
+    Operands,
+    Operator,
+    OperatorError,
+    Quantization,
+    State,
+    Tensor,
+    ops,
+)
 from mlfbuild.native.graph.bases import alternatives
 
 if TYPE_CHECKING:
@@ -67,9 +78,9 @@ class OperatorNodes:
                 reason: str | None
                 try:
                     node, site = self._built(operator, row)
-                    values = site.inputs[: row.values]
+                    values = Operands(site.inputs[: row.values], site.place)
                     if _is_hybrid(operator, row, site):
-                        values = tuple(map(_like_float, values))  # integer weights do not change the shape
+                        values = values.map(_like_float)  # integer weights do not change the shape
                     reason = node.operator.check(values, site.outputs)
                 except OperatorError as error:
                     reason = error.reason
@@ -153,9 +164,9 @@ def _scales(site: TfliteSite) -> Quantization | None:
     return second.quantization if second.quantization is not None and second.quantization.per_channel else None
 
 
-def _like_float(tensor: Tensor | None) -> Tensor | None:
+def _like_float(tensor: Tensor) -> Tensor:
     """Return a float32 tensor of the same shape; a constant of zeros if ``tensor`` is constant."""
-    if tensor is None or tensor.dtype is DType.FLOAT32:
+    if tensor.dtype is DType.FLOAT32:
         return tensor
     data = np.broadcast_to(np.float32(0), tensor.shape) if tensor.constant else None
     return Tensor(tensor.name, tensor.shape, DType.FLOAT32, data=data)

@@ -40,9 +40,8 @@ def finish_float(sums: Sums, activation: Activation) -> Array:
 
 def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
     """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits."""
-    assert output.quantization is not None
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
-    shifted = scaled.astype(np.int64) + output.quantization.zero_point
+    shifted = scaled.astype(np.int64) + output.affine.zero_point
     # Restore the shape, because broadcasting with the rescalings adds a dimension to a scalar.
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 

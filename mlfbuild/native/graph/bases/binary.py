@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
@@ -26,7 +27,7 @@ class Binary(Operator):
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
@@ -44,12 +45,9 @@ class Binary(Operator):
         """Return why the scales of quantised tensors are not supported, or ``None``."""
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         first, second, output = binary_tensors(inputs, outputs)
         x, y = values
-        assert x is not None and y is not None
         with np.errstate(all="ignore"):
             if first.dtype in rules.QUANTIZED:
                 result = self._quantized((first, second, output), centred(first, x), centred(second, y))
@@ -96,10 +94,9 @@ class Arithmetic(Binary):
         """Return the result for real ``x`` and ``y``."""
 
 
-def binary_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def binary_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return (first, second, output) of a node with checked operands."""
     first, second = inputs
-    assert first is not None and second is not None
     return first, second, outputs[0]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.logistic_table import TableScale
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -61,9 +62,9 @@ class LstmTensors(NamedTuple):
     cell_after: Tensor
 
 
-def lstm_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> LstmTensors:
+def lstm_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> LstmTensors:
     """Return the tensors of a checked node: (x, 4 weights, 4 recurrent, 4 biases, h, c) and (y, h', c')."""
-    present = [tensor for tensor in inputs if tensor is not None]
+    present = inputs.present
     assert len(present) == LSTM_INPUTS
     source, hidden, cell = present[0], present[13], present[14]
     return LstmTensors(source, tuple(present[1:5]), tuple(present[5:9]), tuple(present[9:13]), hidden, cell, *outputs)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import DType, Tensor
 
@@ -39,12 +40,12 @@ QUANTIZED = (DType.INT8, DType.INT16)
 """The element types that represent real numbers with a scale and a zero point."""
 
 
-def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
+def operands(inputs: Inputs, outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
     """Check that there are ``required`` inputs, at most ``optional`` more, and one output."""
     if not required <= len(inputs) <= required + optional:
         wanted = f"{required} to {required + optional}" if optional else str(required)
         return f"has {len(inputs)} inputs, takes {wanted}"
-    if any(tensor is None for tensor in inputs[:required]):
+    if len(inputs[:required].present) < required:
         return "a required input is absent"
     return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
 

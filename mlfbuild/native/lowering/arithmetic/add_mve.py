@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import SUM_LEFT_SHIFT, Graph, Node, Tensor, activation_range, high_multiply, zero_point_of
+from mlfbuild.native.graph import (
+    SUM_LEFT_SHIFT,
+    Graph,
+    Node,
+    Operands,
+    Tensor,
+    activation_range,
+    high_multiply,
+    zero_point_of,
+)
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
@@ -81,7 +90,7 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
 def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
     """Return the reference's outputs for all pairs of inputs: int64 [256, 256]."""
     stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
     return outputs.astype(np.int64)
 
 

@@ -22,7 +22,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_tree_ensemble_<width of tables>_<type of targets>``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, TreeEnsemble)
-    source, *tensors = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source, *tensors = graph.inputs_of(node).present
     features, thresholds, children, nan, roots, leaves, targets, weights, base = (
         np.asarray(tensor.data) for tensor in tensors
     )

@@ -16,8 +16,7 @@ from mlfbuild.native.lowering.call import Constant
 
 def zero_point(tensor: Tensor) -> int:
     """Return the zero point of an int8 tensor."""
-    assert tensor.quantization is not None
-    return tensor.quantization.zero_point
+    return tensor.affine.zero_point
 
 
 def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph import Array, DType, Graph, Node, Rescale, Tensor, multiply_by_quantized_multiplier
-from mlfbuild.native.graph.bases import Convolution
+from mlfbuild.native.graph.bases import Convolution, convolution_tensors
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -262,11 +262,10 @@ def spare_memory(graph: Graph, node: Node, *, strided: bool = False) -> int:
 
 def _shared(graph: Graph, node: Node, strided: bool) -> int:
     """Return the bytes that input and output of a convolution share if it is done in place; 0 if it cannot be."""
-    source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
-    output = graph.outputs_of(node)[0]
     operator = node.operator
-    if not isinstance(operator, Convolution) or source is None or weights is None:
+    if not isinstance(operator, Convolution):
         return 0
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     one = operator.stride == (1, 1)
     within_channels = operator.channel_axis == 3 and (source.shape == output.shape if one else strided)
     within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1) and one

@@ -25,7 +25,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call that does all copies one after the other."""
     operator = node.operator
     assert isinstance(operator, Movement)
-    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    sources = list(graph.inputs_of(node).present)
     outputs = graph.outputs_of(node)
     named = {**_named("input", sources), **_named("output", outputs)}
     # These arrays are never read or written: only addresses and strides of views are used, and unused pages are free.

@@ -101,9 +101,8 @@ def matrix_parameters(
     rows: int,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a product with ``weights`` [channels, ...]; each channel has ``rows`` equal pieces."""
-    assert weights.data is not None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
-    block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
+    block = partial(blocked_weights, weights.known.reshape(weights.shape[0], rows, -1))
     return (
         Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
         Parameter("const int8_t *", "input", source.name),

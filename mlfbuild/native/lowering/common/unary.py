@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operator, Rescale, Tensor
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operands, Operator, Rescale, Tensor
 from mlfbuild.native.graph.bases import Tabulated
 from mlfbuild.native.graph.ops import Lookup
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
@@ -23,7 +23,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
     """Return the input and the output of ``node``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     return source, output
 
 
@@ -43,7 +42,7 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
     every = Tensor(source.name, (256,), DType.INT8, source.quantization)
     all_values = np.arange(-128, 128, dtype=np.int8)
     (results,) = operator.reference(
-        [every], [all_values], [Tensor(output.name, (256,), output.dtype, output.quantization)]
+        Operands([every]), Operands([all_values]), [Tensor(output.name, (256,), output.dtype, output.quantization)]
     )
     table = Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results))
     return unary_call(operator, source, output, "lookup_int8", ("table",), (table,), header="unary.h")

@@ -206,19 +206,15 @@ def _pairs(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
 
 def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter | None:
     """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
+
+    def words(channels: DspChannels | None) -> Array | None:
+        return None if channels is None else pack(channels)
+
     channels = _channels(graph, node)
-    packed = None if channels is None else pack(channels)
+    packed = words(channels)
     if channels is None or packed is None:
         return None
-
-    def again() -> Array:
-        repeated = _channels(graph, node)
-        assert repeated is not None
-        words = pack(repeated)
-        assert words is not None
-        return words
-
-    return PackedFilter(Constant.packed(packed, header, again), channels.brief)
+    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(graph, node))), channels.brief)
 
 
 def _channels(graph: Graph, node: Node) -> DspChannels | None:
@@ -230,11 +226,10 @@ def _channels(graph: Graph, node: Node) -> DspChannels | None:
 def general_channels(graph: Graph, node: Node) -> DspChannels | None:
     """Return the constants of the output channels, without those of the brief requantisation."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
     assert isinstance(node.operator, Conv2D | FullyConnected)
     rescales = node.operator.rescales(source, weights, output)
-    matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
+    matrix = np.asarray(weights.known.reshape(weights.shape[0], -1))
     return dsp_channels(matrix, folded, rescales, zero_point(output))
 
 

@@ -91,8 +91,7 @@ def _window_lines(node: Node, window: Window, source: Tensor, output: Tensor) ->
 
 def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
+    block = partial(_blocked, weights.known.reshape(weights.shape[0], -1))
     return (
         Parameter("const float *", "input", source.name),
         Parameter(

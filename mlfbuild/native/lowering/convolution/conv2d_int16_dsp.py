@@ -125,8 +125,7 @@ def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: s
 
 
 def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool) -> Constant | None:
-    assert weights.data is not None
-    matrix = weights.data.reshape(weights.shape[0], -1)
+    matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     packed = None if channels is None else pack_int16(channels)
     return None if packed is None else Constant.packed(packed, "block_int16_dsp.h")

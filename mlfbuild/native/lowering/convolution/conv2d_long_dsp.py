@@ -61,10 +61,9 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
     if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
         return None
 
-    def again() -> Array:
+    def again() -> Array | None:
         repeated = general_channels(graph, node)
-        assert repeated is not None
-        return _pack(repeated, depth, zero_point(output))
+        return None if repeated is None else _pack(repeated, depth, zero_point(output))
 
     filter_ = Constant.packed(_pack(channels, depth, zero_point(output)), "conv2d_long_dsp.h", again)
     padding = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))

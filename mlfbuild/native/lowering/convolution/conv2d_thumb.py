@@ -164,10 +164,9 @@ def _parameters(graph: Graph, node: Node, channels: ThumbChannels, *, direct: bo
     def pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
         return pack_fours(channels, weights.elements // weights.shape[0]) if direct else pack_channels(channels)
 
-    def again() -> Array:
+    def again() -> Array | None:
         channels = _channels(graph, node)
-        assert channels is not None
-        return pack(channels)
+        return None if channels is None else pack(channels)
 
     layout = "dot_thumb.h" if direct else "block_thumb.h"
     return (

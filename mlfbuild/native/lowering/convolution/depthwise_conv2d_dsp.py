@@ -33,16 +33,15 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     one weight calls ``mlf_depthwise_scale_int8_dsp``.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     if weights.shape[1:3] == (1, 1):
         return _lower_scale(operator, source, weights, bias, output)
     if not _takes(operator, source, weights):
         return None
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
     along = 2 if by_rows else _along(operator, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output))
+    channels = dsp_channels(padded_filters(weights.known, along), folded, rescales, zero_point(output))
     if channels is None:
         return None
     channels = brief_channels(channels, zero_point(output))
@@ -74,12 +73,11 @@ def _lower_scale(
     operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
 ) -> KernelCall | None:
     """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
-    assert weights.data is not None
     if operator.depth_multiplier != 1 or source.shape != output.shape:
         return None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(weights.data.reshape(-1, 1), folded, rescales, zero_point(output))
+    channels = dsp_channels(weights.known.reshape(-1, 1), folded, rescales, zero_point(output))
     if channels is None:
         return None
     twice = 2 * channels.weights[:, 0].astype(np.int64)

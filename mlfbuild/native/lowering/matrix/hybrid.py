@@ -50,7 +50,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     return KernelCall(f"{word}_hybrid", _HEADER, (
         *_numbers(operator, tensors),
         Parameter("const int8_t *", "input", tensors.values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", _data(tensors))),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", tensors.weights.known)),
         *([Parameter("int8_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
         Parameter("float *", "output", tensors.output.name),
     ), (
@@ -63,7 +63,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
     (source,), outputs = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     rows = outputs[1].elements
     names = ("output", "scales", "zero_points")[: len(outputs)]
     word = "quantize_rows_asymmetric" if operator.asymmetric else "quantize_rows"
@@ -75,22 +74,21 @@ def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
 
 
 def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
-    (values, scales, zero_points, weights, bias, blocks), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert values is not None and scales is not None and zero_points is not None
-    assert weights is not None and weights.data is not None and blocks is not None and blocks.data is not None
+    given, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (values, scales, zero_points, weights), bias, blocks = given[:4], given.optional(4), given[5]
     outputs, inputs = weights.shape
-    real_sums = block_sums(weights.data, blocks.data)
+    real_sums = block_sums(weights.known, blocks.known)
     names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
     fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
     sizes = {"rows": str(scales.elements), "inputs": str(inputs), "outputs": str(outputs)}
     return KernelCall("fully_connected_blockwise", _HEADER, (
         Parameter("const float *", "scales", scales.name),
         Parameter("const int32_t *", "zero_points", zero_points.name),
-        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.data)),
+        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.known)),
         Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
         Parameter("const int8_t *", "input", values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("float *", "output", output.name),
     ), (
         *struct_lines("mlf_matrix", "matrix", sizes),
@@ -101,16 +99,15 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
 
 def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCall:
     """Return the call of ``mlf_conv2d_integer`` or ``mlf_depthwise_conv2d_integer``."""
-    image, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
-    (output,) = graph.outputs_of(node)
-    assert image is not None and zero_point is not None and weights is not None and weights.data is not None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (image, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
     depthwise, axis = isinstance(operator.layer, DepthwiseConv2D), operator.layer.channel_axis
-    sums = weights.data.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
+    sums = weights.known.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
     size = weights.elements // weights.shape[axis]
     parameters = [
         Parameter("const int8_t *", "input", image.name),
         Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
     ]
     rest: list[Parameter] = []
     arguments = "&window, input, *zero_point, weights"
@@ -146,9 +143,8 @@ def _layer(node: Node, operator: Hybrid, tensors: HybridTensors) -> tuple[str, S
 
 def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     """Return the parameters with scales, zero points and biases."""
-    quantization, data = tensors.weights.quantization, _data(tensors)
-    assert quantization is not None
-    by_channel = np.array(quantization.scales, np.float32)
+    data = tensors.weights.known
+    by_channel = np.array(tensors.weights.affine.scales, np.float32)
     bias = None if tensors.bias is None else tensors.bias.data
     found = [
         Parameter("const float *", "scales", tensors.scales.name),
@@ -166,21 +162,15 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
 
 
 def _struct(operator: Hybrid, tensors: HybridTensors) -> Sequence[str]:
-    assert tensors.weights.quantization is not None
     offset = tensors.zero_points is not None
     fields = {
         "scales": "scales",
         "zero_points": "zero_points" if offset else "NULL",
         "weight_scales": "weight_scales",
-        "step": str(int(tensors.weights.quantization.per_channel)),
+        "step": str(int(tensors.weights.affine.per_channel)),
         "weight_sums": "weight_sums" if offset else "NULL",
         "bias": "bias",
         "channel_first": str(int(operator.channel_first(tensors.weights))),
         "range": "range",
     }
     return struct_lines("mlf_hybrid", "hybrid", fields)
-
-
-def _data(tensors: HybridTensors) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
-    assert tensors.weights.data is not None
-    return tensors.weights.data

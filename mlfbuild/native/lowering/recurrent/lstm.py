@@ -96,8 +96,7 @@ def _by_unit(matrices: Sequence[Tensor]) -> Array:
 
 
 def _data(tensor: Tensor) -> Array:
-    assert tensor.data is not None
-    return tensor.data
+    return tensor.known
 
 
 def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:

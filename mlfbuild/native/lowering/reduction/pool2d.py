@@ -34,7 +34,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
     if isinstance(operator, AveragePool2D) and operator.half_even and source.dtype is not DType.FLOAT32:
         return _lower_half_even(node, operator, source, output, settings)

@@ -20,6 +20,7 @@ from mlfbuild.native.graph.fixed_point import (
     shift_right,
 )
 from mlfbuild.native.graph.lookup_table import look_up, lookup_table
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import (
     SOFTMAX_INTEGER_BITS,
     SoftmaxRescale,
@@ -87,11 +88,8 @@ class Softmax(Single):
             return softmax_table_rescale(source, self.beta)
         return softmax_rescale(source, self.beta) if source.dtype is DType.INT8 else None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype is DType.FLOAT32:
             powers = np.exp((value.astype(np.float64) - value.max(axis=-1, keepdims=True)) * self.beta)
             return ((powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32),)
@@ -143,11 +141,8 @@ class LogSoftmax(Single):
             lambda: log_softmax_rescale(softmax_rescale(source, 1).rescale)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype is DType.INT8:
             return (self._reference_int8(source, value.astype(np.int64)),)
         shifted = value.astype(np.float64) - value.max(axis=-1, keepdims=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _ITERATIONS = 100
@@ -39,10 +40,7 @@ class PairwiseCoupling(Single):
             or rules.shape(output, (source.shape[0], self.classes))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.stack([self._coupled(row) for row in values[0]]),)
 
     def _coupled(self, pairs: Array) -> Array:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -58,12 +59,11 @@ class GridSample(Operator):
     name: ClassVar[str] = "GRID_SAMPLE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         (source, grid), output = inputs, outputs[0]
-        assert source is not None and grid is not None
         dimensions = len(source.shape) - 2
         return (
             rules.arithmetic(source, grid, output, types=self.types)
@@ -73,11 +73,8 @@ class GridSample(Operator):
             or rules.shape(output, (*grid.shape[:-1], source.shape[-1]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, grid = values
-        assert source is not None and grid is not None
         sizes = source.shape[1:-1]
         lines = [self._taps(grid[..., -1 - axis], size) for axis, size in enumerate(sizes)]
         batch = np.arange(len(source)).reshape(-1, *(1 for _ in sizes))
@@ -167,12 +164,11 @@ class RoiAlign(Operator):
     name: ClassVar[str] = "ROI_ALIGN"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)
         if reason is not None:
             return reason
         (source, boxes, images), output = inputs, outputs[0]
-        assert source is not None and boxes is not None and images is not None
         return (
             rules.arithmetic(source, boxes, output, types=self.types)
             or rules.typed(images, DType.INT64)
@@ -185,11 +181,8 @@ class RoiAlign(Operator):
             or rules.shape(output, (*images.shape, *self.size, source.shape[3]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, boxes, images = values
-        assert source is not None and boxes is not None and images is not None
         made = np.zeros(outputs[0].shape, np.float32)
         for box, image, result in zip(boxes, images.tolist(), made, strict=True):
             if 0 <= image < len(source):
@@ -260,13 +253,12 @@ class DeformConv(Operator):
     name: ClassVar[str] = "DEFORM_CONV"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=4, optional=1)
         if reason is not None:
             return reason
         source, filters, offsets, bias = inputs[:4]
-        mask, output = (inputs[4] if len(inputs) > 4 else None), outputs[0]
-        assert source is not None and filters is not None and offsets is not None and bias is not None
+        mask, output = inputs.optional(4), outputs[0]
         tensors = [source, filters, offsets, bias, output, *([] if mask is None else [mask])]
         reason = rules.arithmetic(*tensors, types=self.types) or rules.first(
             rules.rank(tensor, 4) for tensor in (source, filters, output)
@@ -288,13 +280,10 @@ class DeformConv(Operator):
     def _sizes(self) -> Sequence[int]:
         return (*self.stride, *self.dilation, *self.before)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        assert inputs[1] is not None
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         return outputs[0].elements * math.prod(inputs[1].shape[:3])
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, filters, offsets, bias = (np.asarray(value, np.float64) for value in values[:4])
         mask = values[4] if len(values) > 4 else None
         rows, columns, depth, channels = filters.shape

@@ -15,6 +15,7 @@ from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -88,11 +89,8 @@ class Summing(Reduction):
         factor = scale_of(source) / scale_of(output) / self._divisor(source)
         return half_even_rescale(factor, self.count(source.shape) * reach)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
-        assert source is not None and values[0] is not None
         if source.dtype in WHOLE:
             return (self._whole(source, values[0]),)
         sums = np.asarray(centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims))
@@ -150,10 +148,7 @@ class ReduceExtreme(Reduction):
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (self._pick(values[0]),)
 
     @abc.abstractmethod
@@ -192,10 +187,7 @@ class ReduceProd(Reduction):
     name: ClassVar[str] = "REDUCE_PROD"
     types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)
         with np.errstate(all="ignore"):
             return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)
@@ -214,10 +206,7 @@ class ReduceAll(Logical):
 
     name: ClassVar[str] = "REDUCE_ALL"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].all(axis=self.axes, keepdims=self.keep_dims)),)
 
 
@@ -227,8 +216,5 @@ class ReduceAny(Logical):
 
     name: ClassVar[str] = "REDUCE_ANY"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].any(axis=self.axes, keepdims=self.keep_dims)),)

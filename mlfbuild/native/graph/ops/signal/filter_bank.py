@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -35,11 +36,11 @@ class SignalFilterBank(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=6)
         if reason is not None:
             return reason
-        energies, *constants = (tensor for tensor in inputs if tensor is not None)
+        energies, *constants = inputs.present
         return (
             rules.typed(energies, DType.UINT32)
             or rules.typed(outputs[0], DType.UINT64)
@@ -51,9 +52,7 @@ class SignalFilterBank(Operator):
             or _check_bands(energies, constants)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         energies, weights, others = (np.asarray(value).astype(np.uint64) for value in values[:3])
         bands = zip(*(np.asarray(value).tolist() for value in values[3:]), strict=True)
         sums, carried = [], np.uint64(0)
@@ -84,12 +83,11 @@ class SignalFilterBankSquareRoot(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         energies, bits = inputs
-        assert energies is not None and bits is not None
         return (
             rules.typed(energies, DType.UINT64)
             or rules.typed(bits, DType.INT32)
@@ -99,10 +97,7 @@ class SignalFilterBankSquareRoot(Operator):
             or rules.shape(outputs[0], energies.shape)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None and values[1] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         bits = int(values[1])
         if not 0 <= bits <= 31:
             return (np.zeros(outputs[0].shape, np.uint32),)
@@ -136,13 +131,13 @@ class SignalFilterBankSpectralSubtraction(Operator):
     name: ClassVar[str] = "SignalFilterBankSpectralSubtraction"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(outputs) != 3:
             return f"has {len(outputs)} outputs, writes 3"
         reason = rules.operands(inputs, outputs[:1], required=2)
         if reason is not None:
             return reason
-        tensors = [tensor for tensor in (*inputs, *outputs) if tensor is not None]
+        tensors = (*inputs, *outputs)
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in tensors)
             or rules.first(rules.shape(tensor, (self.channels,)) for tensor in tensors)
@@ -150,10 +145,7 @@ class SignalFilterBankSpectralSubtraction(Operator):
             or rules.within("spectral_subtraction_bits", self.bits, 0, 63)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None and values[1] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         results, estimates = [], []
         for at, (value, before) in enumerate(zip(values[0].tolist(), values[1].tolist(), strict=True)):
             new, old = (self.odd_smoothing, self.odd_rest) if at % 2 else (self.smoothing, self.rest)
@@ -180,12 +172,11 @@ class SignalPcan(Operator):
     name: ClassVar[str] = "SignalPCAN"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)
         if reason is not None:
             return reason
         energies, noise, gains = inputs
-        assert energies is not None and noise is not None and gains is not None
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in (energies, noise, outputs[0]))
             or rules.typed(gains, DType.INT16)
@@ -197,9 +188,7 @@ class SignalPcan(Operator):
             or rules.within("snr_shift", self.snr_shift, 0, 63)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         energies, noise, gains = (np.asarray(value).tolist() for value in values)
         results = []
         for energy, level in zip(energies, noise, strict=True):
@@ -240,10 +229,7 @@ class SignalFilterBankLog(Single):
             or rules.within("input_correction_bits", self.correction, 0, 31)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         table = logarithms().tolist()
         scaled = [(value << self.correction) & _WORD for value in values[0].tolist()]
         return (np.array([self._log(value, table) for value in scaled], np.int16),)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 LONGEST = 1 << 15
@@ -117,10 +118,7 @@ class SignalRfft(SignalFourier):
             or rules.shape(output, (*source.shape[:-1], self.length + 2))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         numbers, half = _Numbers(outputs[0].dtype), self.length // 2
         rows = values[0].reshape(-1, values[0].shape[-1]).astype(numbers.wide)
         rows = np.pad(rows, ((0, 0), (0, self.length - rows.shape[1])))
@@ -154,10 +152,7 @@ class SignalIrfft(SignalFourier):
             or rules.shape(output, (*source.shape[:-1], self.length))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         numbers, half = _Numbers(outputs[0].dtype), self.length // 2
         spectra = values[0].reshape(-1, half + 1, 2).astype(numbers.wide)
         real, imaginary = spectra[:, :, 0], spectra[:, :, 1]
