@@ -69,8 +69,10 @@ def test_the_least_integers() -> None:
 def test_words_are_hexadecimal_except_zeros() -> None:
     values = np.array([0, 1, -1, -(2**31), 2**31 - 1, 0x00FF0000, 0, 16, 17, 18], np.int32)
     assert list(hexadecimal_lines(values)) == [
-        "    0, 0x00000001u, 0xffffffffu, 0x80000000u, 0x7fffffffu, 0x00ff0000u, 0, 0x00000010u, 0x00000011u,\n"
-        "    0x00000012u,"
+        (
+            "    0, 0x00000001u, 0xffffffffu, 0x80000000u, 0x7fffffffu, 0x00ff0000u, 0, 0x00000010u, 0x00000011u,\n"
+            "    0x00000012u,"
+        )
     ]
 
 
