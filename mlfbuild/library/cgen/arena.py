@@ -1,8 +1,39 @@
 """Pack buffers with known lifetimes into little memory (dynamic storage allocation with offsets).
 
-The problem is NP-hard. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is
-free during its whole lifetime. A few good orders are tried first, then branch and bound (``skyline``), then changes of
-the best order. The search stops when it reaches the lower bound, the peak of bytes in use. It is deterministic.
+Data: a ``Buffer`` has spans, each a number of bytes that are in use from one time to another. All spans of a buffer
+begin at its address. The result is an offset for each buffer, so that no two have common bytes at the same time, and
+the size of the whole.
+
+The problem is NP-hard, and most instances are easy: the lower bound, the peak of bytes in use at one time, is usually
+reached. So the search is a sequence of methods, each slower and better than the one before, and stops at the bound:
+
+1. Orders by a rule. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is free
+   during its whole lifetime. Tried are the largest first, the order of time, the longest lifetime first, and the
+   largest product of both first.
+2. Branch and bound from the bottom up (``skyline``), for at most 200 buffers. It can prove that there is no smaller
+   packing.
+3. Single buffers are moved to the front of the best order, as long as this makes the packing smaller.
+
+All limits are numbers of steps, not times, so that the result is the same on every machine. ``Work`` is a limit over
+several calls: the caller may try many plans of one network, and a large network must not take minutes.
+
+For example, buffers of 48 bytes at times 2 to 4, 64 at 0 to 1, 48 at 1 to 3, 64 at 0, and 48 at 2. At time 2, three of
+48 bytes are in use: the bound is 144. The best of the four rules needs 160::
+
+    the best rule    160 bytes
+    skyline          144 bytes    offsets 0, 0, 96, 64 and 48
+
+The traps:
+
+- Buffers have several spans if tensors share an address: an output that overwrites its input may be smaller or larger.
+  Only spans that meet in time exclude each other, so a buffer is not a rectangle.
+- A chain of operators in place has one buffer with hundreds of spans, which is why those that meet a given span are
+  found by bisection.
+- The number of pairs in use at the same time is limited. A file of a few hundred KB can declare tensors that all live
+  at once, and would otherwise take gigabytes of memory.
+
+It does not order the nodes, which would change lifetimes, and does not split a buffer. Sizes are the caller's, who
+rounds them up for alignment.
 """
 
 from __future__ import annotations

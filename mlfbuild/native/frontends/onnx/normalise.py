@@ -2,8 +2,40 @@
 
     nodes out of order -> sorted; opset below 7 -> converted; functions -> their nodes
 
-A function is defined in the file (PyTorch's exporter writes such files), or it is the definition that ONNX gives for
-one of its operators, such as Attention. Most models need none of this, and are not rewritten.
+The importer knows one form of a model: nodes in order of execution, an opset from 7 on, and operators of its own list.
+Most models have that form and are not rewritten, because rewriting copies the weights and takes longer than compiling.
+``reader`` calls these functions in this order:
+
+1. ``sort_nodes``. ONNX requires an order of execution, but tools write others. Nodes that are in order stay where they
+   are, so that messages and names do not change. A cycle is left for the importer, which names a node of it.
+2. ``tolerate``. onnx's checker refuses what onnxruntime accepts: a size of -1, and an operator that is younger than the
+   opset of the model. These are changed so that the checker has nothing to say. All other findings of it are errors.
+3. ``needs_rewriting``. Only then the weights, which the reader cut out of the file, are put back, and ``rewritten``
+   does the steps that are necessary.
+
+``rewritten``:
+
+1. An opset below 7 is converted to 7, which has numpy's broadcasting, by onnx's version converter. The converter leaves
+   the slopes of PRelu as they are, so these get their dimensions first.
+2. Functions are written out. A function is defined in the file (PyTorch's exporter writes such files), or it is the
+   definition that ONNX gives for one of its operators, such as Attention, in terms of others. A node whose operator is
+   not in ``known`` but has a definition becomes a call of a function with a name of its own; onnx's inliner does the
+   rest. A definition may use operators that have definitions, so this is repeated, at most 8 times.
+3. Before anything is written out, the number of nodes is computed from the sizes of the bodies and taken from the
+   ``NodeBudget``. A file of a kilobyte can double a function 30 times.
+
+For example, a file with the nodes Relu(u) -> y and Four(x) -> u, in this order, and two functions, Twice(a) = Add(a, a)
+and Four(a) = Twice(Twice(a))::
+
+    sort_nodes   Four, Relu
+    budget       4 nodes: 2 in Four, and 1 in each Twice
+    rewritten    Add(x, x) -> t__1, Add(t__1, t__1) -> u, Relu(u) -> y
+
+PRelu of opset 6 with slopes [2] for an image [1, 2, 4, 4] becomes Unsqueeze(slopes) to [2, 1, 1] and PRelu of opset 7.
+
+Nothing is computed, simplified or checked for being supported here; the importer does that. Operators in ``_KEPT`` keep
+their names, because their definitions need what is not supported either, and a message about the operator itself helps
+more.
 """
 
 from __future__ import annotations
