@@ -61,6 +61,7 @@ from mlfbuild.library import DIGEST_LENGTH
 from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
 
+# Differences from the zero point have at most 8 bits and a sign.
 LARGEST_SUM = 1 << 23
 """The number of int8 values minus a zero point whose sum always fits in 32 bits."""
 CHANGE = "change the model, or use another compiler (tvm or command)"
@@ -72,6 +73,8 @@ class Numbers:
     def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
         self._again = again or (lambda: values)
         self._lines = hexadecimal_lines if hexadecimal else array_lines
+        # Constants of megabytes are compared with each other; a checksum is enough to tell most apart, and equal ones
+        # are compared byte by byte.
         self._hash = hash((values.dtype.str, crc32(_bytes(values))))
 
     def pieces(self) -> Iterator[str]:
@@ -115,6 +118,7 @@ class Origin:
         """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
         found = hashlib.sha256()
         for tensor in self.tensors:
+            # Not the shape of images, which is another in chains and for other sizes of the input.
             found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
             if tensor.data is not None:
                 found.update(_bytes(tensor.data))
@@ -301,6 +305,8 @@ def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_poin
     axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
     sums: Array = weights.sum(axis=axes, dtype=np.int64)
     start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    # Modulo 2**32: the kernels add in unsigned arithmetic, so that the result is right even if this sum is out of
+    # range.
     return (start - zero_point * sums).astype(np.int32)
 
 

@@ -11,6 +11,7 @@ from mlfbuild.native.graph import Graph, Node, Tensor
 def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
     """Return ``graph`` with other ``nodes`` and the tensors that they use; ``extra`` tensors replace those by name."""
     used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
+    # Inputs that no node reads and outputs that are constant stay in the interface.
     used.update(graph.sources, graph.results)
     tensors = dict(graph.tensors)
     tensors.update((tensor.name, tensor) for tensor in extra)

@@ -42,6 +42,7 @@ def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, ac
     """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits."""
     assert output.quantization is not None
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
+    # In int64, because an int32 near its end plus the zero point would wrap before it is clamped.
     shifted = scaled.astype(np.int64) + output.quantization.zero_point
     # Restore the shape, because broadcasting with the rescalings adds a dimension to a scalar.
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)

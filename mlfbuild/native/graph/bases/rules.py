@@ -174,6 +174,7 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
             return affine(tensor)
     if source.quantization is None or output.quantization is None:
         return None
+    # An absolute tolerance, as in TensorFlow Lite, also for scales that are smaller than it.
     if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
         source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
     ):

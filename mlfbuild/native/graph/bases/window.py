@@ -68,6 +68,7 @@ class Window:
 
     def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:
         stride, dilation, before = self.stride[axis], self.dilation[axis], self.padding[axis][0]
+        # Files may declare filters and paddings of 2**29: only taps that meet the image for some output are visited.
         first = max(0, -(((output - 1) * stride - before) // dilation))
         for tap in range(first, min(self.filter[axis], (before + source - 1) // dilation + 1)):
             offset = tap * dilation - before
@@ -88,5 +89,6 @@ def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same
 def resolve_padding(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> Pair:
     """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after."""
     positions = output_size(size, filter_size, stride, dilation, same=same)
+    # ComputePaddingWithOffset of TensorFlow Lite; the offset is the odd pixel.
     total = max(0, (positions - 1) * stride + (filter_size - 1) * dilation + 1 - size) if same else 0
     return total // 2, total - total // 2
