@@ -25,6 +25,7 @@ def broadcast_lines(node: Node, sources: Sequence[Tensor], output: Tensor, c_typ
         repeats = tuple(shape[axis] == 1 for shape in shapes)
         if size == 1:
             continue
+        # Adjacent dimensions with the same operands are one loop: most broadcasts have two or three left.
         if merged and merged[-1][1] == repeats:
             merged[-1] = (merged[-1][0] * size, repeats)
         else:

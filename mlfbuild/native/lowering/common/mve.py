@@ -25,6 +25,7 @@ VECTOR = 16
 """Bytes of a vector."""
 GROUP = 4
 """Output channels that a kernel computes together."""
+# Scatter stores have unsigned offsets of 16 bits, for two pixels.
 MOST_CHANNELS = 1 << 15
 """The most output channels for which 16-bit offsets of outputs suffice."""
 _SCALES = range(8, 15)
@@ -70,6 +71,7 @@ def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor
         return "any"
     clamp = activation_range(activation, output)
     whole = clamp == (-128, 127)
+    # Negative results are clamped in any case, so that their rounding does not matter.
     if clamp[0] >= zero_point(output):
         return "all" if whole else "relu"
     return "right" if whole else "any"
@@ -142,6 +144,7 @@ def rounded_once(
     channels = dsp_channels(weights, bias, rescales, zero_point(output))
     if channels is None:
         return None
+    # A generator, so that a scale is searched only if those before it failed.
     forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
     return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
 
