@@ -33,6 +33,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
     """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
     found = {}
     for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        # The pass keeps the number and the order of nodes.
         macs = macs_of(whole, before) - macs_of(graph, now)
         weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
         if macs or weights != left:

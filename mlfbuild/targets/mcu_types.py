@@ -104,6 +104,7 @@ class Mcu:
     def with_data_in(self, memory: str) -> Mcu:
         """Return the part with its data in ``memory`` instead of its second one."""
         code, *_ = self.memories
+        # The second memory has all data.
         order = dict.fromkeys((code, memory, *self.memories))
         return replace(self, memories={name: self.memories[name] for name in order})
 

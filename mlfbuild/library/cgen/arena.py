@@ -180,6 +180,7 @@ def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
 def _check_pairs(buffers: Sequence[Buffer]) -> None:
     lasts = sorted(buffer.last for buffer in buffers)
     firsts = sorted(buffer.first for buffer in buffers)
+    # Of the buffers that began earlier, those that have not ended: the number of pairs, without making them.
     before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
     if sum(before) > _MOST_PAIRS:
         raise OverflowError(f"{max(before) + 1} tensors are in use at the same time")
@@ -273,5 +274,6 @@ class _Search:
                 steps -= 1
                 if steps < 0:
                     return
+                # The first improvement is kept, and the rest of the round goes on from it.
                 if self._try([index, *(other for other in self.order if other != index)]):
                     better = True

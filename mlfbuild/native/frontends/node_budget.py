@@ -46,6 +46,7 @@ class NodeBudget:
 
         Call it before the nodes are made: a number of any size costs nothing then.
         """
+        # Not restored after the error: a caller that goes on to collect other errors has no budget left either.
         self.left -= nodes
         if self.left < 0:
             raise UnsupportedModelError(

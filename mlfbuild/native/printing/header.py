@@ -117,6 +117,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
 
 def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
+    # The constant is declared only: its value would change the header with every change of the weights.
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     words = macro_words(port.member for port in interface.ports)

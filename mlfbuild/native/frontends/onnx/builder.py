@@ -154,6 +154,7 @@ class GraphBuilder:
         """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once."""
         if value.order == order:
             return value.tensor
+        # Two values may be one tensor with different meanings of its dimensions.
         key = (value.tensor.name, permutation(value.order, order))
         if key not in self._stored:
             self._stored[key] = Value(self._transposed(value.tensor, key[1]), order)

@@ -114,6 +114,7 @@ def _gemm(parts: _Parts) -> Iterator[RawNode]:
         yield from parts.bias(6, "c")
         inputs.append(parts.name("c"))
     floats = len(node.inputs) < 8 or not node.inputs[7]
+    # The bias counts in steps of the product before alpha, so alpha applies to both.
     beta = node.attributes.get("alpha", 1.0)
     yield parts.make(
         "Gemm", inputs, node.outputs[0] if floats else parts.name("real"), {**node.attributes, "beta": beta}

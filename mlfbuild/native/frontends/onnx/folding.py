@@ -130,6 +130,7 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
     present = [value for value in inputs if value is not None]
     try:
         elements = (FOLDABLE.get(node.operator) or _DOUBLES[node.operator])(present)
+        # Before the evaluator allocates the result.
         budget.check(node.place, elements * _width(node, present))
         found = computed(node, inputs)
         outputs = _evaluated(node, inputs, opset) if found is None else (found,)

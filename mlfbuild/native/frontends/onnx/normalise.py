@@ -83,6 +83,7 @@ def tolerate(model: ModelProto, known: Collection[str]) -> bool:
     found = False
     for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         for size in port.type.tensor_type.shape.dim:
+            # Only the checker minds; for others, a size below 1 is free.
             if size.dim_value == -1:
                 size.ClearField("dim_value")
                 found = True
@@ -105,11 +106,13 @@ def sort_nodes(graph: GraphProto) -> bool:
     inner = [sort_nodes(other) for node in graph.node for other in _graphs(node)]
     writers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     needs = [[writers[name] for name in _read(node) if name in writers] for node in graph.node]
+    # In order already, as most files are: nodes keep their places, and so messages their numbers.
     if all(need < index for index, found in enumerate(needs) for need in found):
         return any(inner)
     order = _order(needs)
     if order is None:
         return any(inner)
+    # Copies: deleting the nodes of a protocol buffer makes references to them invalid.
     nodes = [NodeProto.FromString(graph.node[index].SerializeToString()) for index in order]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -124,6 +127,7 @@ def _order(needs: Sequence[Sequence[int]]) -> list[int] | None:
         stack = [start]
         while stack:
             index = stack[-1]
+            # Without recursion: a chain of thousands of nodes would exceed Python's limit.
             missing = [need for need in needs[index] if state[need] != 2]
             if state[index] == 2 or not missing:
                 if state[index] != 2:
@@ -174,6 +178,7 @@ def rewritten(model: ModelProto, known: Collection[str], budget: NodeBudget) -> 
         model = _converted(model)
     if model.functions:
         model = _inlined(model, budget)
+    # Definitions may use operators that have definitions.
     for _ in range(_ROUNDS):
         functions = list(_definitions(model, known))
         if not functions:
@@ -242,6 +247,7 @@ def _inlined(model: ModelProto, budget: NodeBudget) -> ModelProto:
 
     _count_calls(model, budget)
     try:
+        # A function may be of another opset than the model.
         return inliner.inline_local_functions(model, convert_version=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         name = model.functions[0].name
@@ -268,6 +274,7 @@ def _count_calls(model: ModelProto, budget: NodeBudget) -> None:
         )
     sizes: dict[int, int] = {}
     for index in order:
+        # In the order of calls, so that each function is counted once, however often it would be written out.
         sizes[index] = max(1, len(bodies[keys[index]])) + sum(sizes[other] for other in called[index])
     for at, node in enumerate(model.graph.node):
         for inner in _inner([node]):

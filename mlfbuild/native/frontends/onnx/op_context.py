@@ -264,6 +264,7 @@ class OpContext:
 
     def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant of this node; its name ends in ``word``."""
+        # Here, and not in the builder, because constants of the file take nothing.
         self.builder.budget.take(self.node.place, data.nbytes)
         return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
 

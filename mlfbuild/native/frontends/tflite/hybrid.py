@@ -76,6 +76,7 @@ class HybridLayers:
         rows = source.elements // depth if dense else source.shape[0]
         by_channel = weights.quantization is not None and layer.channel_first(weights)
         offset = asymmetric or by_channel or blocks is not None
+        # Layers that quantise one tensor in the same way share its integers.
         key = (source.name, rows, offset)
         if key not in self._known:
             nodes.append(self._quantized(source, rows, asymmetric=key[2]))

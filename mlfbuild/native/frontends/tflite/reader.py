@@ -121,9 +121,11 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        # Twice the file, because strings and vectors may be shared by a few tables in valid files.
         self._budget = min(2 * len(data), MAXIMUM_METADATA)
         if not data:
             raise DamagedFileError("header", "the file is empty")
+        # The identifier follows the offset of the root table (flatbuffers, "File identification").
         if len(data) < 8 or data[4:8] != IDENTIFIER:
             raise DamagedFileError(
                 "header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing"
@@ -204,6 +206,7 @@ class Reader:
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
             content: Any = buffer.DataAsNumpy()  # 0 if there is none
+            # Files above 2 GB have buffers after the flatbuffer; 0 and 1 mean that there is none.
             if buffer.Offset() > 1:
                 content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None

@@ -28,6 +28,7 @@ WEIGHTS, RECURRENT, BIASES, LENGTHS, HIDDEN = range(1, 6)
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """For each layer, whether it reads its sequence from the end."""
 
+# An unrolled step is several operators, each with a call in flash.
 _MOST_STEPS = 64
 
 Values = Array | Tensor
