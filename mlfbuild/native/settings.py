@@ -37,7 +37,11 @@ def most_constants(options: Mapping[str, OptionValue]) -> int | None:
 
 @dataclass(frozen=True)
 class CodegenSettings:
-    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options."""
+    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options.
+
+    They are fixed before the passes run, and equal settings give equal code. ``cpu`` decides about kernels by
+    ``features``, with two exceptions that no feature tells apart: ``is_dual_issue`` and ``is_plain_thumb``.
+    """
 
     cpu: Cpu
     memory: str = "balanced"

@@ -58,7 +58,11 @@ class TimedMemory:
 
 @dataclass(frozen=True)
 class Mcu:
-    """A microcontroller: one core with its caches and memories, at one clock."""
+    """A microcontroller: one core with its caches and memories, at one clock.
+
+    A model for cycles only: ``mlfbuild.timing`` adds up costs of its core (``cpu``) and the wait states of
+    ``memories``, which depend on the clock. ``error`` is what the memories add to the stated error of the core.
+    """
 
     name: str
     """The project file's word: ``stm32l4r5``."""

@@ -62,7 +62,11 @@ SOFTMAX_INTEGER_BITS = 5
 
 @dataclass(frozen=True)
 class Rescale:
-    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift."""
+    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift.
+
+    ``multiplier`` is 0, or from 2**30 to 2**31 - 1 for a positive factor: 31 significant bits. ``shift`` is from -31 to
+    30. Kernels get the shift as two numbers >= 0, because C has no shift by a negative number.
+    """
 
     multiplier: int
     shift: int
@@ -123,7 +127,10 @@ def round_half_away(x: Array) -> Array:
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest value of the integer type ``dtype``."""
+    """Return the least and the greatest value of the integer type ``dtype``.
+
+    For int8: (-128, 127). Also for types that are not quantised, such as int64.
+    """
     limits = np.iinfo(dtype.numpy)
     return int(limits.min), int(limits.max)
 
@@ -139,7 +146,13 @@ def quantize_value(real: float, scale: float, zero_point: int) -> int:
 
 
 def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
-    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``."""
+    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``.
+
+    The bounds of the activation are rounded to stored values as TFLite's ``CalculateActivationRangeQuantized`` does,
+    and never exceed the range of the type. For example, RELU6 for int8 with scale 0.1 and zero point -128: (-128, -68).
+
+    Raises ``ValueError`` if ``tensor`` is not quantised per tensor, and ``OverflowError`` like ``quantize_value``.
+    """
     least, greatest = integer_range(tensor.dtype)
     scale, zero_point = scale_of(tensor), zero_point_of(tensor)
     lower, upper = activation.value
@@ -235,7 +248,10 @@ def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double."""
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double.
+
+    Both must have one scale. Raises ``OverflowError`` if the quotient is more than 2**30.
+    """
     return quantize_multiplier(scale_of(source) / scale_of(output))
 
 

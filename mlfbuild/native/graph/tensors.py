@@ -33,7 +33,11 @@ class OperatorError(GraphError):
 
 
 class DType(enum.Enum):
-    """Element types; the value is numpy's name."""
+    """Element types; the value is numpy's name.
+
+    Files of TFLite and ONNX have other types (float16, float64, int4, strings), which the front ends convert or refuse.
+    No layer computes with uint8: the front ends make int8 of it, with values and zero points lower by 128.
+    """
 
     INT8 = "int8"
     UINT8 = "uint8"

@@ -249,7 +249,11 @@ def element_type(data: Array) -> DType:
 
 
 def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
-    """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``."""
+    """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``.
+
+    ``GraphError`` is for shapes that contradict ONNX (a negative dimension), ``UnsupportedModelError`` for tensors that
+    are valid in ONNX: too many dimensions, no elements, or more than 2 GiB.
+    """
     if any(size < 0 for size in shape):
         raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
     if len(shape) > MAXIMUM_DIMENSIONS:

@@ -50,7 +50,11 @@ def _strides(merged: list[tuple[int, tuple[bool, ...]]], operand: int) -> list[i
 
 
 def in_place(sources: Sequence[Tensor], output: Tensor) -> tuple[int, ...]:
-    """Return the positions of ``sources`` that the output may overwrite: kernels read elements in order."""
+    """Return the positions of ``sources`` that the output may overwrite: kernels read elements in order.
+
+    Only inputs with as many elements and bytes for each as the output. An input that is repeated is read again later,
+    and elements that grow would overwrite those that are not read yet.
+    """
     return tuple(
         at
         for at, source in enumerate(sources)

@@ -66,7 +66,12 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
-    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``."""
+    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
+
+    The fewer cases remain, the fewer instructions a vector takes: ``all`` if every channel shifts right, no result is
+    below the zero point and the clamp is the range of int8; ``relu`` likewise with another clamp; ``right`` if every
+    channel shifts right but results have both signs; ``any`` otherwise.
+    """
     if any(rescale.shift > 0 for rescale in rescales):
         return "any"
     clamp = activation_range(activation, output)
@@ -78,7 +83,11 @@ def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor
 
 
 def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it."""
+    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it.
+
+    For kernels that the compiler inlines and specialises, the struct disappears; for others, a local one would be built
+    on the stack by every call.
+    """
     return (f"static {lines[0]}", *lines[1:])
 
 
@@ -121,7 +130,10 @@ def is_pointwise(window: Window) -> bool:
 
 
 def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged.
+
+    Both are NHWC. For example, 10 rows of 10 pixels become one row of 100, without the work at each end of a row.
+    """
     if not is_pointwise(window):
         return source, output
     pixels = source.shape[0] * source.shape[1] * source.shape[2]
