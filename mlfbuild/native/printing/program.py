@@ -62,7 +62,11 @@ class Reset:
 
 @dataclass(frozen=True)
 class LinkedModel:
-    """A lowered model with addresses; constants have their names in C."""
+    """A lowered model with addresses; constants have their names in C.
+
+    Made by ``link_calls`` and printed by the modules of this room, which decide nothing about memory or kernels any
+    more. Sizes and offsets are in bytes.
+    """
 
     name: str
     graph: Graph

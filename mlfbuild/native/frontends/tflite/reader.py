@@ -79,7 +79,10 @@ class RawTensor:
 
 @dataclass(frozen=True)
 class RawOperator:
-    """An operator as in the file: tensor indices (-1: absent) and its options, for a custom operator their bytes."""
+    """An operator as in the file: tensor indices (-1: absent) and its options, for a custom operator their bytes.
+
+    ``options`` is a table of the generated schema; ``options_type`` tells which, a member of ``BuiltinOptions``.
+    """
 
     index: int
     code: int
@@ -95,7 +98,10 @@ class RawOperator:
 
 @dataclass(frozen=True)
 class RawSubgraph:
-    """One subgraph of a file. The first one runs; its operators call the others."""
+    """One subgraph of a file. The first one runs; its operators call the others.
+
+    Indices of tensors count within the subgraph.
+    """
 
     place: str
     """The prefix of places in messages: empty for the first subgraph, ``subgraph 1, `` for the second."""
@@ -107,7 +113,10 @@ class RawSubgraph:
 
 @contextlib.contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Convert the exceptions of generated accessors for wrong offsets and lengths to a ``GraphError`` at ``place``."""
+    """Convert the exceptions of generated accessors for wrong offsets and lengths to a ``GraphError`` at ``place``.
+
+    The accessors of flatbuffers check nothing, so that damaged files lead to any of these exceptions, at any place.
+    """
     try:
         yield
     except GraphError:

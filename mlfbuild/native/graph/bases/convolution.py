@@ -128,7 +128,10 @@ class Convolution(Filtering):
 def convolution_tensors(
     inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Return (input, weights, bias or ``None``, output) of a node with checked operands."""
+    """Return (input, weights, bias or ``None``, output) of a node with checked operands.
+
+    For the arguments of ``Operator`` methods: ``check`` has accepted them, so that nothing is raised here.
+    """
     source, weights = inputs[0], inputs[1]
     assert source is not None and weights is not None
     return source, weights, inputs[2] if len(inputs) > 2 else None, outputs[0]

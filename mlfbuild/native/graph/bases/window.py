@@ -19,7 +19,12 @@ Padding = tuple[Pair, Pair]
 
 @dataclass(frozen=True)
 class Window:
-    """The size, stride, dilation and padding of a filter; all pairs are (height, width)."""
+    """The size, stride, dilation and padding of a filter; all pairs are (height, width).
+
+    Images are NHWC, and padding is explicit: SAME and VALID of the file are already ((top, bottom), (left, right)). The
+    output has ``(size + padding - reach) // stride + 1`` rows, where ``reach`` is ``(filter - 1) * dilation + 1``: for
+    224 rows, a filter of 3, stride 2 and padding (0, 1), these are (225 - 3) // 2 + 1 = 112.
+    """
 
     filter: Pair
     stride: Pair
