@@ -29,8 +29,8 @@ ACTIVATIONS = {
 class TfliteSite:
     """One operator of the file with its tensors; ``place`` names it in messages.
 
-    The ``make`` of a ``TfliteRow`` gets one and returns the operator of the graph. It raises ``wrong(...)`` for operands
-    that break the rules of the operator, and ``unsupported(...)`` for what is valid but not supported.
+    The ``make`` of a ``TfliteRow`` gets one and returns the operator of the graph. It raises ``wrong(...)`` for
+    operands that break the rules of the operator, and ``unsupported(...)`` for what is valid but not supported.
     """
 
     place: str
