@@ -45,6 +45,7 @@ class SignalFourier(Single):
     def factors(self) -> list[int]:
         """Return the sizes of the stages, the last one first, as far as 2, 3 and 5 divide half the length."""
         found, rest = [], self.length // 2
+        # In the order of KISS FFT's kf_factor, because each stage rounds.
         for factor in (4, 2, 3, 5):
             while rest % factor == 0:
                 found.append(factor)
@@ -84,9 +85,12 @@ class SignalFourier(Single):
     def _circle(self, phases: Sequence[float], dtype: DType) -> Array:
         """Return cosines and sines; the functions of numpy may differ in the last bit, which rounding can magnify."""
         signed = [-phase if self.inverse else phase for phase in phases]
+        # One by one in C's library, not vectorised.
         parts = np.array([(math.cos(phase), math.sin(phase)) for phase in signed]).reshape(-1, 2)
         if dtype is DType.FLOAT32:
             return parts.astype(np.float32)
+        # As in KISS FFT: half up, for negative numbers, too. 1 becomes the greatest integer, because 2**15 and 2**31 do
+        # not fit.
         return np.floor(0.5 + np.iinfo(dtype.numpy).max * parts).astype(dtype.numpy)
 
     def _transform(self, values: _Complex, numbers: _Numbers) -> _Complex:

@@ -173,6 +173,7 @@ class SignalOverlapAdd(Operator):
 def _sum(first: Array, second: Array) -> Array:
     if first.dtype == np.float32:
         return first + second
+    # Two int16 need 17 bits: a sum in int16 would wrap before it is clamped.
     return np.clip(first.astype(np.int32) + second, -(1 << 15), (1 << 15) - 1).astype(np.int16)
 
 
@@ -235,6 +236,7 @@ class Col2Im(Operator):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
+        # In double, so that the order in which overlaps are added hardly matters.
         windows = values[0].astype(np.float64).reshape(-1, *self.filter, *self.counts)
         total = np.zeros(outputs[0].shape)
         for tap in np.ndindex(self.filter):
@@ -242,6 +244,7 @@ class Col2Im(Operator):
             places = [
                 at * dilation - before + np.arange(count) * stride for at, dilation, before, count, stride, _ in lines
             ]
+            # Windows may cover padding, which is no part of the image.
             kept = [(place >= 0) & (place < size) for place, size in zip(places, self.size, strict=True)]
             to = np.ix_(range(len(total)), *(place[keep] for place, keep in zip(places, kept, strict=True)))
             own = (slice(None), *tap)
