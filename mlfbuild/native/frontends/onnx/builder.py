@@ -107,6 +107,7 @@ class GraphBuilder:
         reason = operator.check(inputs, likes)
         if reason is not None:
             raise OperatorError(name, reason)
+        # A converter may make many nodes of one, such as a step of a loop.
         if len(self._nodes) == MAXIMUM_NODES:
             raise UnsupportedModelError(
                 "model-too-large",
@@ -129,9 +130,11 @@ class GraphBuilder:
         while (node := self._writers.get(tensor.name)) is not None:
             if isinstance(node.operator, ops.Relu | ops.Relu6):
                 return True
+            # These only select elements, so that the sign is that of their input.
             if not isinstance(node.operator, ops.MaxPool2D | Movement):
                 return False
             source = self._tensors[node.inputs[0] or ""]
+            # CONCATENATION is a movement of several tensors, not all of which need be rectified.
             if source.quantization != tensor.quantization or len(node.inputs) > 1:
                 return False
             tensor = source
@@ -164,6 +167,7 @@ class GraphBuilder:
         shape = [tensor.shape[axis] for axis in axes]
         if tensor.data is not None:
             return self.constant(tensor.name, np.transpose(tensor.data, axes), tensor.quantization)
+        # Dimensions of 1 may change places without moving an element.
         if not moves_data(tensor.shape, axes):
             return self.reshaped(tensor, shape)
         return self.moved(ops.Transpose(axes), tensor, shape)
@@ -199,6 +203,7 @@ class GraphBuilder:
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
+        # Only here, because outputs are known under the names of their tensors until the last node is converted.
         names: dict[str, str] = {}
         labels: dict[str, tuple[str, ...]] = {}
         for wanted, value in outputs:
