@@ -117,6 +117,7 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
         for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
             if tensor is not None and not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    # Outputs are needed until the run returns, whoever wrote them.
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)
     return lives

@@ -54,6 +54,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
         )
     else:
         systems = "#define (__linux__|__unix__|__APPLE__|_WIN32|__CYGWIN__) "
+        # A cross compiler defines none of them.
         yield MacroRule(systems, True, "compiles for bare metal, not for this machine")
 
 

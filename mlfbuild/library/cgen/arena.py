@@ -98,8 +98,10 @@ class Buffer:
         if len(self.spans) == len(other.spans) == 1:
             own, its = self.spans[0], other.spans[0]
             return ((own.size, its.size),) if own.meets(its) else ()
+        # The search in a sorted list is for the buffer with more spans.
         if len(self.spans) < len(other.spans):
             return tuple((own, its) for its, own in other.sizes_beside(self))
+        # A dict keeps the order of insertion, which a set does not promise.
         return tuple({(own.size, its.size): None for its in other.spans for own in self._during(its)})
 
     def uses(self, times: Sequence[int]) -> Uses:
@@ -224,6 +226,8 @@ class _Search:
 
     def _rules(self) -> Iterator[Order]:
         sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
+        # The largest first, the earliest first, the longest-lived first, the largest product of both first: each is the
+        # best one for some networks.
         yield sorted(indices, key=lambda i: (-sizes[i], lives[i][0]))
         yield sorted(indices, key=lambda i: (lives[i][0], -sizes[i]))
         yield sorted(indices, key=lambda i: (lives[i][0] - lives[i][1], -sizes[i]))
@@ -239,6 +243,7 @@ class _Search:
             offsets[index] = self._lowest(index, offsets)
             self.looks += len(self.neighbours[index])
             size = max(size, offsets[index] + self.sizes[index])
+            # It can only grow from here.
             if 0 <= self.size <= size:
                 return False
         self.order, self.offsets, self.size = order, tuple(offsets), size
@@ -247,6 +252,7 @@ class _Search:
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
         taken = [(at - own, at + its) for other, own, its in self.pairs[index] if (at := offsets[other]) >= 0]
+        # By their lower ends, so that one pass finds the lowest gap.
         taken.sort()
         offset = 0
         for below, above in taken:  # what starts strictly between the two overlaps

@@ -117,6 +117,7 @@ class HybridLayers:
     def _as_dense(self, node: Node, operator: ops.BatchMatmul, site: TfliteSite) -> tuple[Node, TfliteSite]:
         """Return a BATCH_MATMUL by one constant matrix as FULLY_CONNECTED, which LiteRT computes in the same way."""
         source, matrix = site.input(0), site.input(1)
+        # Several matrices would be several layers.
         constant = matrix.data is not None and len(matrix.shape) > 1 and set(matrix.shape[:-2]) <= {1}
         if operator.adj_x or matrix.data is None or not constant or len(source.shape) < 2:
             raise site.unsupported(

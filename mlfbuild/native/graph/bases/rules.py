@@ -116,6 +116,8 @@ def _scaled(weights: Tensor, channels: int, axis: int, *, offset: bool) -> Reaso
         return f"the weights {weights} have no scale"
     if offset and not quantization.per_channel:
         return affine(weights)
+    # Kernels fold the zero point of the inputs into the bias, and have none for weights
+    # (``passes/fold_weight_offsets``).
     if any(quantization.zero_points):
         return f"the weights {weights} have a zero point that is not 0"
     if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):
@@ -199,6 +201,7 @@ def computable(*computations: Callable[[], object]) -> Reason:
     try:
         for computation in computations:
             computation()
+    # Factors are computed once here, so that lowering a checked graph cannot fail for them.
     except OverflowError as error:
         return str(error)
     return None
