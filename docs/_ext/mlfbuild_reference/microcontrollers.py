@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
 from mlfbuild_reference.markdown import code, page, prose, table
 
 _ABOUT = (
-    "These are the microcontrollers whose cycles mlfbuild models, if a target names one: "
-    "`targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. The first memory has code and constants, the second all data, "
-    "unless `regions` place them elsewhere. Describe other microcontrollers, and other settings of these, with the key "
-    "`timing`."
+    "A target may name one of these microcontrollers: `targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. mlfbuild then "
+    "[models its cycles](../latency.md). The first memory has code and constants, the second all data, unless "
+    "`regions` place them elsewhere. The key `timing` describes other microcontrollers, and other settings of these."
 )
 _ERROR = (
-    "The error is what the memories add to the stated error of the core's model, in per cent: the more values are "
-    "assumptions, the larger it is. Cycles are modelled, not measured."
+    "*Error* is what the memories add to the stated error of the core's model: the more values are assumptions, the "
+    "larger it is. The manuals that the values come from are named beside them in `mlfbuild/targets/data`."
 )
 _HEAD = ("mcu", "microcontroller", "core", "MHz", "memories", "caches", "error")
 
@@ -64,13 +63,17 @@ def _cache(cache: MemoryCache) -> str:
 
 def _section(mcu: Mcu) -> Iterator[str]:
     yield f"## {mcu.name}"
-    for name, steps in mcu.wait_states.items():
-        rows = ([f"to {_mhz(highest)} MHz", str(waits)] for highest, waits in steps)
-        yield table((f"core's clock, {code(name)}", "wait states"), rows)
-    yield "Sources:"
-    yield "\n".join(f"- {prose(text)}" for text in mcu.sources)
-    yield "Assumptions:"
-    yield "\n".join(f"- {prose(text)}" for text in mcu.assumptions)
+    yield from (_steps(name, steps) for name, steps in mcu.wait_states.items())
+    like = next(other for other in MCUS.values() if other.sources == mcu.sources)
+    known: Sequence[str] = () if like is mcu else like.assumptions
+    yield "Assumptions:" if like is mcu else f"Assumptions are those of `{like.name}`, except:"
+    yield "\n".join(f"- {prose(text)}" for text in mcu.assumptions if text not in known)
+
+
+def _steps(memory: str, steps: Sequence[tuple[int, int]]) -> str:
+    """Return a line of the highest clock for each number of wait states."""
+    clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
+    return f"Wait states of {code(memory)}: {clocks}."
 
 
 def _mhz(clock: int) -> str:
