@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.native.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
@@ -90,21 +90,24 @@ def _core(cpu: str) -> str:
 
 def with_archive_features(page: str) -> str:
     """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
-    rows = sorted((_feature_row(path.read_text(encoding="utf-8")) for path in _FEATURES.glob("*/*")), key=str.lower)
-    return _with_table(page, "feature", rows)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for title, versions, works in sorted(row for path in _FEATURES.glob("*/*") for row in _feature_rows(path)):
+        groups.setdefault((versions, works), []).append(title)
+    rows = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return _with_table(
+        page, "versions", [f"| {versions} | {works} | {'; '.join(titles)} |" for (versions, works), titles in rows]
+    )
 
 
-def _feature_row(text: str) -> str:
-    """Return the rows of a golden file: a title, then a line per version such as ``5: read, convert``."""
-    title, *lines = text.splitlines()
+def _feature_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield title, versions and what works from a golden file: a title, then lines such as ``5: read, convert``."""
+    title, *lines = path.read_text(encoding="utf-8").splitlines()
     versions: dict[str, list[str]] = {}
     for version, _, works in (line.partition(": ") for line in lines):
         if works != "-":
             versions.setdefault("all" if works == _EVERYTHING else works, []).append(version)
-    return "\n".join(
-        f"| {title} | {' to '.join(dict.fromkeys((which[0], which[-1])))} | {works} |"
-        for works, which in versions.items()
-    )
+    for works, which in versions.items():
+        yield title, " to ".join(dict.fromkeys((which[0], which[-1]))), works
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
