@@ -114,3 +114,12 @@ def test_every_public_cmake_function_is_listed(pages: dict[str, str]) -> None:
     }
     assert defined >= {"mlfbuild_models", "mlfbuild_tree", "mlf_params_binary"}
     assert {name for name in defined if f"{name}(" not in pages["cmake.md"]} == set()
+
+
+def test_files_that_the_page_on_architecture_names_exist() -> None:
+    text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+(?:/[a-z0-9_]+)*(?:/|\.py|\.h))`", text))
+    assert len(named) > 40
+    assert [name for name in named if not any((REPOSITORY / top / name).exists() for top in ("mlfbuild", "."))] == [
+        "build/mlf/m4/digits/"
+    ]

@@ -63,10 +63,8 @@ def _cpu_row(cpu: Cpu) -> str:
     columns = [
         code(cpu.name),
         cpu.title,
-        cpu.architecture,
         cpu.float_abi,
         ", ".join(sorted(cpu.features)),
-        code(" ".join(cpu.flags)) if cpu.flags else "",
         ", ".join(cpu.compilers) or "the machine's own",
         ", ".join(boards),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
 from mlfbuild_reference.markdown import code, page, prose, table
@@ -27,7 +27,11 @@ def microcontrollers_page() -> str:
         _ABOUT,
         _ERROR,
         table(_HEAD, (_row(mcu) for mcu in MCUS.values())),
-        *(part for mcu in MCUS.values() for part in _section(mcu)),
+        "## Wait states",
+        "The numbers of wait states by the clock of the core:",
+        "\n".join(line for mcu in MCUS.values() for line in _steps(mcu)),
+        "## Assumptions",
+        "\n".join(_assumptions()),
     )
 
 
@@ -61,19 +65,21 @@ def _cache(cache: MemoryCache) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _section(mcu: Mcu) -> Iterator[str]:
-    yield f"## {mcu.name}"
-    yield from (_steps(name, steps) for name, steps in mcu.wait_states.items())
-    like = next(other for other in MCUS.values() if other.sources == mcu.sources)
-    known: Sequence[str] = () if like is mcu else like.assumptions
-    yield "Assumptions:" if like is mcu else f"Assumptions are those of `{like.name}`, except:"
-    yield "\n".join(f"- {prose(text)}" for text in mcu.assumptions if text not in known)
+def _steps(mcu: Mcu) -> Iterator[str]:
+    """Yield a line for each memory of ``mcu`` with the highest clock for each number of wait states."""
+    for memory, steps in mcu.wait_states.items():
+        clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
+        yield f"- {code(mcu.name)}, {code(memory)}: {clocks}"
 
 
-def _steps(memory: str, steps: Sequence[tuple[int, int]]) -> str:
-    """Return a line of the highest clock for each number of wait states."""
-    clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
-    return f"Wait states of {code(memory)}: {clocks}."
+def _assumptions() -> Iterator[str]:
+    """Yield a line for each assumption with the microcontrollers that it is made for."""
+    named: dict[str, list[str]] = {}
+    for mcu in MCUS.values():
+        for text in mcu.assumptions:
+            named.setdefault(text, []).append(code(mcu.name))
+    for text, names in named.items():
+        yield f"- {', '.join(names)}: {prose(text)}"
 
 
 def _mhz(clock: int) -> str:
