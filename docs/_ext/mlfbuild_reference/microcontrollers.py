@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
-from mlfbuild_reference.markdown import code, page, prose, table
+from mlfbuild_reference.markdown import code, page, table
 
 _ABOUT = (
     "A target may name one of these microcontrollers: `targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. mlfbuild then "
@@ -14,7 +14,7 @@ _ABOUT = (
 )
 _ERROR = (
     "*Error* is what the memories add to the stated error of the core's model: the more values are assumptions, the "
-    "larger it is. The manuals that the values come from are named beside them in `mlfbuild/targets/data`."
+    "larger it is. The files in `mlfbuild/targets/data` name the manual that each value comes from, and all assumptions."
 )
 _HEAD = ("mcu", "microcontroller", "core", "MHz", "memories", "caches", "error")
 
@@ -30,8 +30,6 @@ def microcontrollers_page() -> str:
         "## Wait states",
         "The numbers of wait states by the clock of the core:",
         "\n".join(line for mcu in MCUS.values() for line in _steps(mcu)),
-        "## Assumptions",
-        "\n".join(_assumptions()),
     )
 
 
@@ -70,16 +68,6 @@ def _steps(mcu: Mcu) -> Iterator[str]:
     for memory, steps in mcu.wait_states.items():
         clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
         yield f"- {code(mcu.name)}, {code(memory)}: {clocks}"
-
-
-def _assumptions() -> Iterator[str]:
-    """Yield a line for each assumption with the microcontrollers that it is made for."""
-    named: dict[str, list[str]] = {}
-    for mcu in MCUS.values():
-        for text in mcu.assumptions:
-            named.setdefault(text, []).append(code(mcu.name))
-    for text, names in named.items():
-        yield f"- {', '.join(names)}: {prose(text)}"
 
 
 def _mhz(clock: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlfbuild.core.keys.units import COUNT_SCHEMA, DURATION_SCHEMA, FREQUENCY_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild.project import json_schema
-from mlfbuild_reference.markdown import code, page, prose, table
+from mlfbuild_reference.markdown import code, page, prose
 
 _UNITS = (
     (SIZE_SCHEMA, "size", "`98304`, `96 KiB` or `96k`"),
@@ -60,14 +60,13 @@ def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tupl
 
 def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     required = of.get("required", ())
-    rows = []
+    lines = []
     for key, value in of["properties"].items():
         meaning = value.get("description", "")
         default = _DEFAULT.search(meaning)
-        state = "**required**" if key in required else prose(default[1]) if default else ""
-        rows.append([code(key), _kind(value, titles), state, prose(_DEFAULT.sub("", meaning))])
-    head = ["key", "value", "default", "meaning"]
-    return f"## {title}\n\n{prose(of['description'])}\n\n{table(head, rows)}"
+        state = "; required" if key in required else f"; default {prose(default[1])}" if default else ""
+        lines.append(f"- {code(key)} ({_kind(value, titles)}{state}): {prose(_DEFAULT.sub('', meaning))}")
+    return "\n\n".join([f"## {title}", prose(of["description"]), "\n".join(lines)])
 
 
 def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
