@@ -47,12 +47,13 @@ def sizes(results: Results) -> str:
 
 
 def ram(results: Results) -> str:
-    """Return flash and the parts of RAM of mlfbuild's own code, on the cores whose code differs most."""
+    """Return flash and the parts of RAM of the int8 networks, on the cores whose code differs most."""
     rows = []
     for case in _balanced(results, _REPORTED):
         r = results[case]
         figures = (r.code + r.constants, r.arena, r.io, r.stack)
-        rows.append([case.network, _core(case.cpu), *(f"{figure:,}" for figure in figures)])
+        if case.network in _INT8:
+            rows.append([case.network, _core(case.cpu), *(f"{figure:,}" for figure in figures)])
     return table(["network", "core", "flash", "arena", "I/O", "stack"], rows, right=range(2, 6))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
+from mlfbuild.targets import MCUS, Mcu, TimedMemory
 from mlfbuild_reference.markdown import code, page, table
 
 _ABOUT = (
@@ -14,7 +14,8 @@ _ABOUT = (
 )
 _ERROR = (
     "*Error* is what the memories add to the stated error of the core's model: the more values are assumptions, the "
-    "larger it is. The files in `mlfbuild/targets/data` name the manual that each value comes from, and all assumptions."
+    "larger it is. The files in `mlfbuild/targets/data` have the lines and ways of caches, name the "
+    "manual that each value comes from, and list all assumptions."
 )
 _HEAD = ("mcu", "microcontroller", "core", "MHz", "memories", "caches", "error")
 
@@ -35,7 +36,7 @@ def microcontrollers_page() -> str:
 
 def _row(mcu: Mcu) -> list[str]:
     memories = (f"{code(name)} {_memory(memory)}" for name, memory in mcu.memories.items())
-    caches = (f"{code(name)} {_cache(cache)}" for name, cache in mcu.caches.items())
+    caches = (f"{code(name)} {_size(cache.size)}" for name, cache in mcu.caches.items())
     columns = [code(mcu.name), mcu.title, code(mcu.cpu), _mhz(mcu.clock), "; ".join(memories), "; ".join(caches)]
     return [*columns, f"{mcu.error} %"]
 
@@ -49,17 +50,6 @@ def _memory(memory: TimedMemory) -> str:
     facts.append(f"{memory.burst} in a burst" if memory.burst >= 0 else "")
     facts.append(f"{memory.write_waits} on a write" if memory.write_waits else "")
     facts.append("prefetch" if memory.prefetch else "")
-    return ", ".join(filter(None, facts))
-
-
-def _cache(cache: MemoryCache) -> str:
-    lines = cache.size // cache.line
-    ways = "fully associative" if cache.ways == lines else f"{cache.ways} ways" if cache.ways > 1 else "direct-mapped"
-    sectors = f" in {cache.sector}-byte sectors" if cache.sector else ""
-    facts = [_size(cache.size), f"{cache.line}-byte lines{sectors}", ways, cache.policy.replace("lru", "LRU")]
-    facts.append(f"{cache.hit} wait states on a hit" if cache.hit else "")
-    facts.append(f"{cache.miss} more cycle{'s' * (cache.miss > 1)} on a miss" if cache.miss else "")
-    facts.append("write-back" if cache.write_back else "")
     return ", ".join(filter(None, facts))
 
 
