@@ -136,7 +136,7 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 def record_table(records: Sequence[Record]) -> str:
     """Return the Markdown table of ``records`` from flash beside TensorFlow Lite Micro's and the published ones."""
-    head = ["part", "network", "modelled, M cycles", "ms", "waiting", "TFLM, modelled", "published, M cycles", "by"]
+    head = ["part", "network", "modelled, M cycles", "ms", "TFLM, modelled", "published, M cycles", "by"]
     found = {(r.part, r.network, r.place): r for r in records}
     rows = []
     for part in sorted(ROWS, key=lambda part: part in _ZERO):
@@ -149,15 +149,10 @@ def record_table(records: Sequence[Record]) -> str:
             rows.append([
                 f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
                 "" if part in _ZERO else f"{flash.cycles / mcu.clock * 1000:.2f}",
-                "" if part in _ZERO else _share(flash),
                 "" if tflm is None else _million(tflm.cycles),
                 *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
             ])  # fmt: skip
-    return table(head, rows, right=range(2, 7))
-
-
-def _share(record: Record) -> str:
-    return f"{100 * record.waiting / record.cycles:.0f} %"
+    return table(head, rows, right=range(2, 6))
 
 
 def _has_peer(part: str, network: str, place: str) -> bool:
