@@ -67,7 +67,7 @@ def measured(cpu: str) -> Iterator[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cpus", nargs="+", choices=BOARDS, default=["cortex-m4", "cortex-m55"])
+    parser.add_argument("--cpus", nargs="+", choices=BOARDS, default=["cortex-m4"])
     parser.add_argument("--update", action="store_true", help="write the table into the repository")
     options = parser.parse_args()
     rows = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in peer] for peer in _PEERS]
