@@ -12,12 +12,10 @@ from mlfbuild_reference.cmake import cmake_page
 from mlfbuild_reference.command_line import command_line_page
 from mlfbuild_reference.microcontrollers import microcontrollers_page
 from mlfbuild_reference.project_file import project_file_page
-from mlfbuild_reference.scons import scons_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "project-file.md": project_file_page,
     "command-line.md": command_line_page,
-    "scons.md": scons_page,
     "cmake.md": cmake_page,
     "microcontrollers.md": microcontrollers_page,
 }

@@ -14,9 +14,11 @@ from mlfbuild.native.graph import EVERY, DType
 from mlfbuild.native.graph.ops import operator_class
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
+from mlfbuild_reference.scons import scons_reference
 
 _FEATURES = Path(__file__).parents[3] / "tests/golden/archive/test_features"
 _EVERYTHING = "read, run, convert, write"
+_MADE = "<!-- The rest is generated from the docstrings in mlfbuild/scons by `make generate`. -->"
 _CODES = {operator_name(number): number for number in SUPPORTED}
 
 
@@ -86,6 +88,14 @@ def _core(cpu: str) -> str:
     return cpu.removeprefix("cortex-").upper().replace("PLUS", "+")
 
 
+def with_scons_reference(page: str) -> str:
+    """Return ``docs/scons.md`` with the methods, builders and variables of the tool at its end."""
+    before, mark, _ = page.partition(_MADE)
+    if not mark:
+        raise ValueError(f"no line {_MADE}")
+    return f"{before}{mark}\n\n{scons_reference()}\n"
+
+
 def with_archive_features(page: str) -> str:
     """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
     groups: dict[tuple[str, str], list[str]] = {}
@@ -129,5 +139,6 @@ LISTS: Mapping[str, Callable[[str], str]] = {
     "toolchains.md": with_cpus,
     "verify.md": with_boards,
     "archive.md": with_archive_features,
+    "scons.md": with_scons_reference,
 }
 """By the page's name in ``docs``."""
