@@ -65,7 +65,6 @@ benchmark: ## measure instructions, flash and RAM of the networks in ../shared a
 figures: ## measure all tables of docs/performance.md and docs/memory.md again and write them
 	@scripts/setup.sh test
 	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS) --update
-	$(BIN)/python benchmarks/reports.py --update
 	$(BIN)/python benchmarks/executors.py --update
 	$(BIN)/python benchmarks/records.py --jobs $(JOBS) --update
 
