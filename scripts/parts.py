@@ -2,8 +2,8 @@
 
     git clone https://github.com/probe-rs/probe-rs && python scripts/parts.py probe-rs
 
-probe-rs (MIT or Apache-2.0) derives them from the makers' CMSIS-Packs. We take facts only: name, flash, RAM. The core is
-not in these files beyond its architecture, so ``SERIES`` states it, from the makers' data sheets.
+probe-rs (MIT or Apache-2.0) derives them from the makers' CMSIS-Packs. Only facts are taken: name, flash and RAM. Its
+files state the architecture of the core, not its name, so ``SERIES`` has the cores, from the makers' data sheets.
 
 Parts that differ in pins only share a row, whose name has ``?`` for the letter of the package's pins. Of the RAM, a row
 has the largest contiguous part that needs no clock to be enabled after reset; of the flash, what the core starts from.
