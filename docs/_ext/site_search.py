@@ -66,7 +66,7 @@ def _configure(app: Sphinx) -> None:
     app.config.html_search_scorer = str(script)
 
 
-def _load_excerpts(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+def _load_excerpts(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
     if page == "search":
         context["metatags"] = context.get("metatags", "") + '\n<script src="excerpts.js"></script>'
 
