@@ -54,6 +54,8 @@ _BOOTED_BY_MAKER = re.compile(r"cy8c6|mimxrt")
 _ALWAYS_CLOCKED = ((0x0800_0000, 0x0810_0000), (0x2000_0000, 0x2800_0000))
 """RAM with clocks on after reset: PSoC 6 has it at 0x08000000; the STM32H7's memories from 0x30000000 need a clock."""
 
+_FLASH_OF = {"nrf52832_xxab": (0, 256 << 10)}
+"""The nRF52832 with 32 KiB of RAM has 256 KiB of flash (Product Specification, Memory); probe-rs says 1 MiB."""
 _RT1060_OCRAM2 = (0x2020_0000, 512 << 10)
 """The memory that is RAM whatever the fuses of FlexRAM say (i.MX RT1060 Reference Manual, FlexRAM); probe-rs adds the
 other 512 KiB to it."""
@@ -88,7 +90,9 @@ def parts(folder: Path) -> Iterator[tuple[str, Row]]:
             name = variant["name"].lower().split("_")[0]
             cpu = next((cpu for start, cpu in SERIES.items() if re.match(start, name)), None)
             if cpu and not re.search(r"_(network|apponly|selfdebug|ns)", variant["name"].lower()):
-                yield name, Row(cpu, _flash(name, variant["memory_map"]), _ram(name, variant["memory_map"]))
+                memories = variant["memory_map"]
+                flash = _FLASH_OF.get(variant["name"].lower()) or _flash(name, memories)
+                yield name, Row(cpu, flash, _ram(name, memories))
 
 
 def _flash(name: str, memories: list[dict[str, Any]]) -> tuple[int, int]:
@@ -127,7 +131,8 @@ def grouped(found: Iterator[tuple[str, Row]]) -> dict[str, Row]:
     for name, row in found:
         # STM32F407VG: line F407, V for 100 pins, G for 1 MiB
         stm32 = re.fullmatch(r"(stm32\w{4})[a-z](\w)(.*)", name)
-        by_pattern[f"{stm32[1]}?{stm32[2]}" if stm32 else _short(name)][name] = row
+        members = by_pattern[f"{stm32[1]}?{stm32[2]}" if stm32 else _short(name)]
+        members[name] = _smaller(members.get(name, row), row)
     rows: dict[str, Row] = {}
     for pattern, members in by_pattern.items():
         if len(set(members.values())) == 1:
@@ -135,6 +140,12 @@ def grouped(found: Iterator[tuple[str, Row]]) -> dict[str, Row]:
         else:
             rows.update(members)
     return dict(sorted(rows.items()))
+
+
+def _smaller(one: Row, other: Row) -> Row:
+    """Return what both parts have; revisions of an nRF52832 differ in their sizes, not in their names."""
+    smaller_flash = min(one.flash, other.flash, key=lambda region: region[1])
+    return Row(one.cpu, smaller_flash, min(one.ram, other.ram, key=lambda region: region[1]))
 
 
 def _short(name: str) -> str:
