@@ -53,7 +53,7 @@ def _mcu(value: str) -> Mistake | None:
     )
 
 
-def _few_parts(parts: Sequence[targets.Part], most: int = 8) -> str:
+def _few_parts(parts: Sequence[targets.KnownPart], most: int = 8) -> str:
     """Return the names of ``parts`` with their sizes, of flash if they have any."""
     sizes = (f"{part.name} ({(part.memory.flash or part.memory.ram).size >> 10} KiB)" for part in parts[:most])
     return ", ".join(sizes) + (", ..." if len(parts) > most else "")

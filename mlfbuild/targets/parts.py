@@ -24,7 +24,7 @@ _SHORTEST = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class KnownPart:
     """A microcontroller, or several that differ only in their pins."""
 
     name: str
@@ -36,18 +36,18 @@ class Part:
 
 
 @cache
-def all_parts() -> Mapping[str, Part]:
+def all_parts() -> Mapping[str, KnownPart]:
     """Return every part of the table by its name."""
     lines = (DATA / "parts.csv").read_text(encoding="utf-8").splitlines()
     found = {}
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
         flash = RegionKeys(int(row["flash"], 16), int(row["flash size"])) if row["flash"] else None
         memory = DeviceMemoryKeys(RegionKeys(int(row["ram"], 16), int(row["ram size"])), flash)
-        found[row["part"]] = Part(row["part"], row["cpu"], memory)
+        found[row["part"]] = KnownPart(row["part"], row["cpu"], memory)
     return found
 
 
-def part_called(name: str) -> Part | None:
+def part_called(name: str) -> KnownPart | None:
     """Return the part whose name, in any case, is ``name`` or begins it; ``None`` if there is none.
 
     >>> part_called("STM32F407VGT6").memory.flash.size >> 10
@@ -58,7 +58,7 @@ def part_called(name: str) -> Part | None:
     return max(matching, key=lambda part: len(part.name), default=None)
 
 
-def parts_beginning(name: str) -> list[Part]:
+def parts_beginning(name: str) -> list[KnownPart]:
     """Return the parts that ``name`` is the beginning of: ``stm32f407`` has two sizes of flash."""
     lower = name.lower()
     return [part for part in all_parts().values() if part.name.startswith(lower)] if len(lower) >= _SHORTEST else []
