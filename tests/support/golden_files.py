@@ -16,6 +16,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+_UNENDED = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ (\d+),(\d+) @@")
 
 
@@ -37,7 +38,7 @@ def _base(difference: str) -> str:
 
 def _apply(difference: str) -> str:
     lines = (GOLDEN / _base(difference)).read_text().splitlines(keepends=True)
-    result, done = [], 0
+    result, done, before = [], 0, ""
     for line in difference.splitlines(keepends=True)[1:]:
         if hunk := _HUNK.match(line):
             first, count = map(int, hunk.groups())
@@ -45,19 +46,21 @@ def _apply(difference: str) -> str:
             done = first + count
         elif line.startswith("+"):
             result.append(line[1:])
+        elif line == _UNENDED and before.startswith("+"):
+            result[-1] = result[-1].removesuffix("\n")
+        before = line
     return "".join(result + lines[done:])
 
 
 def difference_from(base: str, text: str) -> str:
-    """Return ``text`` as the differences from the golden file ``base``; both end with a line break."""
-    assert text.endswith("\n"), f"{base}: only whole lines are stored as differences"
+    """Return ``text`` as the differences from the golden file ``base``."""
     old, new = (GOLDEN / base).read_text().splitlines(keepends=True), text.splitlines(keepends=True)
     parts = [f"--- {base}\n"]
     for kind, first, last, new_first, new_last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
             parts += [f"@@ {first},{last - first} @@\n", *(f"-{line}" for line in old[first:last])]
             parts += [f"+{line}" for line in new[new_first:new_last]]
-    return "".join(parts)
+    return "".join(part if part.endswith("\n") else f"{part}\n{_UNENDED}" for part in parts)
 
 
 def expand_all() -> None:
