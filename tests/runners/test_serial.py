@@ -81,7 +81,7 @@ def sum_of(data: bytes) -> bytes:
     return total.to_bytes(4, "little")
 
 
-def run(runner: Serial, image: Path, data: bytes, timeout: float = 20) -> bytes:
+def run(runner: Serial, image: Path, data: bytes, timeout: float = 120) -> bytes:
     """Have the firmware compute the sum of ``data``."""
     at = symbols(image)
     runner.write(at["input"], data)
