@@ -19,14 +19,14 @@ from mlfbuild import __version__
 from mlfbuild.core import (
     InputFileError,
     NotFetchedError,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     UsageError,
     file_sha256,
+    no_progress,
     quoted,
     shown,
     storage_error,
-    tell_nobody,
 )
 from mlfbuild.library import CHUNK
 from mlfbuild.project import archive_problem
@@ -42,7 +42,7 @@ TOTAL_TIME = 3600.0
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Download the archive ``url`` and unpack it; returns False if the cache has it already.
 
     ``digest`` is its SHA-256 in lower case. Raises ``InputFileError`` if the file has another hash or cannot be
@@ -59,12 +59,12 @@ def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody)
             reason=f"sha256 {quoted(digest)} is not a SHA-256",
             hint="write 64 hexadecimal digits",
         )
-    if _restored(url, digest, cache, tell):
+    if _restored(url, digest, cache, on_progress):
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if not cache.is_intact(digest, cache.written_hash(digest)):
-            _download(url, digest, work, tell)
-            tell("unpacking", 0, 0)
+            _download(url, digest, work, on_progress)
+            on_progress("unpacking", 0, 0)
             unpack(work / digest, work / "tree", shown(url))
             put(work / digest, cache.archive(digest))
             cache.put_tree(work / "tree", digest)
@@ -76,7 +76,7 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
 
     Raises ``NotFetchedError`` if the cache does not have it, and as ``fetch_archive`` if it has to be unpacked again.
     """
-    if not _restored(url, digest, cache, tell_nobody):
+    if not _restored(url, digest, cache, no_progress):
         raise NotFetchedError(
             "archive-not-fetched",
             place=shown(url),
@@ -86,13 +86,13 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
     return cache.tree(digest)
 
 
-def _restored(url: str, digest: str, cache: Cache, tell: Tell) -> bool:
+def _restored(url: str, digest: str, cache: Cache, on_progress: OnProgress) -> bool:
     """Return whether the cache has intact files of the archive; unpack damaged ones again if the archive is intact."""
     if cache.is_intact(digest, cache.written_hash(digest)):
         return True
     if not cache.archive(digest).is_file():
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if cache.is_intact(digest, cache.written_hash(digest)):
             return True
         if _sha256(cache.archive(digest)) != digest:
@@ -116,11 +116,11 @@ class _Progress:
     total = 0
     """Bytes that the server announces; 0 if it announces none."""
 
-    def __init__(self, url: str, tell: Tell) -> None:
+    def __init__(self, url: str, on_progress: OnProgress) -> None:
         self._url = url
-        self._tell = tell
+        self._on_progress = on_progress
         self._end = time.monotonic() + TOTAL_TIME
-        self._size = 0
+        self._size = self._next_report = 0
 
     def update(self, size: int) -> None:
         """Count ``size`` bytes; raises ``InputFileError`` for too large files and ``TimeoutError`` for slow servers."""
@@ -134,18 +134,20 @@ class _Progress:
             )
         if time.monotonic() > self._end:
             raise TimeoutError(f"the download took more than {TOTAL_TIME:g} s")
-        self._tell("receiving KiB", min(self._size, self.total or self._size) >> 10, self.total >> 10)
+        if self._size >= self._next_report:
+            self._on_progress("receiving KiB", min(self._size, self.total or self._size) >> 10, self.total >> 10)
+            self._next_report = self._size + max(self.total // 50, CHUNK)  # fifty events for large files
 
     def reset(self) -> None:
         """Begin again, as pooch does before it reports the whole file."""
-        self._size = 0
+        self._size = self._next_report = 0
 
     def close(self) -> None:
-        """Tell what follows the download."""
-        self._tell("checking", 0, 0)
+        """OnProgress what follows the download."""
+        self._on_progress("checking", 0, 0)
 
 
-def _download(url: str, digest: str, folder: Path, tell: Tell) -> None:
+def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> None:
     """Download ``url`` to the file ``digest`` in ``folder``, and check its hash.
 
     pooch takes proxies from the environment and passwords from ``~/.netrc``, which it sends to the host of the address
@@ -154,7 +156,7 @@ def _download(url: str, digest: str, folder: Path, tell: Tell) -> None:
     import pooch  # only `fetch` and `lock` need it
 
     path = folder / digest
-    progress = _Progress(url, tell)
+    progress = _Progress(url, on_progress)
     headers = {"User-Agent": f"mlfbuild/{__version__}", "Accept-Encoding": "identity"}
     # requests would trust only the authorities that it bundles, not those that an administrator added to the system
     trusted = ssl.get_default_verify_paths()

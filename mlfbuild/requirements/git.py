@@ -23,21 +23,21 @@ from typing import NamedTuple
 from mlfbuild.core import (
     InputFileError,
     NotFetchedError,
+    OnProgress,
     ProcessFailedError,
     StorageError,
-    Tell,
     UsageError,
     disk_problem,
     find_tool,
     listed,
     make_folder,
+    no_progress,
     printable,
     quoted,
     run,
     sha256,
     shown,
     suggestion,
-    tell_nobody,
     write_if_changed,
 )
 from mlfbuild.project import git_problem
@@ -81,7 +81,7 @@ class GitPin(NamedTuple):
     """SHA-256, see ``tree_hash``."""
 
 
-def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody) -> tuple[GitPin, bool]:
+def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress = no_progress) -> tuple[GitPin, bool]:
     """Fetch the commit that the tag, branch or commit ``version`` of the repository ``url`` is now.
 
     ``url`` is the address of a provider; a local path is absolute. Returns the commit, and whether it is new in the
@@ -93,22 +93,22 @@ def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody
     if problem is not None:
         raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
     if _COMMIT.fullmatch(version):
-        return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, tell)
+        return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
     commit = _commit_of(url, version)
-    found = _fetched(url, commit, cache.written_hash(commit), cache, tell)
+    found = _fetched(url, commit, cache.written_hash(commit), cache, on_progress)
     make_folder(_record(url, version, cache).parent)
     write_if_changed(_record(url, version, cache), f"{commit}\n".encode())
     return found
 
 
-def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Fetch the commit of ``pin``, at which ``version`` is locked; returns whether it is new in the cache.
 
     Raises as ``fetch_version``, ``UsageError`` if the repository no longer has the commit, and ``InputFileError`` if
     its files are not those of the pin.
     """
     try:
-        found, new = _fetched(url, pin.commit, pin.tree, cache, tell)
+        found, new = _fetched(url, pin.commit, pin.tree, cache, on_progress)
     except UsageError:
         raise UsageError(
             "git-commit-gone",
@@ -195,14 +195,14 @@ def _no_version(url: str, version: str, names: list[str]) -> str:
     )
 
 
-def _fetched(url: str, commit: str, tree: str, cache: Cache, tell: Tell) -> tuple[GitPin, bool]:
+def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProgress) -> tuple[GitPin, bool]:
     """Return the commit with its files in the cache, and whether they were fetched now: not if their hash is ``tree``.
 
     Raises ``UsageError`` if the repository does not have the commit.
     """
     if cache.is_intact(commit, tree):
         return GitPin(commit, tree), False
-    with cache.work(commit, tell) as work:
+    with cache.work(commit, on_progress) as work:
         tree = tree or cache.written_hash(commit)
         if cache.is_intact(commit, tree):  # another process fetched it while this one waited
             return GitPin(commit, tree), False
@@ -211,7 +211,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, tell: Tell) -> tupl
         _git("init", "-q", "--bare", "--template=", f"--object-format={hashes}", repository)
         (repository / "info").mkdir(exist_ok=True)
         (repository / "info/attributes").write_text(_ATTRIBUTES)
-        tell("receiving", 0, 0)
+        on_progress("receiving", 0, 0)
         options = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
         try:
             _git(*options, "--depth=1", url, commit, repository=repository, url=url)
@@ -219,7 +219,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, tell: Tell) -> tupl
             ProcessFailedError
         ):  # old servers and those of plain files give branches and tags only, with their history
             _git(*options, url, "+refs/*:refs/*", repository=repository, url=url)
-        tell("checking out", 0, 0)
+        on_progress("checking out", 0, 0)
         return GitPin(commit, _written(repository, commit, shown_address(url), cache)), True
 
 
