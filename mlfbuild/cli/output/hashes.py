@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.cli.output import show
+from mlfbuild.cli.output.printing import show
 from mlfbuild.core import UsageError, text_table
 
 if TYPE_CHECKING:

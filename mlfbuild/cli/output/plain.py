@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.cli.output import FAILED, PASSED, error_text, wrapped
+from mlfbuild.cli.output.printing import FAILED, PASSED, error_text, wrapped
 from mlfbuild.core import counted
 from mlfbuild.jobs import UP_TO_DATE, Silent, Task
 

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress, ProgressColumn, Task as RichTask, TaskID
 from rich.text import Text
 
-from mlfbuild.cli.plain import PlainProgress, duration
+from mlfbuild.cli.output.plain import PlainProgress, duration
 from mlfbuild.core import terminal_text
 from mlfbuild.jobs import Task
 

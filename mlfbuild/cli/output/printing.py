@@ -21,8 +21,8 @@ from typing import IO, Any
 
 import click
 
-from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import SharedOptions
+from mlfbuild.cli.output.events import error_event, line_of
 from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, StorageError, printable, terminal_text
 
 PASSED = "green"
@@ -140,7 +140,7 @@ def note(text: str) -> None:
     if options is not None and options.json:
         emit({"event": "message", "text": text})
     elif options is not None and options.format == "github" and text.startswith("warning: "):
-        from mlfbuild.cli.github import annotation
+        from mlfbuild.cli.output.ci_formats import annotation
 
         write(annotation("warning", text.removeprefix("warning: ")))
     else:
@@ -158,7 +158,7 @@ def report_error(error: MlfError, form: str) -> None:
 def error_text(error: MlfError, form: str = "text") -> str:
     """Return an error as text; editors can jump to mistakes in project files, which begin with file:line:column."""
     if form == "github":
-        from mlfbuild.cli.github import error_annotations
+        from mlfbuild.cli.output.ci_formats import error_annotations
 
         return "\n".join(error_annotations(error))
     if isinstance(error, ProjectFileError):

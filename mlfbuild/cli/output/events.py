@@ -1,18 +1,83 @@
-"""The JSON Schema of an event: one line on stderr with ``--format json``."""
+"""``--format json``: progress and errors as events, one JSON object on each line of stderr.
+
+``event_schema`` returns the JSON Schema of a line; ``docs/running.md`` explains how to read them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from mlfbuild.core import INTERRUPTED_EXIT_CODE, Diagnostic, MlfError, ProcessFailedError
+
+_PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
+
+
+def line_of(event: Mapping[str, Any]) -> str:
+    """Return an event as one line of ASCII."""
+    return json.dumps(event, separators=(",", ":"))
+
+
+def requested_format(arguments: Sequence[str]) -> str:
+    """Return the form of output that a command line, which may have mistakes, requests; empty if it names none."""
+    words = " ".join(arguments).replace("--format=", "--format ").split()
+    chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
+    return chosen[-1] if chosen else ""
+
+
+def error_event(error: MlfError) -> dict[str, Any]:
+    """Return the event of an error: its fields, its class as ``kind``, and all of it as text in ``message``."""
+    event: dict[str, Any] = {
+        **_error(error.exit_code, error.kind(), error.message),
+        **_fields(error),
+    }
+    problems: tuple[str | Diagnostic, ...] = getattr(error, "problems", ())
+    if problems:
+        event["problems"] = [
+            {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else position(problem))}
+            for problem in problems
+        ]
+    if isinstance(error, ProcessFailedError):
+        event["output"] = error.output
+    return event
+
+
+def interrupted_event(message: str) -> dict[str, Any]:
+    """Return the event of Ctrl-C."""
+    return _error(INTERRUPTED_EXIT_CODE, "interrupted", message)
+
+
+def _error(exit_code: int, kind: str, message: str) -> dict[str, Any]:
+    return {"event": "error", "exit_code": exit_code, "kind": kind, "message": message}
+
+
+def _fields(error: MlfError | Diagnostic) -> dict[str, Any]:
+    fields = {"code": error.code, "place": error.place, "reason": error.reason, "hint": error.hint}
+    return {**{name: text for name, text in fields.items() if text}, **position(str(error))}
+
+
+def position(text: str) -> dict[str, Any]:
+    """Return ``file``, ``line`` and ``column`` if ``text`` begins with them, as messages of compilers do."""
+    found = _PLACE.match(text)
+    if found is None:
+        return {}
+    column = {} if found["column"] is None else {"column": int(found["column"])}
+    return {"file": found["file"], "line": int(found["line"]), **column}
+
+
+# The JSON Schema of an event ------------------------------------------------------------------------------------------
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
-_PLACE = {
+_POSITION_KEYS = {
     "file": {**_TEXT, "description": "The file that is wrong, if the message begins with its line"},
     "line": {"type": "integer", "minimum": 1},
     "column": {"type": "integer", "minimum": 1},
 }
-_FIELDS = {
+_FIELD_KEYS = {
     "code": {**_TEXT, "description": "Stable id of the mistake, such as archive-not-tar"},
     "place": {**_TEXT, "description": "Where it is: file, line, key, node or tensor"},
     "reason": {**_TEXT, "description": "What is wrong"},
@@ -29,7 +94,7 @@ def event_schema() -> dict[str, Any]:
         "job-finished": _finished(),
         "output": _kind("What an external program printed that went well: warnings", {"job": _JOB, "text": _TEXT}),
         "message": _kind("What people should know, about no job", {"text": _TEXT}),
-        "error": _error(),
+        "error": _error_kind(),
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -77,7 +142,7 @@ def _finished() -> dict[str, Any]:
     )
 
 
-def _error() -> dict[str, Any]:
+def _error_kind() -> dict[str, Any]:
     kinds = [
         "check-failed", "over-budget", "drift", "usage", "project-file", "tool-not-found", "not-fetched",
         "unsupported-model", "input-file", "conflict", "process-failed", "timed-out", "storage", "interrupted",
@@ -89,13 +154,13 @@ def _error() -> dict[str, Any]:
     }
     problem = {
         "type": "object",
-        "properties": {"message": _TEXT, **_FIELDS, **_PLACE},
+        "properties": {"message": _TEXT, **_FIELD_KEYS, **_POSITION_KEYS},
         "required": ["message"],
         "additionalProperties": False,
     }
     optional = {
-        **_FIELDS,
-        **_PLACE,
+        **_FIELD_KEYS,
+        **_POSITION_KEYS,
         "problems": {
             "type": "array",
             "items": problem,

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.cli.output import emit, note_unless_quiet, on_terminal, report_error, write
-from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
+from mlfbuild.cli.output.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
+from mlfbuild.cli.output.printing import emit, note_unless_quiet, on_terminal, report_error, write
 from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _SHORT_SECONDS = 1.0
 
 
 class EventProgress(Silent):
-    """Prints every step as an event; see ``event_schema``."""
+    """Prints every step as an event; see ``events``."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -87,7 +87,7 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
             yield lines
         lines.end()
     else:
-        from mlfbuild.cli.live import live_progress
+        from mlfbuild.cli.output.live import live_progress
 
         with live_progress(verbose=options.verbose, doing=doing) as lines:
             yield lines
@@ -111,7 +111,7 @@ def working(options: SharedOptions, doing: str) -> Iterator[None]:
 
     def show_row(ended: threading.Event) -> None:
         if not ended.wait(_SHORT_SECONDS):
-            from mlfbuild.cli.live import live_row  # rich, which work that ends at once does not need
+            from mlfbuild.cli.output.live import live_row  # rich, which work that ends at once does not need
 
             with live_row(doing, started):
                 ended.wait()
