@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
     from mlfbuild.jobs.toolchains import locked_toolchain
     from mlfbuild.jobs.tree.blobs import BlobSources
-    from mlfbuild.jobs.tree.cmake import FRAGMENT
+    from mlfbuild.jobs.tree.build_text import FRAGMENT
     from mlfbuild.jobs.tree.devices import DevicePart
     from mlfbuild.jobs.tree.parts import Part
     from mlfbuild.jobs.tree.record import RECORD

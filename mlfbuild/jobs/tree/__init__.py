@@ -22,7 +22,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.jobs.tree.adapters import ADAPTERS
-    from mlfbuild.jobs.tree.cmake import FRAGMENT
+    from mlfbuild.jobs.tree.build_text import FRAGMENT
     from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, dependency_files, write_dependencies
     from mlfbuild.jobs.tree.parts import parts_of
     from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files

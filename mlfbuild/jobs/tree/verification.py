@@ -7,12 +7,11 @@ the constant ``mlf_verify_subject`` of the image. So the image and vectors are e
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlfbuild.core import UnsupportedModelError, read_bytes
 from mlfbuild.executor import with_c_interface
-from mlfbuild.jobs.tree.cmake import here
 from mlfbuild.jobs.tree.verify_header import external_pools, interface_header, is_reentrant, print_header, print_timing
 from mlfbuild.library import Fields, Module, TensorInfo, parse_json
 from mlfbuild.targets import BOARDS, RUNTIME
@@ -26,19 +25,6 @@ _SOURCES = ("verify.c", "verify_files.h", "verify_memory.h")
 """Files of ``runtime/verify``."""
 _FORMAT_KEY = "mlfbuild_verify"
 _FORMAT = 1
-
-_TARGET = """
-# ---- Test firmware: `mlfbuild verify --elf {module}_verify.elf --vectors <file>.npz` checks it ----
-
-add_executable(mlf_{module}_verify EXCLUDE_FROM_ALL {source})
-target_include_directories(mlf_{module}_verify PRIVATE {folder})
-target_link_libraries(mlf_{module}_verify PRIVATE mlf::{module} m)
-set_target_properties(mlf_{module}_verify PROPERTIES OUTPUT_NAME {module}_verify SUFFIX .elf)
-"""
-_ON_BOARD = """\
-target_link_libraries(mlf_{module}_verify PRIVATE mlf::board $<TARGET_NAME_IF_EXISTS:mlf::placement>)
-target_compile_definitions(mlf_{module}_verify PRIVATE MEASURE_STACK=1)
-"""
 
 
 @dataclass(frozen=True)
@@ -232,13 +218,6 @@ def verification_files(modules: Iterable[Module], board: str) -> dict[str, bytes
         f"verify/{name}": read_bytes(RUNTIME / "verify" / name, "file of the test firmware") for name in _SOURCES
     }
     return {**sources, **headers}
-
-
-def verification_targets(modules: Sequence[str], board: str) -> str:
-    """Return the part of a fragment that defines the executable ``mlf_<module>_verify`` for each of ``modules``."""
-    template = _TARGET if board == HOST else _TARGET + _ON_BOARD
-    source = here("verify/verify.c")
-    return "".join(template.format(module=name, source=source, folder=here(_folder(name))) for name in modules)
 
 
 def _folder(module: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NOTICE, Package
-from mlfbuild.jobs.tree.cmake import lines
+from mlfbuild.jobs.tree.build_text import lines
 from mlfbuild.jobs.tree.link_checks import CMAKE_CHECK
 
 RESERVED: dict[str, str] = {}

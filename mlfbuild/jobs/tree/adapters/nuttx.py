@@ -21,7 +21,7 @@ from mlfbuild.jobs.tree.adapters.package import (
     refuse_spaces,
     wrappers,
 )
-from mlfbuild.jobs.tree.cmake import lines, quoted
+from mlfbuild.jobs.tree.build_text import lines, quoted
 
 RESERVED = {"nuttx": "the folder of the application has this name"}
 FOLDER = "nuttx"

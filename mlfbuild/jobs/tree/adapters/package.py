@@ -12,7 +12,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.jobs.tree.adapters.interface import ModuleInterface
 from mlfbuild.jobs.tree.blobs import BLOBS_FOLDER
-from mlfbuild.jobs.tree.cmake import FRAGMENT
+from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.parts import RUNTIME_HEADERS
 from mlfbuild.jobs.tree.record import RECORD, read_record

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlfbuild.jobs.tree.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
-from mlfbuild.jobs.tree.cmake import lines, quoted
+from mlfbuild.jobs.tree.build_text import lines, quoted
 from mlfbuild.jobs.tree.link_checks import CMAKE_CHECK
 
 RESERVED = {"zephyr": "the folder of the module's files has this name"}
