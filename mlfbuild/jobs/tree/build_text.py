@@ -12,6 +12,7 @@ that nothing in an archive, which is untrusted, can end a string or start a comm
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -123,7 +124,9 @@ def _environment() -> Environment:
         "cmake_quoted": quoted,
         "here": here,
         "here_in_build": here_in_build,
+        "in_parentheses": lambda name: f"$({name})",
         "in_quotes": in_quotes,
+        "json": json.dumps,
         "make_quoted": make_quoted,
         "prefixed": lambda name, prefix: f"{prefix}{name}",
         "python_list": python_list,

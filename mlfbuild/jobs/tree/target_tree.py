@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,15 +32,28 @@ from mlfbuild.jobs.tree.adapters import (
     check_model_names,
     models_of_package,
 )
-from mlfbuild.jobs.tree.build_text import FRAGMENT
+from mlfbuild.jobs.tree.build_text import FRAGMENT, rendered
 from mlfbuild.jobs.tree.fragments import MAKE_FRAGMENT, SCONS_FRAGMENT, folder_fragments
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, write_dependencies
-from mlfbuild.jobs.tree.link_checks import link_check_files
 from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.jobs.tree.record import RECORD, Record, is_folder, read_record
 from mlfbuild.jobs.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.targets import RUNTIME, Board, Cpu
+
+SCONS_CHECK = "mlf_budgets.py"
+CMAKE_CHECK = "mlf_budgets.cmake"
+_IN_CMAKE = {"zephyr", "esp-idf"}
+"""The systems whose builds run a CMake script after a link."""
+
+
+def link_check_files(systems: Collection[str]) -> dict[str, str]:
+    """Return the files for a folder that is a package of ``systems``: path -> text."""
+    return {
+        SCONS_CHECK: rendered("mlf_budgets.py.txt"),
+        **({CMAKE_CHECK: rendered(CMAKE_CHECK)} if _IN_CMAKE & {*systems} else {}),
+    }
+
 
 _BOARD_FILES = RUNTIME / "board"
 _ATTRIBUTES = ".gitattributes"

@@ -94,6 +94,14 @@ class Package:
         """The required libraries that are compiled from sources."""
         return tuple(library_files(source) for source in self.dependencies if not source.package)
 
+    def switches_of(self, library: LibraryFiles) -> list[str]:
+        """Return the switches of the models that require ``library``."""
+        return [model.switch for model in self.models if library.name in model.needs]
+
+    def folders_needed_by(self, model: ModelFiles) -> tuple[str, ...]:
+        """Return the include folders of the libraries that ``model`` requires."""
+        return tuple(path for library in self.libraries if library.name in model.needs for path in library.include_dirs)
+
 
 @dataclass(frozen=True)
 class LibraryFiles:
