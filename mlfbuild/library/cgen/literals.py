@@ -21,6 +21,7 @@ _WORDS = 9
 
 def integer(value: int) -> str:
     """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
+    # -2147483648 in C is minus 2147483648, which is a long.
     if value in _NAMED:
         return _NAMED[value]
     return str(int(value)) if -(1 << 31) < value < 1 << 31 else f"INT64_C({value})"
@@ -50,6 +51,7 @@ def braces(values: Sequence[int]) -> str:
 def array_lines(values: Array) -> Iterator[str]:
     """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
     flat = values.reshape(-1)
+    # Python would print True and False.
     if flat.dtype == np.bool_:
         flat = flat.view(np.int8)
     if flat.dtype == np.float32:
@@ -57,7 +59,8 @@ def array_lines(values: Array) -> Iterator[str]:
     elif flat.dtype.itemsize == 8:
         width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
     else:
-        width, lines = 24 if flat.dtype.itemsize == 1 else 9, _integer_lines
+        lines = _uint32_lines if flat.dtype == np.uint32 else _integer_lines
+        width = 24 if flat.dtype.itemsize == 1 else 9
     for start in range(0, flat.size, width * _ROWS):
         part = flat[start : start + width * _ROWS]
         whole = part.size - part.size % width
@@ -74,7 +77,7 @@ def hexadecimal_lines(values: Array) -> Iterator[str]:
     for start in range(0, words.size, _WORDS * _ROWS):
         part = words[start : start + _WORDS * _ROWS]
         rows = (part[at : at + _WORDS].tobytes().hex(",", 4) for at in range(0, part.size, _WORDS))
-        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows).replace("0x00000000", "0")
+        yield "\n".join(f"    0x{row.replace(',', 'u, 0x')}u," for row in rows).replace("0x00000000u", "0")
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
@@ -87,6 +90,10 @@ def _integer_lines(rows: Array) -> list[str]:
     """Return a line for each row; Python prints a whole list much faster than single numbers."""
     text = str(rows.tolist())[2:-2].replace(str(-(1 << 31)), _NAMED[-(1 << 31)])
     return [f"    {line}," for line in text.split("], [")]
+
+
+def _uint32_lines(rows: Array) -> list[str]:
+    return [f"    {'u, '.join(row)}u," for row in rows.astype(str).tolist()]
 
 
 def _int64_lines(rows: Array) -> list[str]:
@@ -103,6 +110,7 @@ def _uint64_lines(rows: Array) -> list[str]:
 
 def _float_lines(rows: Array) -> list[str]:
     """Return a line for each row; values are printed as by ``floating``, but faster with whole arrays."""
+    # numpy prints nan and inf.
     if not np.isfinite(rows).all():
         return [f"    {', '.join(map(floating, row))}," for row in rows]
     return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]

@@ -106,6 +106,7 @@ def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
 
 def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Iterator[str]:
     upper, own = program.prefix.upper(), _own_sections(program, placement)
+    # A constant in the image, so that a tool can tell which model and compiler the firmware has.
     identity = Identity(program.name, model_id, __version__)
     yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
@@ -138,6 +139,7 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
 
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
+    # The run function with all parameters is first, because the lesser ones call it.
     yield _run(program, _signature(program, whole(program)))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 
@@ -201,9 +203,11 @@ def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
 
 
 def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
+    # An array of no elements has no pointer to check: C has none of that size.
     if not port.tensor.elements:
         return
     yield f"{pointer} == NULL"
+    # An int8 tensor has no alignment, and a buffer of the caller needs no more than that of its type.
     if port.tensor.dtype.size > 1:
         yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"
 
