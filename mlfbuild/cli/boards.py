@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import UsageError, text_table
 
 
