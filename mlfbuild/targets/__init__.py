@@ -7,9 +7,10 @@
     GDB_SERVERS["openocd"]   a ``GdbServer``: how it resets a device
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
-The rows are entries of TOML files in ``data``, each with its sources, and are read when a table is first used. A
-microcontroller has the keys of ``timing`` in a project file (``part_keys``). Toolchain files (``cmake/toolchains``),
-the JSON Schema and the reference pages are generated from the rows.
+The rows are entries of TOML files in ``data``, each with its sources, and are read when a table is first used; those of
+memory maps alone are in ``data/parts.csv`` (``parts``). A microcontroller has the keys of ``timing`` in a project file
+(``part_keys``). Toolchain files (``cmake/toolchains``), the JSON Schema and the reference pages are generated from the
+rows.
 
 What an entry of a CPU decides. The native compiler uses nothing but the row; it asks for the name of a core only for
 the Cortex-M7, whose two pipelines are no feature of the architecture (``native/settings``):

@@ -8,9 +8,9 @@ each image, and no file of the build has to list them. A model that is added or 
 
 The rules:
 
-1. The name is the same in all models (``SHARED_WORKSPACE``), the type an array of bytes, without an initial value: only
-   that is a common symbol. A common symbol cannot be in a section that the project names, so it goes to the usual place
-   for uninitialised data.
+1. The name is the same in all models (``SHARED_WORKSPACE``), and there is no initial value: only that is a common
+   symbol. The type may differ, as linkers compare only size and alignment. A common symbol cannot be in a section that
+   the project names, so it goes to the usual place for uninitialised data.
 2. Code that is compiled without NDEBUG checks whether the workspace is in use, and then returns an error (``BUSY``).
    With NDEBUG nothing is checked, and two calls at a time give wrong results.
 3. The check is a flag, a weak symbol for the same reason: one for all models. It is claimed by an atomic exchange if
@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from mlfbuild.library import SHARED_WORKSPACE, brief
 
 BUSY = -2
-"""The result of ``tvmgen_<model>_run`` if another call uses the workspace; -1 means invalid arguments."""
+"""The result of ``tvmgen_<model>_run`` if another call uses the workspace; the others mean invalid arguments."""
 _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
