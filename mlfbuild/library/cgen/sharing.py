@@ -35,15 +35,15 @@ BUSY = -2
 _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
-def print_shared_workspace(prefix: str, size: int, attributes: str, flag_attributes: str) -> list[str]:
-    """Return the definition of the workspace with ``size`` bytes, and of functions that claim and release it.
+def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_attributes: str) -> list[str]:
+    """Return the definition of the workspace, and of functions that claim and release it.
 
-    These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``attributes`` must make the array a common symbol, and
-    ``flag_attributes`` the flag a weak one.
+    These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``declarator`` has the type and the name
+    ``SHARED_WORKSPACE``; ``attributes`` must make it a common symbol, and ``flag_attributes`` the flag a weak one.
     """
     return [
         "/* A common symbol: the linker merges those of all models into one, as large as the largest. */",
-        f"{attributes} uint8_t {SHARED_WORKSPACE}[{size}];",
+        f"{attributes} {declarator};",
         "",
         "#ifndef NDEBUG",
         "/* Not 0 while a model runs in the shared workspace; also merged into one. */",
