@@ -9,6 +9,7 @@
     src/tir-<device type>.txt                  operators, which have no parameters and no graph
     executor-config/graph/<module>.graph       version 7, graph executor only; graph.json before, until version 4 in
                                                runtime-config/
+    plan.json                                  kernels of the native compiler and why they were chosen
     README.md                                  a description for people
     runtime/... templates/...                  TVM's C runtime, belongs to no module
     dependencies/<name>/... <name>.json        bundled libraries that the code requires
@@ -27,7 +28,7 @@ from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, quoted, shown
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, all_files, save_params
+from mlfbuild.library import OPERATOR, PLAN, Content, Library, Module, TensorInfo, all_files, plan_json, save_params
 from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, Extension, Format, metadata_json
 
 
@@ -41,6 +42,9 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
     form = FORMATS[library.version]
     files = _Files()
     files.add(METADATA, _metadata(library, form))
+    plan = plan_json(library.modules)
+    if plan is not None:
+        files.add(PLAN, plan)
     for module in library.modules:
         for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)

@@ -119,6 +119,8 @@ class _Planned:
             outputs=tuple(number for number in written if number is not None),
             scratch=self._scratch(function),
             removed=told.removed if told else None,
+            kernels=told.kernels if told else (),
+            by_rows=told.by_rows if told else None,
         )
 
     def _told(self, at: int, call: PackedCall) -> NetworkOperator | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.kernel_headers import (
         KERNEL_FOLDER, included_names, is_kernel_header, kernel_include_dirs, reached_headers,
     )
+    from mlfbuild.library.kernel_plan import PLAN, is_plan, operator_plan, plan_json, with_plan
     from mlfbuild.library.known_libraries import (
         CMSIS_NN, STANDALONE_CRT, KnownLibrary, known_library, library_of_header,
     )
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
         symbol_prefix,
     )
     from mlfbuild.library.network import (
-        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkOperator, NetworkScratch,
-        NetworkTensor, RemovedChannels,
+        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkOperator,
+        NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
     from mlfbuild.library.numpy_types import dtype_called, is_supported
     from mlfbuild.library.other_devices import (

@@ -15,6 +15,7 @@ from mlfbuild.library.graph_json import CALL, ExecutorGraph, NodeEntry, parse_gr
 RELAY: str = "relay"
 TIR: str = "tir"
 GRAPH: str = "graph"
+PLAN: str = "plan"
 
 
 @dataclass(frozen=True)
