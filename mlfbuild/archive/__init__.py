@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.conversion import convert
     from mlfbuild.archive.epoch import source_date
-    from mlfbuild.archive.layout import archive_files, moved_fields
+    from mlfbuild.archive.layout import PARAMS_FORMS, archive_files, moved_fields
     from mlfbuild.archive.load import (
         open_archive, open_archive_with_id, open_dated_archive, pack_archive, read_archive, write_archive,
     )

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import METADATA, other_params_path, params_path
+from mlfbuild.archive.paths import METADATA, params_path
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library import (
     OPERATOR,
@@ -46,9 +46,9 @@ _MAX_NAME = 200  # file names may have 255 bytes, and the module's name is a par
 _EXPORT = "export the archive again"
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
 _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
-    params_path("{module}"): load_params,
-    other_params_path("{module}", "json"): load_params_json,
-    other_params_path("{module}", "bson"): load_params_bson,
+    params_path("{module}", "params"): load_params,
+    params_path("{module}", "json"): load_params_json,
+    params_path("{module}", "bson"): load_params_bson,
 }
 _TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 

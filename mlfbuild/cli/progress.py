@@ -71,8 +71,8 @@ def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
     """Have the project's build folder for the ``with`` block, and show the progress of the build."""
     from mlfbuild.jobs import BUILD_FOLDER, folder_locked
 
-    folder, tell = project.root / BUILD_FOLDER, note_unless_quiet(options)
-    with folder_locked(folder, tell, wait=not options.no_wait), showing_progress(options) as shown:
+    folder, notify = project.root / BUILD_FOLDER, note_unless_quiet(options)
+    with folder_locked(folder, notify, wait=not options.no_wait), showing_progress(options) as shown:
         yield shown
 
 

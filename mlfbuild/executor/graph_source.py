@@ -77,11 +77,11 @@ class GraphSource:
         return StaticMemory(struct_prefix(self.module), size, self.placement, self.pools)
 
 
-def print_graph(source: GraphSource, front_matter: str) -> str:
+def print_graph(source: GraphSource, preamble: str) -> str:
     """Return the text of the C file."""
     tensors, memory = _distinct(source.plan.calls), source.memory
     parts = [
-        front_matter,
+        preamble,
         f"#define MLF_MODULE {source.module}",
         "\n".join(_includes(source)),
         "\n".join(_prototypes(source.plan)),

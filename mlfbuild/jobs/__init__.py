@@ -7,7 +7,7 @@
         finish_target(target, target_dependencies(target))
 
 ``project_checks`` loads a project file and ``project_jobs`` turns it into jobs (``model_job``). ``model_builds`` and
-``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``shared_archives`` groups jobs with
+``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``configure_time`` groups jobs with
 equal archives, and ``workers`` runs jobs in parallel. ``firmware_build`` runs CMake and Ninja, which decide themselves
 what is up to date. Nothing here prints: drivers get reports through ``progress``.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.bundling import bundle_key
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
-    from mlfbuild.jobs.configure_time import make_archives
+    from mlfbuild.jobs.configure_time import SharedArchive, make_archives, shared_archives
     from mlfbuild.jobs.conflicts import (
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
-    from mlfbuild.jobs.shared_archives import Twins, twins
     from mlfbuild.jobs.toolchains import locked_toolchain
     from mlfbuild.jobs.tree.blobs import BlobSources
     from mlfbuild.jobs.tree.cmake import FRAGMENT

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.provider import Provider
     from mlfbuild.project.reader import load_project
     from mlfbuild.project.rules import COMPILER_WORD
-    from mlfbuild.project.runner import CYCLE_COUNTERS, WAYS, RunnerKeys
+    from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.schema import json_schema
     from mlfbuild.project.sources import SOURCES, source_suffix
     from mlfbuild.project.specification import (

@@ -12,13 +12,13 @@ from pathlib import Path
 from mlfbuild.core import (
     InputFileError,
     NotFetchedError,
-    Tell,
+    OnProgress,
     UsageError,
     file_sha256,
+    no_progress,
     quoted,
     shown,
     storage_error,
-    tell_nobody,
 )
 from mlfbuild.project import archive_problem
 from mlfbuild.requirements.cache import Cache, put
@@ -27,7 +27,7 @@ from mlfbuild.requirements.unpack import unpack
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Download the archive ``url`` and unpack it; returns False if the cache has it already.
 
     ``digest`` is its SHA-256 in lower case. Raises ``InputFileError`` if the file has another hash or cannot be
@@ -44,12 +44,12 @@ def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody)
             reason=f"sha256 {quoted(digest)} is not a SHA-256",
             hint="write 64 hexadecimal digits",
         )
-    if _restored(url, digest, cache, tell):
+    if _restored(url, digest, cache, on_progress):
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if not cache.is_intact(digest, cache.written_hash(digest)):
-            _download(url, digest, work, tell)
-            tell("unpacking", 0, 0)
+            _download(url, digest, work, on_progress)
+            on_progress("unpacking", 0, 0)
             unpack(work / digest, work / "tree", shown(url))
             put(work / digest, cache.archive(digest))
             cache.put_tree(work / "tree", digest)
@@ -61,7 +61,7 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
 
     Raises ``NotFetchedError`` if the cache does not have it, and as ``fetch_archive`` if it has to be unpacked again.
     """
-    if not _restored(url, digest, cache, tell_nobody):
+    if not _restored(url, digest, cache, no_progress):
         raise NotFetchedError(
             "archive-not-fetched",
             place=shown(url),
@@ -71,13 +71,13 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
     return cache.tree(digest)
 
 
-def _restored(url: str, digest: str, cache: Cache, tell: Tell) -> bool:
+def _restored(url: str, digest: str, cache: Cache, on_progress: OnProgress) -> bool:
     """Return whether the cache has intact files of the archive; unpack damaged ones again if the archive is intact."""
     if cache.is_intact(digest, cache.written_hash(digest)):
         return True
     if not cache.archive(digest).is_file():
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if cache.is_intact(digest, cache.written_hash(digest)):
             return True
         if _sha256(cache.archive(digest)) != digest:
@@ -95,13 +95,13 @@ def _sha256(path: Path) -> str:
         raise storage_error(path, error) from None
 
 
-def _download(url: str, digest: str, folder: Path, tell: Tell) -> None:
+def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> None:
     import pooch  # only `fetch` and `lock` need it
 
     from mlfbuild.requirements.download import Downloader
 
     pooch.get_logger().setLevel("ERROR")
-    downloader = Downloader(tell)
+    downloader = Downloader(on_progress)
     try:
         pooch.retrieve(url, f"sha256:{digest}", fname=digest, path=folder, downloader=downloader)
     except ValueError:

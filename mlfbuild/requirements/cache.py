@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import (
+    OnProgress,
     StorageError,
-    Tell,
     make_folder,
+    no_progress,
     sha256,
     storage_error,
-    tell_nobody,
     trusted_owners,
     write_if_changed,
 )
@@ -105,12 +105,12 @@ class Cache:
         return self.root / "trees" / f"{name}.sha256"
 
     @contextlib.contextmanager
-    def work(self, key: str, tell: Tell = tell_nobody) -> Iterator[Path]:
+    def work(self, key: str, on_progress: OnProgress = no_progress) -> Iterator[Path]:
         """Yield an empty folder for what becomes ``key``, a file name, while this process has the lock ``key``.
 
         Files that killed processes left are removed first. Raises ``StorageError``.
         """
-        with self._locked(key, tell):
+        with self._locked(key, on_progress):
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
             make_folder(folder.parent)
             for left in folder.parent.glob(f"{key}.*"):
@@ -124,19 +124,19 @@ class Cache:
                 shutil.rmtree(folder, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _locked(self, key: str, tell: Tell) -> Iterator[None]:
+    def _locked(self, key: str, on_progress: OnProgress) -> Iterator[None]:
         from filelock import FileLock  # builds whose files are intact take no lock
 
         path = self.root / "locks" / f"{key}.lock"
         make_folder(path.parent)
         lock = FileLock(path)
-        self._acquire(lock, path, tell)
+        self._acquire(lock, path, on_progress)
         try:
             yield
         finally:
             lock.release()
 
-    def _acquire(self, lock: FileLock, path: Path, tell: Tell) -> None:
+    def _acquire(self, lock: FileLock, path: Path, on_progress: OnProgress) -> None:
         """Acquire ``lock``; the system releases it when the process ends, so that no lock becomes stale."""
         from filelock import Timeout
 
@@ -144,7 +144,7 @@ class Cache:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                tell("waiting for another mlfbuild", 0, 0)
+                on_progress("waiting for another mlfbuild", 0, 0)
                 lock.acquire()
         except (OSError, NotImplementedError) as error:  # filelock raises the latter without flock
             raise StorageError(

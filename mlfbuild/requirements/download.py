@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mlfbuild import __version__
-from mlfbuild.core import InputFileError, ProcessFailedError, Tell, shown
+from mlfbuild.core import InputFileError, OnProgress, ProcessFailedError, shown
 from mlfbuild.library import CHUNK
 
 MAX_SIZE = 1024 * 1024 * 1024
@@ -32,8 +32,8 @@ class Downloader:
     https to http, are refused.
     """
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
         self.sha256 = ""
         """SHA-256 of the file that was written."""
 
@@ -49,12 +49,12 @@ class Downloader:
             raise _failed(url, f"the connection broke: {error!r}") from None
         if size < total:
             raise _failed(url, f"the connection ended after {size} of {total} bytes")
-        self._tell("checking", 0, 0)
+        self._on_progress("checking", 0, 0)
         self.sha256 = digest.hexdigest()
 
     def _receive(self, url: str, answer: Any, file: IO[bytes], digest: Any, total: int) -> int:
         end = time.monotonic() + TOTAL_TIME
-        size = told = 0
+        size = next_report = 0
         _check_size(url, total)
         while chunk := _chunk(url, answer):
             size += len(chunk)
@@ -63,9 +63,9 @@ class Downloader:
                 raise _failed(url, f"the download took more than {TOTAL_TIME:g} s")
             file.write(chunk)
             digest.update(chunk)
-            if size >= told:
-                self._tell("receiving KiB", size >> 10, total >> 10)
-                told = size + max(total // 50, CHUNK)
+            if size >= next_report:
+                self._on_progress("receiving KiB", size >> 10, total >> 10)
+                next_report = size + max(total // 50, CHUNK)
         return size
 
 

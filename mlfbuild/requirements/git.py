@@ -15,7 +15,15 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFailedError, Tell, UsageError, tell_nobody
+from mlfbuild.core import (
+    InputFileError,
+    MlfError,
+    NotFetchedError,
+    OnProgress,
+    ProcessFailedError,
+    UsageError,
+    no_progress,
+)
 from mlfbuild.requirements.cache import Cache, put
 from mlfbuild.requirements.git_command import check_address, git, git_fetch, shown_address
 from mlfbuild.requirements.git_names import check_version, full_commit, is_abbreviated, nearest_names
@@ -39,7 +47,7 @@ class GitPin(NamedTuple):
     """SHA-256, see ``tree_hash``."""
 
 
-def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody) -> tuple[GitPin, bool]:
+def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress = no_progress) -> tuple[GitPin, bool]:
     """Fetch the commit that the tag, branch or commit ``version`` of the repository ``url`` is now.
 
     ``url`` is the address of a provider; a local path is absolute. Returns the commit, and whether it is new in the
@@ -54,15 +62,15 @@ def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody
     if known and cache.is_intact(commit, known):
         return GitPin(commit, known), False
     mirror = cache.mirror(url)
-    with cache.work(mirror.stem, tell) as work:
+    with cache.work(mirror.stem, on_progress) as work:
         if mirror.is_dir() and not _is_safe(mirror, cache):
             shutil.rmtree(mirror)
         if not (commit and _commit(mirror, commit)):
-            _update(mirror, url, version, work, tell)
-        return _files(url, version, _resolved(mirror, version, url), cache, work, tell)
+            _update(mirror, url, version, work, on_progress)
+        return _files(url, version, _resolved(mirror, version, url), cache, work, on_progress)
 
 
-def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Fetch the commit of ``pin``, at which ``version`` is locked; returns whether it is new in the cache.
 
     Raises as ``fetch_version``, ``UsageError`` if the repository no longer has the commit, and ``InputFileError`` if
@@ -72,7 +80,7 @@ def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, tell: Tell =
         return False
     for _ in range(2):
         try:
-            found, _ = fetch_version(url, pin.commit, cache, tell)
+            found, _ = fetch_version(url, pin.commit, cache, on_progress)
         except UsageError:
             raise UsageError(
                 "git-commit-gone",
@@ -82,7 +90,7 @@ def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, tell: Tell =
             ) from None
         if found == pin:
             return True
-        with cache.work(cache.mirror(url).stem, tell):  # the cache was changed, or else the lock file
+        with cache.work(cache.mirror(url).stem, on_progress):  # the cache was changed, or else the lock file
             for damaged in (cache.mirror(url), cache.tree(pin.commit)):
                 shutil.rmtree(damaged, ignore_errors=True)
     raise _mismatch(pin, found.tree)
@@ -151,30 +159,39 @@ def _is_safe(mirror: Path, cache: Cache) -> bool:
 # Mirrors -------------------------------------------------------------------------------------------------------------
 
 
-def _update(mirror: Path, url: str, version: str, work: Path, tell: Tell) -> None:
+def _update(mirror: Path, url: str, version: str, work: Path, on_progress: OnProgress) -> None:
     """Bring all branches and tags of ``mirror`` up to date; makes it if need be."""
     _remove_leftovers(mirror)
     if mirror.is_dir():
         try:
-            git_fetch(url, "fetch", "--prune", "--no-recurse-submodules", url, *_REFS, repository=mirror, tell=tell)
-            _fetch_unnamed(mirror, url, version, tell)
+            git_fetch(
+                url,
+                "fetch",
+                "--prune",
+                "--no-recurse-submodules",
+                url,
+                *_REFS,
+                repository=mirror,
+                on_progress=on_progress,
+            )
+            _fetch_unnamed(mirror, url, version, on_progress)
             return
         except ProcessFailedError:
             if _is_sound(mirror):
                 raise
-    git_fetch(url, "clone", "--bare", "--template=", "--", url, str(work / "mirror"), tell=tell)
+    git_fetch(url, "clone", "--bare", "--template=", "--", url, str(work / "mirror"), on_progress=on_progress)
     (work / "mirror/info").mkdir(exist_ok=True)
     (work / "mirror/info/attributes").write_text(_ATTRIBUTES)
-    _fetch_unnamed(work / "mirror", url, version, tell)
+    _fetch_unnamed(work / "mirror", url, version, on_progress)
     put(work / "mirror", mirror)
 
 
-def _fetch_unnamed(mirror: Path, url: str, version: str, tell: Tell) -> None:
+def _fetch_unnamed(mirror: Path, url: str, version: str, on_progress: OnProgress) -> None:
     """Fetch the commit ``version`` if no branch or tag leads to it; many servers give such commits, too."""
     commit = full_commit(version)
     if commit and not _commit(mirror, commit):
         try:
-            git_fetch(url, "fetch", "--no-tags", url, commit, repository=mirror, tell=tell)
+            git_fetch(url, "fetch", "--no-tags", url, commit, repository=mirror, on_progress=on_progress)
         except ProcessFailedError:
             return  # the caller reports that the commit is missing
 
@@ -224,18 +241,20 @@ def _resolved(mirror: Path, version: str, url: str) -> str:
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-def _files(url: str, version: str, commit: str, cache: Cache, work: Path, tell: Tell) -> tuple[GitPin, bool]:
+def _files(
+    url: str, version: str, commit: str, cache: Cache, work: Path, on_progress: OnProgress
+) -> tuple[GitPin, bool]:
     """Write the files of ``commit`` to the cache unless they are there; fetches a damaged repository anew."""
     tree = cache.written_hash(commit)
     if cache.is_intact(commit, tree):
         return GitPin(commit, tree), False
     mirror = cache.mirror(url)
-    tell("checking out", 0, 0)
+    on_progress("checking out", 0, 0)
     try:
         return _exported(mirror, commit, shown_address(url), cache, work), True
     except ProcessFailedError:
         shutil.rmtree(mirror, ignore_errors=True)
-    _update(mirror, url, version, work, tell)
+    _update(mirror, url, version, work, on_progress)
     return _exported(mirror, commit, shown_address(url), cache, work), True
 
 

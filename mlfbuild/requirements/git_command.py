@@ -13,17 +13,17 @@ from pathlib import Path
 
 from mlfbuild.core import (
     MlfError,
+    OnProgress,
     ProcessFailedError,
     StorageError,
-    Tell,
     UsageError,
     disk_problem,
     find_tool,
+    no_progress,
     printable,
     run,
     running,
     shown,
-    tell_nobody,
 )
 from mlfbuild.library import CHUNK
 from mlfbuild.project import git_problem
@@ -73,9 +73,9 @@ def git(*words: str | Path, repository: Path, environment: Mapping[str, str] | N
 
 
 def git_fetch(
-    url: str, command: str, *words: str | Path, repository: Path | None = None, tell: Tell = tell_nobody
+    url: str, command: str, *words: str | Path, repository: Path | None = None, on_progress: OnProgress = no_progress
 ) -> None:
-    """Run ``git <command>``, which accesses ``url``; ``tell`` gets its progress.
+    """Run ``git <command>``, which accesses ``url``; ``on_progress`` gets its progress.
 
     Raises ``ToolNotFoundError``, ``StorageError`` for a full disk, and ``ProcessFailedError`` with Git's output.
     """
@@ -86,7 +86,7 @@ def git_fetch(
         for printed in _lines(process.stdout.fileno()):
             step = _PROGRESS.match(printed)
             if step is not None:
-                tell(step[1].lower(), int(step[2]), int(step[3]))
+                on_progress(step[1].lower(), int(step[2]), int(step[3]))
             else:
                 lines.append(printed)
     if process.returncode != 0:

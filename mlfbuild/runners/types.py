@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from mlfbuild.core import Tell, tell_nobody
+from mlfbuild.core import OnProgress, no_progress
 
 
 class Runner(Protocol):
@@ -20,12 +20,12 @@ class Runner(Protocol):
     name: str
     """The device in messages: ``gdb localhost:3333``."""
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the loadable segments of the ELF file ``image``, compare what the device holds then, and reset.
 
-        ``tell("loading", bytes, total)`` is called with the progress. Raises ``UnsupportedModelError`` if the image is
-        for another CPU or byte order, or larger than the device's memory, ``ProcessFailedError`` if the memory cannot
-        be written.
+        ``on_progress("loading", bytes, total)`` is called with the progress. Raises ``UnsupportedModelError`` if the
+        image is for another CPU or byte order, or larger than the device's memory, ``ProcessFailedError`` if the memory
+        cannot be written.
         """
 
     def reset(self) -> None:

@@ -17,14 +17,14 @@ from mlfbuild.core import (
     Diagnostic,
     Mistake,
     MlfError,
+    OnProgress,
     ProcessFailedError,
     ProjectFileError,
-    Tell,
     UsageError,
     listed,
+    no_progress,
     read_bytes,
     sha256,
-    tell_nobody,
     write_atomic,
 )
 from mlfbuild.jobs import (
@@ -344,28 +344,28 @@ def without_runners(targets: Sequence[TargetJob]) -> list[TargetJob]:
     return [replace(target, runner=None) for target in targets]
 
 
-def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
+def verify_job(job: VerifyJob, on_progress: OnProgress = no_progress) -> verify.VerifyReport:
     """Build the model's test firmware, run every case on the target, and return a report of all differences.
 
     The target is its device, if it has a runner, its board, or this machine. Writes ``report.txt`` into the job's
-    folder if there are no differences; ``tell`` is called with the progress. Raises ``ToolNotFoundError``,
+    folder if there are no differences; ``on_progress`` is called with the progress. Raises ``ToolNotFoundError``,
     ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and ``UsageError`` if the archive
     has no such module.
     """
     if job.target.runner is None:
-        return _verified(job, None, tell)
+        return _verified(job, None, on_progress)
     with verify.connected(verify.device_of(job.target, job.place)) as connection:
-        return _verified(job, connection, tell)
+        return _verified(job, connection, on_progress)
 
 
-def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> verify.VerifyReport:
+def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProgress) -> verify.VerifyReport:
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
     remarks = verify.vectors_remarks(job.vectors, module.model_id)
     if job.image is not None:
         assert connection is not None
         subject = verify.shipped_subject(module, connection.device.name)
         shipped = verify.verify_shipped(
-            connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
+            connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, on_progress=on_progress
         )
         return replace(shipped.for_model(job.model.model), remarks=remarks)
     report = verify.verify_module(
@@ -378,12 +378,12 @@ def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> veri
         timeout=job.timeout,
         placement=run_placement(job.target, job.model, job.folder, on_device=job.target.runner is not None),
         connection=connection,
-        tell=tell,
+        on_progress=on_progress,
     )
     report = replace(report.for_model(job.model.model), remarks=remarks)
     _record(job, report)
     if report.wrong:
-        tell("looking for the first wrong operator", 0, 0)
+        on_progress("looking for the first wrong operator", 0, 0)
         hint = verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report, connection)
         return replace(report, hint=hint)
     if report.passed:

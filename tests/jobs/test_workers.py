@@ -17,7 +17,7 @@ COMPUTES = """
 import os, time
 from pathlib import Path
 
-def compute(argument, tell):
+def compute(argument, send):
     Path(f"begun{argument}").touch()
     try:
         end = time.monotonic() + 60

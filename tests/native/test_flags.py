@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import Build, build_image, build_program, clang_command, wrong_on_board
@@ -200,3 +201,14 @@ def test_board_support_links_with_link_time_optimisation(
     (tmp_path / "lines.txt").write_text("first\nsecond\n")
     image = build_program(_PRINTS, "cortex-m4", tmp_path, tool, how)
     assert run_elf(image, BOARDS["mps2-an386"], timeout=60, cwd=tmp_path).stdout == "read first\n"
+
+
+@pytest.mark.parametrize("assumption", ["-1 >> 1", "(int32_t)UINT32_MAX", "sizeof(int)"])
+def test_compilation_stops_if_the_compiler_breaks_an_assumption(assumption: str, tmp_path: Path) -> None:
+    source, header = tmp_path / "assumptions.c", kernel_headers()["compiler.h"].decode()
+    check = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", source]
+    source.write_text(header)
+    subprocess.run(check, check=True)
+    assert header.count(assumption) == 1
+    source.write_text(header.replace(assumption, "12345"))
+    assert subprocess.run(check, capture_output=True, check=False).returncode != 0

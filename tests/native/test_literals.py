@@ -46,11 +46,18 @@ def test_lines_are_short_and_in_memory_order() -> None:
     assert [int(word) for line in lines for word in line.strip(" ,").split(", ")] == list(range(60))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.float32, np.bool_])
 @pytest.mark.parametrize("count", [0, 1, 9, 24, 25, 24 * 4096 + 1])
 def test_large_arrays_are_printed_piece_by_piece(dtype: type[np.generic], count: int) -> None:
     values = np.random.default_rng(count).integers(0, 2, count).astype(dtype)
-    words = "\n".join(array_lines(values)).replace("INT64_C(", "").replace(")", "").replace("f,", ",").split()
+    words = (
+        "\n".join(array_lines(values))
+        .replace("INT64_C(", "")
+        .replace(")", "")
+        .replace("f,", ",")
+        .replace("u,", ",")
+        .split()
+    )
     assert [float(word.rstrip(",")) for word in words] == values.tolist()
 
 
@@ -62,7 +69,10 @@ def test_the_least_integers() -> None:
 def test_words_are_hexadecimal_except_zeros() -> None:
     values = np.array([0, 1, -1, -(2**31), 2**31 - 1, 0x00FF0000, 0, 16, 17, 18], np.int32)
     assert list(hexadecimal_lines(values)) == [
-        "    0, 0x00000001, 0xffffffff, 0x80000000, 0x7fffffff, 0x00ff0000, 0, 0x00000010, 0x00000011,\n    0x00000012,"
+        (
+            "    0, 0x00000001u, 0xffffffffu, 0x80000000u, 0x7fffffffu, 0x00ff0000u, 0, 0x00000010u, 0x00000011u,\n"
+            "    0x00000012u,"
+        )
     ]
 
 
@@ -70,4 +80,7 @@ def test_words_are_hexadecimal_except_zeros() -> None:
 def test_hexadecimal_words_are_those_of_the_array(size: int) -> None:
     values = np.random.default_rng(size).integers(-(2**31), 2**31, size, np.int32)
     words = re.findall(r"\w+", " ".join(hexadecimal_lines(values)))
-    assert np.array_equal(np.array([int(word, 16) for word in words], np.uint32).view(np.int32), values)
+    assert all(word == "0" or word.endswith("u") for word in words)
+    assert np.array_equal(
+        np.array([int(word.removesuffix("u"), 16) for word in words], np.uint32).view(np.int32), values
+    )

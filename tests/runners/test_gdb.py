@@ -34,13 +34,13 @@ def runner(image: Path, board: Runner) -> Runner:
 
 
 def test_firmware_is_loaded_with_progress_and_stands_before_its_first_instruction(image: Path, board: Runner) -> None:
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     board.reset()
     board.write(0, bytes(64))  # an image that is there already is not written again
-    board.load(image, lambda *step: told.append(step))
-    total = told[0][2]
-    assert told[0] == ("loading", 0, total)
-    assert told[-1] == ("loading", total, total)
+    board.load(image, lambda *step: reported.append(step))
+    total = reported[0][2]
+    assert reported[0] == ("loading", 0, total)
+    assert reported[-1] == ("loading", total, total)
     registers = board.registers()
     assert list(registers) == [*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr"]
     assert registers["pc"] == symbols(image)["Reset_Handler"]

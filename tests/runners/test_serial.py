@@ -111,11 +111,11 @@ def test_firmware_computes_for_its_host(device: Serial, image: Path) -> None:
 
 
 def test_progress_is_told_while_the_image_is_compared(wire: Line, image: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     with opened(wire) as runner:
-        runner.load(image, lambda *step: told.append(step))
-    assert told[-1] == ("comparing", told[-1][2], told[-1][2])
-    assert told[-1][2] > 1000
+        runner.load(image, lambda *step: reported.append(step))
+    assert reported[-1] == ("comparing", reported[-1][2], reported[-1][2])
+    assert reported[-1][2] > 1000
 
 
 BOARDS = {

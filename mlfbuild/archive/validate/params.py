@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mlfbuild.archive.paths import other_params_path, params_path
+from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
@@ -37,7 +37,7 @@ def parameters(archive: ArchiveView) -> Iterator[Finding]:
 def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
     """Compare parameters in JSON with TVM's form, which counts if an archive has both."""
     for view in archive.modules:
-        path = other_params_path(view.name, "json")
+        path = params_path(view.name, "json")
         if path in archive.files and params_path(view.name) in archive.files:
             try:
                 other = load_params_json(archive.files[path], path)

@@ -98,9 +98,9 @@ def _targets(text: str) -> dict[str, str]:
 def _cpu(targets: Mapping[str, str], request: CompileRequest, version: Version) -> Iterator[str]:
     """Yield the arguments that name the core, unless the target in the project file names it."""
     for name, text in targets.items():
-        told = "-mcpu" in text or f"--target-{name}-mcpu" in str(request.options.get("arguments", ""))
+        named = "-mcpu" in text or f"--target-{name}-mcpu" in str(request.options.get("arguments", ""))
         knows = name in _KNOWS_CPU and (name == "c" or version >= _WITH_REGISTRIES)
-        if request.cpu.is_arm and knows and not told:
+        if request.cpu.is_arm and knows and not named:
             yield f"--target-{name}-mcpu={request.cpu.name}"
 
 

@@ -57,7 +57,8 @@ def array_lines(values: Array) -> Iterator[str]:
     elif flat.dtype.itemsize == 8:
         width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
     else:
-        width, lines = 24 if flat.dtype.itemsize == 1 else 9, _integer_lines
+        lines = _uint32_lines if flat.dtype == np.uint32 else _integer_lines
+        width = 24 if flat.dtype.itemsize == 1 else 9
     for start in range(0, flat.size, width * _ROWS):
         part = flat[start : start + width * _ROWS]
         whole = part.size - part.size % width
@@ -74,7 +75,7 @@ def hexadecimal_lines(values: Array) -> Iterator[str]:
     for start in range(0, words.size, _WORDS * _ROWS):
         part = words[start : start + _WORDS * _ROWS]
         rows = (part[at : at + _WORDS].tobytes().hex(",", 4) for at in range(0, part.size, _WORDS))
-        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows).replace("0x00000000", "0")
+        yield "\n".join(f"    0x{row.replace(',', 'u, 0x')}u," for row in rows).replace("0x00000000u", "0")
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
@@ -87,6 +88,10 @@ def _integer_lines(rows: Array) -> list[str]:
     """Return a line for each row; Python prints a whole list much faster than single numbers."""
     text = str(rows.tolist())[2:-2].replace(str(-(1 << 31)), _NAMED[-(1 << 31)])
     return [f"    {line}," for line in text.split("], [")]
+
+
+def _uint32_lines(rows: Array) -> list[str]:
+    return [f"    {'u, '.join(row)}u," for row in rows.astype(str).tolist()]
 
 
 def _int64_lines(rows: Array) -> list[str]:

@@ -1,8 +1,43 @@
 """The integer arithmetic of quantised networks, as in TensorFlow Lite Micro's reference kernels.
 
-A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as in gemmlowp: by the
-doubling high multiply and by the right shift. Both the numpy references and the native compiler take all multipliers,
-shifts and clamps from this module, so that they cannot differ.
+A layer sums products of integers, which is exact, and then needs ``sum * real`` for a real factor, such as the scale of
+the input times that of the weights, divided by that of the output. The factor becomes a multiplier of 31 bits and a
+power of two (``Rescale``)::
+
+    real = multiplier * 2**(shift - 31), multiplier in [2**30, 2**31)
+
+and ``multiply_by_quantized_multiplier`` computes, in 32 bits:
+
+1. the sum times 2**shift, if the shift is positive; this wraps around,
+2. its product with the multiplier, divided by 2**31 and rounded, a half up (``high_multiply``),
+3. the result divided by 2**-shift and rounded, a half away from zero (``shift_right``), if the shift is negative.
+
+Both roundings are gemmlowp's. TensorFlow Lite Micro has ``MultiplyByQuantizedMultiplier`` in
+tensorflow/lite/kernels/internal/common.cc, and ``QuantizeMultiplier`` in quantization_util.cc beside it.
+
+For example, with the factor 0.00213, the multiplier is 1170979884 and the shift -8::
+
+    sum     sum * 0.00213   after step 2   after step 3
+    233          0.49629            127              0
+    234          0.49842            128              1    rounding once would give 0
+    -234        -0.49842           -128             -1
+    235          0.50055            128              1
+
+The traps:
+
+- Rounding twice is part of the result. A kernel that rounds once must prove that no sum of the layer changes
+  (``lowering/common/dsp``).
+- The two roundings treat halves differently. With the factor 0.5, which has shift 0, the sums 1 and -1 become 1 and 0;
+  with 0.25, which has shift -1, the sums 2 and -2 become 1 and -1.
+- The multiplier is rounded, too: a fraction just below 1 would become 2**31, which does not fit, so that it is halved
+  and the shift is one larger (``_split``).
+- -2**31 times -2**31 is the only product that saturates in step 2.
+- Factors are computed in double, from scales that are float32. Where TensorFlow Lite Micro or LiteRT compute in
+  float32, the parameter ``rounded`` does, because one bit of the multiplier can move an output.
+
+Both the numpy references and the native compiler take all multipliers, shifts and clamps from this module, so that they
+cannot differ. Factors of several operands are in ``rescales``, those of 64-bit sums in ``wide_sums``, and the one with
+a single rounding half to even, for ONNX, in ``half_even``.
 """
 
 from __future__ import annotations

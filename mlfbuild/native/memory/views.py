@@ -1,7 +1,19 @@
 """Find tensors that are contiguous parts of others, for CONCATENATION, PACK, SPLIT, UNPACK and SLICE.
 
 A part along the outermost dimension larger than 1 is contiguous in memory. Such an operator copies nothing: its inputs
-are written directly into its output, or its outputs are read directly from its input.
+are written directly into its output, or its outputs are read directly from its input. A part along an inner dimension
+has gaps, so that the operator remains a copy.
+
+The rule is not derived from shapes and axes for each operator. ``Movement.moves`` describes operators as assignments
+between views of numpy arrays; here the arrays are allocated but never touched, and numpy tells whether a view is
+contiguous and where it begins. So one function serves all these operators, whatever their axes and steps are.
+
+For example, ``d[2, 64] = CONCATENATION(b[1, 64], c[1, 64])`` in float32 makes the views (b, d, 0) and (c, d, 256). With
+the axis 1, and ``d[1, 128]``, they are the same, because the dimension before it is 1. With ``b[2, 64]``, ``c[2, 64]``
+and ``d[2, 128]`` there is none: the second row of ``b`` follows the first row of ``c``.
+
+A view of the whole tensor is not returned: then the operator has one part, and a RESHAPE is the way to express that.
+Whether views can be used is decided by ``storages.make_view``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,20 @@
-"""Remove the zero points of weights that fit into int8 without them, so that the kernels for int8 compute the layer."""
+"""Remove the zero points of weights that fit into int8 without them, so that the kernels for int8 compute the layer.
+
+A layer computes ``sum of (x - zero point of x) * (w - zero point of w)``. The zero point of x becomes a part of the
+bias, because it multiplies constants. That of w multiplies inputs, which are known only at run time: kernels would have
+to sum all inputs of each window as well. The fast kernels for int8 do not. Networks of uint8, which the frontend turns
+into int8, have such weights, with one scale for the layer.
+
+If all differences ``w - zero point`` are int8, they become the weights, with the zero point 0. The sums have the same
+integers, so no output changes. That often holds: training centres weights, and a layer rarely uses both ends of uint8.
+
+For example, with the zero point -3, the weights [-100, -3, 20, 124] become [-97, 0, 23, 127]. With 125 instead of 124
+the last difference would be 128: the layer stays as it is, and ``lowering/common/offset`` or ``conv2d_offset_dsp``
+compute it with the sums of inputs.
+
+Weights with one scale for each channel have no zero points. The layer's other constants stay: the scale is the same,
+and the bias counts in units of it.
+"""
 
 from __future__ import annotations
 

@@ -82,8 +82,8 @@ def _linked(image: _Json) -> _Json:
 
 
 def _image(key: str, image: _Json, old: _Json | None, changed: Differences | None) -> ImageView:
-    everything = (*image["models"], *image["others"])
-    pieces, more = largest(everything)
+    owners = (*image["models"], *image["others"])
+    pieces, more = largest(owners)
     former = {model["name"]: model for model in old["models"]} if old else {}
     return ImageView(
         key,
@@ -93,7 +93,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         image.get("cpu", ""),
         image["sha256"],
         image["size"],
-        tuple(memory_bars(image, everything, old)),
+        tuple(memory_bars(image, owners, old)),
         tuple(
             model_view(f"{key}-model-{at}", model, former.get(model["name"]))
             for at, model in enumerate(image["models"])
@@ -109,10 +109,10 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
 
 
 def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
-    everything = (*image["models"], *image["others"])
-    most = {memory: max((owner[memory] for owner in everything), default=0) for memory in ("flash", "ram")}
+    owners = (*image["models"], *image["others"])
+    most = {memory: max((owner[memory] for owner in owners), default=0) for memory in ("flash", "ram")}
     models = len(image["models"])
-    for index, owner in enumerate(everything):
+    for index, owner in enumerate(owners):
         kinds = owner["kinds"]["flash"]
         cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
         cells += [

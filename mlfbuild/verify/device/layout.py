@@ -41,7 +41,7 @@ class Device:
     @property
     def name(self) -> str:
         """The way in which it is reached: ``gdb``."""
-        return self.keys.way
+        return self.keys.transport
 
     @property
     def memory(self) -> tuple[MemoryRegion, ...]:
@@ -120,7 +120,7 @@ def device_of(target: TargetJob, place: str) -> Device:
         raise UsageError(
             "runner-cannot",
             place=place,
-            reason="a command of yours can run images, but has no access to the memory of the device",
+            reason="your command can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
         )
     if not target.cpu.core.startswith("cortex-m"):  # faults and the start of an image are those of M-profile cores

@@ -218,8 +218,8 @@ MLF_SHARED void mlf_six_pixels_dsp(const int32_t *pairs, const int32_t *filter, 
         int32_t above = six->carry[channel];
         for (int32_t p = 0; p < 3; p++) {
             const uint64_t sum = sums[p] + (UINT64_C(1) << 21) + (UINT64_C(1) << 43);
-            const uint32_t digits[2] = {((uint32_t)sum & 0x3fffff) + (uint32_t)(above >> 12),
-                                        (uint32_t)(sum >> 22) & 0x3fffff};
+            const uint32_t digits[2] = {((uint32_t)sum & 0x3fffffu) + (uint32_t)(above >> 12),
+                                        (uint32_t)(sum >> 22) & 0x3fffffu};
             above = (int32_t)(uint32_t)(sum >> 32);
             for (int32_t k = 0; k < 2; k++) {
                 const uint32_t doubled = (uint32_t)filter[0] + 2 * digits[k];

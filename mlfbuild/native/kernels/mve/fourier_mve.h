@@ -141,7 +141,7 @@ MLF_SHARED void mlf_separate_mve(int32_t size, const int16_t *roots, int16_t *da
                      "sub %[high], #16\n"
                      "le lr, 1b\n"
                      : [low] "+r"(data), [high] "+r"(high), [root] "+r"(roots)
-                     : [vectors] "r"(size / 8), [places] "r"(places), [imaginary] "r"(0xCCCC),
+                     : [vectors] "r"(size / 8), [places] "r"(places), [imaginary] "r"(0xCCCCu),
                        [scale] "r"(INT16_MAX / 2)
                      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "memory", "cc");
 }

@@ -243,7 +243,8 @@ MLF_KERNEL const int32_t *mlf_block_in_c_thumb(int32_t words, const int32_t *row
                 sum += (uint32_t)((pixel % 2 == 0 ? low : high) * weight);
             }
             int8_t *const to = &output[pixel * block->pitch + channel];
-            *to = (int8_t)mlf_round_thumb((int32_t)sum, filter[1], filter[0] & 0xff, block->rounding);
+            *to = (int8_t)mlf_round_thumb((int32_t)sum, filter[1], (int32_t)((uint32_t)filter[0] & 0xffu),
+                                           block->rounding);
             if (block->positive && (int32_t)sum < 0) {
                 *to = (int8_t)block->minimum;
             }

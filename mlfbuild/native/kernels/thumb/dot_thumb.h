@@ -119,7 +119,7 @@ MLF_SHARED void mlf_store4_thumb(const int32_t *filter, const uint32_t sums[4], 
     };
     for (int32_t c = 0; c < 4; c++) {
         const int32_t sum = (int32_t)((uint32_t)(filter[c] >> 8) + own[c]);
-        output[c] = (int8_t)mlf_round_thumb(sum, filter[4 + c], filter[c] & 0xff, rounding);
+        output[c] = (int8_t)mlf_round_thumb(sum, filter[4 + c], (int32_t)((uint32_t)filter[c] & 0xffu), rounding);
     }
 }
 

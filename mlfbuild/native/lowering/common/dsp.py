@@ -1,7 +1,41 @@
 """Constants with which the int8 kernels for the DSP extension requantise (``kernels/dsp.h``).
 
-These kernels requantise in fewer instructions than the portable ones. This is exact only if nothing overflows, which
-``dsp_channels`` checks with the weights of each channel.
+The reference rounds a sum twice: in the doubling high multiply, and in the right shift (``graph/quantize``). In
+portable C that is a product of 64 bits and some comparisons for each output. The kernels have two shorter forms, and
+this module proves, from the weights and the bias of each channel, which one gives the same bytes.
+
+1. The usual form (``dsp_channels``), 6 instructions: SMMULR with twice the sum, and a right shift. It needs that twice
+   the sum, and the rescaled sum with rounding and zero point, fit into 32 bits. The least and the greatest sum follow
+   from the weights: a positive weight is worst with the input -128 or 127, a negative one with the opposite.
+2. The brief form (``brief_channels``), 3 instructions: ``((sum * 256 + bias) * multiplier) >> 41``, saturated. It
+   rounds once. An output grows with its sum, so it is exact if each of the 255 outputs above -128 begins at the same
+   sum.
+
+How a brief multiplier and bias are found:
+
+- ``_begins`` computes for each output the sum at which it begins in the reference. Rounding twice moves a border by a
+  few sums, so that a short bisection around the exact border is enough.
+- A multiplier permits an interval of biases for each output: the output must be reached at its border, and not one sum
+  before. The multiplier is right if the intervals of all outputs have a common bias, and no sum overflows.
+- The nearest multiplier is tried first, then 24 others around it, first with few outputs, which rules out most.
+
+That succeeds if negative results saturate, as after a ReLU with the zero point -128. Otherwise the reference rounds
+halves of both signs away from zero, which no single shift does: such layers keep the usual form.
+
+For example, one channel with the weights 3, -2, 5 and 1, the bias 40, the factor 0.05 and the zero point -128::
+
+    sums       -1366 to 1439, 2806 different ones
+    usual      multiplier 1717986918, shift 3 (the right shift minus 1), bias 80 (twice)
+    brief      multiplier 429496730, bias -642432, which is 40 * 256 - 652672
+    borders    -127 begins at the sum 10, -126 at 30, ..., in both forms
+
+Channels whose output is the same for all inputs get weights of zero: they need no proof, and cost nothing.
+
+``spare_memory`` is the other half of this module: the bytes that scratch memory may have without raising the network's
+peak. It is an estimate over the graph, because the plan is made after lowering and depends on it.
+
+Kernels for Helium have the same brief form with other constants (``BriefForm``, ``mve.py``), those for Thumb the usual
+one with limits of their own (``thumb.py``). If neither form is exact, the portable kernel computes the layer.
 """
 
 from __future__ import annotations

@@ -49,6 +49,6 @@ def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
         (value & 0xFFFFFFFF, value >> 32, wide.multiplier, wide.right_shift)
         for value, wide in zip(bias.tolist(), wides, strict=True)
     ]
-    records = [f"{{{low}U, {integer(high)}, {{{multiplier}, {shift}}}}}" for low, high, multiplier, shift in channels]
+    records = [f"{{{low}u, {integer(high)}, {{{multiplier}, {shift}}}}}" for low, high, multiplier, shift in channels]
     words = record_words("u4,i4,i2,i2", channels)
     return Constant.records("channels", "mlf_wide_channel", records, 3, lambda: words)

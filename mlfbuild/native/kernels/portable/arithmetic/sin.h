@@ -29,8 +29,8 @@ struct mlf_angle {
 MLF_KERNEL struct mlf_angle mlf_float_angle(float x)
 {
     /* 32 bits before the point, then the fraction */
-    static const uint32_t inverse[7] = {0,          0x28be60db, 0x9391054a, 0x7f09d5f4,
-                                        0x7d4d3770, 0x36d8a566, 0x4f10e410};
+    static const uint32_t inverse[7] = {0,          0x28be60dbu, 0x9391054au, 0x7f09d5f4u,
+                                        0x7d4d3770u, 0x36d8a566u, 0x4f10e410u};
     struct mlf_angle angle = {0, x};
     if (x > 0.785f) {
         const uint32_t bits = mlf_bits_of_float(x);

@@ -4,8 +4,7 @@
  * Extensions of GNU C, each with a fallback in C99, and the types that kernels share.
  *
  * All tensors are packed, row-major and NHWC, as in TensorFlow Lite. Kernels keep no state, take scratch memory as an
- * argument and call nothing outside these headers but memcpy() and memset(). Right shifts of negative numbers are
- * arithmetic, as on every compiler for Arm.
+ * argument and call nothing outside these headers but memcpy() and memset().
  */
 #ifndef MLF_COMPILER_H_
 #define MLF_COMPILER_H_
@@ -58,6 +57,14 @@
 #define MLF_ALIGNED(bytes)
 #endif
 #endif
+
+/*
+ * What kernels rely on although C99 leaves it to the compiler: if it is false, the array has a negative size, and the
+ * compilation stops. int32_t and its like have no padding and are in two's complement by the standard (7.18.1.1).
+ */
+typedef char mlf_right_shifts_are_arithmetic[(-1 >> 1) == -1 ? 1 : -1];
+typedef char mlf_conversions_to_signed_wrap[(int32_t)UINT32_MAX == -1 && (int8_t)UINT8_MAX == -1 ? 1 : -1];
+typedef char mlf_int_has_32_bits[sizeof(int) == sizeof(int32_t) ? 1 : -1];
 
 /* Helium with integers and, optionally, floats, for compilers that accept GCC's inline assembly. */
 #if defined(MLF_NAKED) && defined(__ARM_FEATURE_MVE)

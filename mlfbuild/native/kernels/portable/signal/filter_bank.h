@@ -72,7 +72,7 @@ MLF_KERNEL uint32_t mlf_root_of_word(uint32_t value)
 {
     uint32_t rest = value >> 16;
     uint32_t root = 0;
-    for (uint32_t bit = 1 << 14; bit != 0; bit >>= 2) {
+    for (uint32_t bit = 1u << 14; bit != 0; bit >>= 2) {
         const uint32_t next = root + bit;
         root >>= 1;
         if (rest >= next) {
@@ -80,7 +80,7 @@ MLF_KERNEL uint32_t mlf_root_of_word(uint32_t value)
             root += bit;
         }
     }
-    const uint32_t low = (rest << 7 | (value >> 9 & 0x7F)) / root;
+    const uint32_t low = (rest << 7 | (value >> 9 & 0x7Fu)) / root;
     root = (root << 8) + (low < UINT8_MAX ? low : UINT8_MAX);
     return root * root > value ? root - 1 : root;
 }
@@ -101,7 +101,7 @@ MLF_KERNEL uint32_t mlf_square_root(uint64_t value)
     const uint64_t shifted = value << shift;
     const uint32_t upper = (uint32_t)(shifted >> 32);
     const uint32_t high = mlf_root_of_word(upper);
-    const uint32_t low = ((upper - high * high) << 15 | (uint32_t)(shifted >> 17 & 0x7FFF)) / high;
+    const uint32_t low = ((upper - high * high) << 15 | (uint32_t)(shifted >> 17 & 0x7FFFu)) / high;
     uint64_t root = ((uint64_t)high << 16) + (low < UINT16_MAX ? low : UINT16_MAX);
     if (root * root > shifted) {
         root--;
@@ -157,7 +157,7 @@ MLF_KERNEL int16_t mlf_gain(uint32_t level, const int16_t *gains)
     }
     const int32_t bits = mlf_bits(level);
     const int16_t *factors = gains + 4 * bits - 6;
-    const int32_t fraction = (int32_t)((bits < 11 ? level << (11 - bits) : level >> (bits - 11)) & 0x3FF);
+    const int32_t fraction = (int32_t)((bits < 11 ? level << (11 - bits) : level >> (bits - 11)) & 0x3FFu);
     int32_t value = (factors[2] * fraction >> 5) + factors[1] * 32;
     value = (value * fraction + (1 << 14)) >> 15;
     return (int16_t)(uint16_t)(uint32_t)(value + factors[0]);

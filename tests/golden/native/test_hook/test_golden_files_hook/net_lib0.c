@@ -38,7 +38,7 @@ TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
 
 /* Packed as matmul_dsp.h describes. */
 TVMGEN_NET_PARAMS static const uint32_t tvmgen_net_fully_connected_0_packed[8] = {
-    0, 0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb851f, 0x51eb851f, 0x00000404,
+    0, 0xfe0000feu, 0x000001ffu, 0x00000012u, 0xfffffffau, 0x51eb851fu, 0x51eb851fu, 0x00000404u,
 };
 
 #if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
