@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.other_devices import (
         DEVICE_CODE_SUFFIXES, HOST_FOLDER, DeviceCode, all_files, device_code, device_of, with_files,
     )
-    from mlfbuild.library.params import ParamInfo, Params, load_params, param_infos, save_params
+    from mlfbuild.library.params import Array, ParamInfo, Params, load_params, param_infos, save_params
     from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json
     from mlfbuild.library.repeated_functions import corrected_files, corrected_sources, repeated_in
     from mlfbuild.library.request import (
