@@ -99,7 +99,9 @@ class Specialised(Generic[_Kind]):
         elif dtype is DType.INT8:
             for word, lower in self.int8_mve:
                 yield candidate(f"{word}mve", lower, obstacle(settings, "mve"))
+            # Cores with MVE have DSP instructions as well, and their kernels are the next best.
             yield candidate("dsp", self.int8_dsp, obstacle(settings, "dsp"))
+            # Not for RISC-V and others: the kernels are assembly for Thumb.
             yield candidate("thumb", self.int8_thumb, obstacle(settings, "thumb"))
         elif dtype is DType.INT16:
             yield candidate("int16_mve", self.int16_mve, obstacle(settings, "mve"))

@@ -49,6 +49,7 @@ def _candidates(graph: Graph, node: Node, settings: CodegenSettings) -> Iterator
         yield Candidate("conv2d_offset", partial(lower_conv2d_offset, graph, node, operator))
         return
     if graph.outputs_of(node)[0].dtype is DType.INT8:
+        # For cores that issue one instruction at a time; with MVE, vectors are faster.
         slow = "is slower on a Cortex-M7 and with Helium" if settings.is_dual_issue or settings.has("mve") else ""
         long_dsp = partial(lower_conv2d_long_dsp, graph, node, operator)
         yield Candidate("conv2d_long_dsp", long_dsp, obstacle(settings, "dsp") or slow)

@@ -15,7 +15,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, SignalFourier)
-    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source = graph.inputs_of(node)[0]
     if source.dtype is not DType.INT16:
         return _call(operator, source, output, "")
     half = operator.length // 2

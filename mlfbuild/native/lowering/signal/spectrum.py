@@ -14,7 +14,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator, outputs = node.operator, graph.outputs_of(node)
     if not isinstance(operator, SignalDelay):
         return choose_core(settings, "spectrum", lambda core: _call(graph, node, core), {"_mve": "", "_dsp": ""})
-    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source = graph.inputs_of(node)[0]
     size = source.shape[-1]
     sizes = f"{source.elements // size}, {size}, {operator.length}"
     return KernelCall("signal_delay", "spectrum.h", (
@@ -27,7 +27,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 def _call(graph: Graph, node: Node, core: str) -> KernelCall:
     """Return the call of the kernel with the suffix ``core``."""
     operator, outputs = node.operator, graph.outputs_of(node)
-    source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source, *others = graph.inputs_of(node).present
     samples = Parameter("const int16_t *", "input", source.name)
     if isinstance(operator, SignalWindow):
         (weights,) = others
