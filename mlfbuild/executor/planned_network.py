@@ -119,6 +119,8 @@ class _Planned:
             outputs=tuple(number for number in written if number is not None),
             scratch=self._scratch(function),
             removed=described.removed if described else None,
+            kernels=described.kernels if described else (),
+            by_rows=described.by_rows if described else None,
         )
 
     def _described(self, at: int, call: PackedCall) -> NetworkOperator | None:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         KERNEL_FOLDER, corrected_files, corrected_sources, included_names, is_kernel_header, kernel_include_dirs,
         reached_headers, repeated_in,
     )
+    from mlfbuild.library.kernel_plan import PLAN, is_plan, operator_plan, plan_json, with_plan
     from mlfbuild.library.known_libraries import (
         CMSIS_NN, STANDALONE_CRT, KnownLibrary, known_library, library_of_header,
     )
@@ -74,16 +75,16 @@ if TYPE_CHECKING:
         struct_prefix, symbol_prefix,
     )
     from mlfbuild.library.network import (
-        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkOperator, NetworkScratch,
-        NetworkTensor, RemovedChannels,
+        ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkOperator,
+        NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
     from mlfbuild.library.numpy_types import dtype_called, is_supported
     from mlfbuild.library.other_devices import (
         DEVICE_CODE_SUFFIXES, DEVICE_NAMES, HOST_FOLDER, DeviceCode, all_files, device_code, device_name, device_of,
         with_files,
     )
-    from mlfbuild.library.params import ParamInfo, Params, load_params, param_infos, save_params
-    from mlfbuild.library.params_json import load_params_bson, load_params_json
+    from mlfbuild.library.params import Array, ParamInfo, Params, load_params, param_infos, save_params
+    from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_bson, save_params_json
     from mlfbuild.library.request import (
         Compiler, CompileRequest, CompilerProgram, ExternalCompiler, OptionValue, check_switch, invalid_option,
         refuse_options, refused,

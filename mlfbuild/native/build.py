@@ -33,6 +33,7 @@ This module checks no options (``compiler.py`` does) and writes no archive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
@@ -54,7 +55,7 @@ from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import choices_of, model_files, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
-from mlfbuild.native.lowering import check_constants, lower, lower_all
+from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.native.memory import plan_memory, use_free_memory
 from mlfbuild.native.network import compiled_network, removed_from_layers
 from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
@@ -148,7 +149,7 @@ def compile_graph(
     if form.packed:
         _check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
-    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    program, calls = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
     module = Module(
         name=request.name,
         executor="aot",
@@ -172,7 +173,7 @@ def compile_graph(
         state_size=program.plan.state_size,
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
-        network=compiled_network(program, removed_from_layers(whole, optimised)),
+        network=compiled_network(program, calls, removed_from_layers(whole, optimised)),
         hook=hook,
         tflm=tflm_of(request, graph),
         notes=optimised.notes,
@@ -201,7 +202,7 @@ def _program(
     *,
     hook: bool,
     form: CodeForm,
-) -> LinkedModel:
+) -> tuple[LinkedModel, Sequence[KernelCall]]:
     """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
 
     ``whole`` is the network with its dead channels.
@@ -217,7 +218,8 @@ def _program(
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
-    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+    program = link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+    return program, calls
 
 
 def _check_placement(request: CompileRequest) -> None:

@@ -344,7 +344,7 @@ def test_member_without_a_name_is_refused(source: Source, cache: Cache) -> None:
 
 def test_decompression_bombs_are_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"x": bytes(1 << 20)}
-    monkeypatch.setattr("mlfbuild.archive.tar.inflate.MAX_INFLATED", 1 << 20)
+    monkeypatch.setattr("mlfbuild.archive.tar.read.MAX_INFLATED", 1 << 20)
     monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_INFLATED", (1 << 20) - 1)
     for data in (lzma.compress(tar(files)), zipped(files)):
         assert len(data) < 3000

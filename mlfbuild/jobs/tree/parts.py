@@ -92,11 +92,6 @@ class Part:
         return tuple(dict.fromkeys(each.include_dir for each in self.blobs))
 
     @property
-    def linked_devices(self) -> tuple[DevicePart, ...]:
-        """Those of ``devices`` whose library the host's image links."""
-        return tuple(device for device in self.devices if device.tools.linked)
-
-    @property
     def cxx(self) -> bool:
         """Whether it needs a C++ compiler."""
         return any(PurePosixPath(path).suffix in CXX_SUFFIXES for path in self.files)

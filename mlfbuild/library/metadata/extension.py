@@ -49,10 +49,11 @@ def network_json(network: Network) -> dict[str, Any]:
 
 
 def _operator_json(operator: NetworkOperator) -> dict[str, Any]:
+    kept = {key: value for key, value in vars(operator).items() if key not in {"kernels", "by_rows"}}  # in plan.json
     lists = {key: list(getattr(operator, key)) or None for key in ("symbols", "inputs", "outputs")}
     scratch = None if operator.scratch is None else vars(operator.scratch)
     removed = None if operator.removed is None else vars(operator.removed)
-    return _without_none({**vars(operator), **lists, "scratch": scratch, "removed": removed})
+    return _without_none({**kept, **lists, "scratch": scratch, "removed": removed})
 
 
 def _without_none(members: dict[str, Any]) -> dict[str, Any]:

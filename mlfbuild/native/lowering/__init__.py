@@ -40,7 +40,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.lowering.call import Constant, KernelCall, Origin, Parameter, ScratchBuffer, check_constants
+    from mlfbuild.native.lowering.call import (
+        Candidate, Constant, KernelCall, Origin, Parameter, ScratchBuffer, check_constants,
+    )
     from mlfbuild.native.lowering.chains import (
         Chain, ImageRows, Stage, follows, plan_chain, rows_to_try, stages_of, whole_images,
     )

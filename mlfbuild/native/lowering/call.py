@@ -50,6 +50,7 @@ written, because it is several times as large as the array (``Numbers``).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -58,14 +59,18 @@ from zlib import crc32
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library import DIGEST_LENGTH
+from mlfbuild.library import DIGEST_LENGTH, NetworkRows
 from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
 
 # Differences from the zero point have at most 8 bits and a sign.
 LARGEST_SUM = 1 << 23
 """The number of int8 values minus a zero point whose sum always fits in 32 bits."""
+_KERNEL = re.compile(r"\b(mlf_\w+)\(")
 CHANGE = "change the model, or use another compiler (tvm or command)"
+
+NOT_EXACT = "its sums or its short rounding are not exact for these weights and scales"
+"""The reason why a kernel that saves instructions by narrower numbers does not serve a node."""
 
 
 class Numbers:
@@ -224,6 +229,27 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A kernel that may compute a node."""
+
+    kernel: str
+    """The stem of its header in most cases: the operator, then the CPU extension, such as ``conv2d_dsp``."""
+    lower: Callable[[], KernelCall | str]
+    """Returns the call, or a reason why the kernel does not serve the node; raises ``UnsupportedModelError``."""
+    obstacle: str = ""
+    """Why it does not serve the node, known without lowering: the CPU's features in most cases; empty if unknown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidates of a node in the order in which they were tried."""
+
+    candidates: tuple[Candidate, ...]
+    refused: tuple[str, ...]
+    """Why each of the candidates before the chosen one does not serve the node."""
+
+
+@dataclass(frozen=True)
 class KernelCall:
     """The lowered form of a node."""
 
@@ -244,6 +270,22 @@ class KernelCall:
     grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
     """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
     that it then uses and its body."""
+    choice: Choice | None = field(default=None, compare=False, repr=False)
+    """The kernels among which this one was chosen; ``None`` if the operator and its type have only one."""
+    parts: tuple[KernelCall, ...] = field(default=(), compare=False, repr=False)
+    """The calls of the nodes of a chain for the rows of a step."""
+    by_rows: NetworkRows | None = field(default=None, compare=False)
+    """The estimate by which operators are computed row by row; ``None`` for a single call for whole tensors."""
+
+    @property
+    def constants(self) -> int:
+        """Bytes of the constants that it passes; some may be those of other calls, as equal ones are stored once."""
+        return sum(each.argument.size for each in self.parameters if isinstance(each.argument, Constant))
+
+    @property
+    def kernel(self) -> str:
+        """The C function of the kernel that the last statement with a call calls."""
+        return next((found[1] for line in self.body[::-1] if (found := _KERNEL.search(line))), self.operator)
 
     @property
     def scratch(self) -> int:

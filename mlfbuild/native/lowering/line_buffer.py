@@ -161,6 +161,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
         _overwrites(lowered),
         tuple(dict.fromkeys(call.header for call in lowered.calls)),
         grown=grown,
+        parts=lowered.calls,
     )
 
 

@@ -37,10 +37,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, product
 
+from mlfbuild.library import NetworkRows
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import (
@@ -103,10 +104,11 @@ def fuse(
         return graph, list(calls)
     cutting = _Cutting(graph, calls, settings, lower)
     pieces = cutting.best(most * cutting.costs.total(whole or graph))
-    return _rebuilt(graph, calls, pieces)
+    return _rebuilt(cutting, pieces)
 
 
-def _rebuilt(graph: Graph, calls: Sequence[KernelCall], pieces: Sequence[_Piece]) -> tuple[Graph, list[KernelCall]]:
+def _rebuilt(cutting: _Cutting, pieces: Sequence[_Piece]) -> tuple[Graph, list[KernelCall]]:
+    graph, calls = cutting.graph, cutting.calls
     nodes: list[Node] = []
     new: list[KernelCall] = []
     for piece in pieces:
@@ -115,7 +117,10 @@ def _rebuilt(graph: Graph, calls: Sequence[KernelCall], pieces: Sequence[_Piece]
             new += calls[piece.first : piece.end]
         else:
             nodes.append(_fused(graph, piece.lowered.chain))
-            new.append(lower_chain(piece.lowered))
+            alone = max(cutting.single[at].memory for at in range(piece.first, piece.end))
+            new.append(
+                replace(lower_chain(piece.lowered), by_rows=NetworkRows(round(piece.extra), piece.memory, alone))
+            )
     return (rebuild(graph, nodes), new) if any(piece.lowered for piece in pieces) else (graph, new)
 
 

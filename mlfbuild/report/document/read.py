@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, RemovedChannels, parse_json
+from mlfbuild.library import (
+    Network,
+    NetworkKernel,
+    NetworkOperator,
+    NetworkRows,
+    NetworkScratch,
+    NetworkTensor,
+    RemovedChannels,
+    parse_json,
+)
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.operators.cycles import TimedPart
@@ -167,6 +176,8 @@ def _network(found: Report) -> NetworkSizes:
             outputs=tuple(operator["outputs"]),
             scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
             removed=RemovedChannels(**operator["removed"]) if "removed" in operator else None,
+            kernels=tuple(NetworkKernel(**kernel) for kernel in operator.get("kernels", ())),
+            by_rows=NetworkRows(**operator["by_rows"]) if "by_rows" in operator else None,
         )
         for operator in found["operators"]
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, zero_point_of
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.broadcast import in_place
 
 Int64Array = npt.NDArray[np.int64]
@@ -34,14 +34,14 @@ class _Line:
     shift: int
 
 
-def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_linear_int8``; ``None`` if shapes differ or no linear function is exact."""
+def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
+    """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
-        return None
+        return "inputs have different shapes"
     line = _find_line(operator, first, second, output)
     if line is None:
-        return None
+        return NOT_EXACT
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
     return KernelCall("add", "add_linear.h", (

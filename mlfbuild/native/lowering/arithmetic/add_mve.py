@@ -19,7 +19,7 @@ from mlfbuild.native.graph import (
 )
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.broadcast import in_place
 
 Int64Array = npt.NDArray[np.int64]
@@ -50,16 +50,16 @@ class _Numbers:
         return np.asarray(np.clip(shifted + self.zero_point, self.minimum, self.maximum), np.int64)
 
 
-def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or the kernel is not exact."""
+def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
+    """Return the call of ``mlf_add_int8_mve``; a reason if shapes differ or the kernel is not exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
-        return None
+        return "inputs have different shapes"
     numbers = _numbers(operator, first, second, output)
     expected = _expected(operator, first, second, output)
     away = next((away for away in (False, True) if numbers and (numbers.outputs(away=away) == expected).all()), None)
     if numbers is None or away is None:
-        return None
+        return NOT_EXACT
     function = f"mlf_add_{'right' if away else 'relu'}, {int(away)}"
     return KernelCall("add", "add_mve.h", (
         Parameter("const struct mlf_add_mve *", "numbers", _constant(numbers)),

@@ -28,6 +28,8 @@ GROUP = 4
 # Scatter stores have unsigned offsets of 16 bits, for two pixels.
 MOST_CHANNELS = 1 << 15
 """The most output channels for which 16-bit offsets of outputs suffice."""
+MANY_CHANNELS = f"is for at most {MOST_CHANNELS} output channels"
+"""The reason why a kernel does not serve a layer with more."""
 _SCALES = range(8, 15)
 """The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
 _ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)

@@ -12,6 +12,7 @@ from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
     Constant,
     KernelCall,
     Parameter,
@@ -53,21 +54,21 @@ _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
 
-def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_matmul_int8_dsp``, or ``None`` if the portable kernel must do it."""
+def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
+    """Return the call of ``mlf_matmul_int8_dsp``, or the reason why the portable kernel must do it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1], output)
 
 
-def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1; else ``None``."""
+def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1, or a reason."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(graph, node, operator, "conv2d", pixels, output)
     filter_ = _pairs(graph, node, whole=True)
     if filter_ is None:
-        return None
+        return NOT_EXACT
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
     matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
@@ -131,7 +132,7 @@ def block_size(graph: Graph, node: Node, row: int) -> int:
 
 def _matmul(
     graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int, output: Tensor
-) -> KernelCall | None:
+) -> KernelCall | str:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
     single = rows == 1 and block_size(graph, node, row_size(inputs)) == PIXELS
@@ -148,7 +149,7 @@ def _matmul(
     if filter_ is None and blocked:
         blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
-        return None
+        return NOT_EXACT
     scratch = (PIXELS if blocked else 1) * row_size(inputs)
     fields = matmul_fields(operator, rows, inputs, output, brief=filter_.brief)
     matmul = matmul_lines(fields)

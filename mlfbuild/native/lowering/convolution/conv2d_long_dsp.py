@@ -39,8 +39,8 @@ _LEAST_PIXELS = 256
 """The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
 
 
-def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_long_int8_dsp``; ``None`` if it would be slower, too large or not exact."""
+def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of ``mlf_conv2d_long_int8_dsp``; a reason if it would be slower, too large or not exact."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     depth, pixels = source.shape[3], output.elements // output.shape[3]
     if (
@@ -54,14 +54,14 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
         or output.shape[2] < _OUTPUTS
         or not (is_of_few_rows(graph) or pixels >= _LEAST_PIXELS)
     ):
-        return None
+        return f"is for filters of 3x3 and whole words of at least {_LEAST_CHANNELS} channels in large images"
     inputs = weights.elements // weights.shape[0]
     row = row_size(inputs)
     scratch = 16 * 3 * depth + 4 * output.shape[3]
     channels = general_channels(graph, node)
     # It must not need more scratch memory than the kernel that it replaces.
     if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
-        return None
+        return "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
 
     def again() -> Array | None:
         repeated = general_channels(graph, node)

@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
@@ -31,8 +31,8 @@ _LARGEST_ODD = 1 << 23
 """The bound of a sum of the second channel of a pair."""
 
 
-def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_offset_dsp.h``; ``None`` if no packed filter gives exact sums."""
+def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_offset_dsp.h``; a reason if no packed filter gives exact sums."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
 
     def words(channels: DspChannels | None) -> Array | None:
@@ -41,7 +41,7 @@ def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kerne
     channels = _channels(graph, node)
     packed = words(channels)
     if channels is None or packed is None:
-        return None
+        return NOT_EXACT
     filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(graph, node)))
     inputs = weights.elements // weights.shape[0]
     groups = groups_of(inputs)

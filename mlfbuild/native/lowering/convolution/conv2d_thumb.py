@@ -11,6 +11,7 @@ from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
     Constant,
     KernelCall,
     Parameter,
@@ -38,15 +39,15 @@ Two pixels need half the memory and 15 % more instructions; without scratch memo
 _FEWEST = 2
 
 
-def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
     """Return the call of ``mlf_matmul_int8_thumb`` for 1x1 with stride 1, or of a kernel for any window.
 
-    ``None`` if sums would not be exact.
+    A reason if sums would not be exact.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = _channels(graph, node)
     if channels is None:
-        return None
+        return NOT_EXACT
     pixels = output.elements // output.shape[3]
     pointwise = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
     block = _block(graph, node, pixels, channels)
@@ -71,15 +72,15 @@ def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall
     ))  # fmt: skip
 
 
-def lower_fully_connected_thumb(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
+def lower_fully_connected_thumb(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_int8_thumb``, or of ``mlf_matmul_int8_thumb`` for several rows.
 
-    ``None`` if sums would not be exact.
+    A reason if sums would not be exact.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = _channels(graph, node)
     if channels is None:
-        return None
+        return NOT_EXACT
     outputs, inputs = weights.shape
     rows = source.elements // inputs
     block = _block(graph, node, rows, channels)

@@ -14,18 +14,19 @@ from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import Int64Array, Na
 
 _MOST_TAPS = 64
 """The most taps of a filter, whose addresses the kernel keeps on the stack."""
+_UNFIT = f"is for whole groups of channels and at most {_MOST_TAPS} taps, with 32-bit sums"
 
 
-def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or ``None`` if the portable kernel must do it."""
+def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or the reason why the portable kernel must do it."""
     channels = _channels(graph, node, operator, 4)
-    return None if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
+    return _UNFIT if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
 
 
-def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or ``None`` if another kernel must do it."""
+def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or the reason why another kernel must do it."""
     channels = _channels(graph, node, operator, 8)
-    return None if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
+    return _UNFIT if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
 
 
 def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -> NarrowChannels | None:

@@ -48,12 +48,12 @@ _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
 
-def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` if the kernel does not support the node."""
+def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; a reason if the kernel does not support the node."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window = operator.window(weights)
     if not _fits(operator, window, source, output):
-        return None
+        return "does not support the size of the image, the filter, its steps or the number of channels"
     turned = _is_turned(source, output)
     inner = 1 if turned else 2
     axes = {"inner": _axis(window, source, output, inner), "outer": _axis(window, source, output, 3 - inner)}
@@ -62,7 +62,7 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
         return planes
     pitch = _pitch(axes)
     if pitch * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
-        return None
+        return "rows are too long for its 16-bit offsets"
     rescales = operator.rescales(source, weights, output)
     folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rest = output.shape[3] % GROUP

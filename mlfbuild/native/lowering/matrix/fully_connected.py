@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, double_scale
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import FullyConnected
 from mlfbuild.native.lowering.call import (
+    Candidate,
     Constant,
     KernelCall,
     Parameter,
@@ -17,13 +19,13 @@ from mlfbuild.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.native.lowering.common.offset import (
     has_offset,
     lower_fully_connected_offset,
     wide_weights,
 )
-from mlfbuild.native.lowering.common.specialised import Specialised
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp
@@ -34,8 +36,9 @@ from mlfbuild.native.lowering.matrix.fully_connected_mve import lower_fully_conn
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[FullyConnected](
+    "fully_connected",
     lower_fully_connected_float_mve,
-    lower_fully_connected_mve,
+    (("", lower_fully_connected_mve),),
     lower_fully_connected_dsp,
     lower_fully_connected_int16_mve,
     lower_fully_connected_int16_dsp,
@@ -52,8 +55,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         return _lower_in_double(graph, node, operator)
     if has_offset(graph, node):
         return lower_fully_connected_offset(graph, node, operator)
-    special = _SPECIALISED.lower(graph, node, operator, settings)
-    return special or _lower_portable(graph, node, operator)
+    portable = Candidate("fully_connected", partial(_lower_portable, graph, node, operator))
+    return choose((*_SPECIALISED.candidates(graph, node, operator, settings), portable))
 
 
 def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from mlfbuild.native.graph import C_TYPES, LOGISTIC_TABLE, Array, DType, Graph, 
 from mlfbuild.native.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
 from mlfbuild.native.graph.ops import UnidirectionalSequenceLstm
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
+    Candidate,
     Constant,
     KernelCall,
     Parameter,
@@ -21,6 +24,7 @@ from mlfbuild.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.lowering.common.candidates import choose, obstacle
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pair_words
 from mlfbuild.native.settings import CodegenSettings
 
@@ -38,8 +42,24 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, UnidirectionalSequenceLstm)
     tensors = lstm_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    portable = partial(_call, graph, node, tensors, None)
+    if tensors.source.dtype is not DType.INT8:
+        return portable()
+    helium = "is for CPUs without Helium" if settings.has("mve") else ""
+
+    def dsp() -> KernelCall | str:
+        packed = _packed(tensors, operator)
+        return NOT_EXACT if packed is None else _call(graph, node, tensors, packed)
+
+    fast = Candidate("lstm_dsp", dsp, obstacle(settings, "dsp") or helium)
+    return choose((fast, Candidate("lstm", portable)))
+
+
+def _call(graph: Graph, node: Node, tensors: LstmTensors, packed: Array | None) -> KernelCall:
+    """Return the call of the kernel for DSP with weights that are ``packed``, or of the portable one."""
+    operator = node.operator
+    assert isinstance(operator, UnidirectionalSequenceLstm)
     number = tensors.source.dtype is DType.FLOAT32
-    packed = _packed(tensors, operator) if settings.has("dsp") and not settings.has("mve") else None
     parameters = (*(_float(tensors) if number else _quantized(tensors, operator, packed)), *_rows(tensors))
     lines = (_float_range_line(operator),) if number else ()
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
@@ -110,8 +130,6 @@ def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
 
 def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> Array | None:
     """Return all weights and biases as ``lstm_dsp.h`` describes; ``None`` if their sums do not permit it."""
-    if tensors.source.dtype is not DType.INT8:
-        return None
     rescales, biases = operator.rescales(tensors), _folded_biases(tensors).astype(np.int64)
     left = np.maximum([factor.shift for factor in (*rescales.weights, *rescales.recurrent)], 0)
     later = max(rescales.forget.shift, rescales.update.shift, rescales.hidden.shift)
