@@ -29,6 +29,7 @@ from support.firmware_repo import tiny_network
 from support.git_remote import FILES, Remote
 from support.http_source import Source, serving
 from support.libraries import native_module
+from support.processes import wait_for
 
 LARGE = {f"Source/f{number}.c": random.Random(number).randbytes(3000) for number in range(100)}
 SLOW_SSH = Path(__file__).parents[1] / "support/slow_ssh.py"
@@ -107,13 +108,6 @@ def archive(repo: Repo) -> tuple[bytes, str]:
     command = ["git", f"--git-dir={repo.remote.folder}", "archive", "--format=tar.gz", "--prefix=lib-1/", "main"]
     data = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
     return data, hashlib.sha256(data).hexdigest()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.005)
 
 
 # What it prints ------------------------------------------------------------------------------------------------------
