@@ -1,7 +1,29 @@
 """The command ``mlfbuild`` and its verbs, each in the module of its name.
 
-The module of a verb is imported when that verb runs or prints its help, so that ``mlfbuild --help`` imports none of
-them: ``SECTIONS`` has the short help of each.
+The command is a thin layer: a verb parses its options, calls one function of ``mlfbuild.usecases``, and prints the
+result. Whatever could serve SCons, CMake or pytest belongs into the use case.
+
+Data: ``SECTIONS`` has the short help of each verb by section; ``VERBS`` are their names in this order.
+``SharedOptions`` (``options``) has the values of the options that many verbs share, and which of them were given.
+
+Rules
+  1. Verb ``run-firmware`` is the one function in ``cli/run_firmware.py`` with ``@verb(...)``, which names the shared
+     options that apply to it. Its work is in ``usecases/run_firmware.py``, its tests in ``tests/cli``. A test compares
+     the three lists with ``VERBS``.
+  2. A verb's module is imported when that verb runs or prints its help, and it imports rooms inside its function:
+     ``mlfbuild --help`` and shell completion import none of them and take a tenth of a second, not one.
+  3. Shared options may be before or after the verb. Before it, all of them are accepted, and a verb refuses those that
+     do not apply: ignoring ``--frozen`` would be worse than refusing it.
+  4. Results go to stdout, diagnostics and progress to stderr. With ``--format json``, both are for programs.
+  5. Errors are exceptions. Only ``invocation.run`` turns them into messages and exit codes, so that no verb has its own
+     idea of them, and a full disk or a closed pipe is handled once.
+
+For example, ``mlfbuild -C fw verify --target m55``: the group stores ``-C`` (it changes the folder at once, so that
+completion of later words works), finds ``verify`` in ``VERBS`` and imports ``mlfbuild.cli.verify``. ``Verb.invoke``
+checks that ``--target`` is one of its options and calls its function with ``SharedOptions``. If an output is wrong, the
+use case returns it, the verb prints it and raises ``CheckFailedError``, and the exit status is 1.
+
+A new verb needs a row in ``SECTIONS``, the two modules and the test; ``make generate`` writes the reference page.
 """
 
 from __future__ import annotations
