@@ -33,6 +33,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
     """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
     found = {}
     for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        # The pass keeps the number and the order of nodes.
         macs = macs_of(whole, before) - macs_of(graph, now)
         weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
         if macs or weights != left:
@@ -43,8 +44,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
 
 def _weights_of(graph: Graph, node: Node) -> int:
     """Return the bytes of the constant matrix or filter of a layer; 0 for other nodes."""
-    tensors = graph.inputs_of(node)
-    weights = tensors[1] if len(tensors) > 1 else None
+    weights = graph.inputs_of(node).optional(1)
     return weights.size if weights is not None and weights.constant and macs_of(graph, node) else 0
 
 
@@ -113,9 +113,10 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
     for step in program.steps:
-        for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
-            if tensor is not None and not tensor.constant:
+        for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
+            if not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    # Outputs are needed until the run returns, whoever wrote them.
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)
     return lives

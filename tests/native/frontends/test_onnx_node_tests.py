@@ -1,6 +1,6 @@
 """ONNX's node tests: the result of each supported test must be right in numpy and as C.
 
-``docs/onnx-node-tests.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
+``docs/numbers.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
 """
 
 from __future__ import annotations

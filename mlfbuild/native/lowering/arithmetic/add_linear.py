@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Tensor, activation_range, zero_point_of
+from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, zero_point_of
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
@@ -57,15 +57,17 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall
 def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
     """Return a function that equals the reference for every pair of inputs and needs at most 32 bits, or ``None``."""
     stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
     wanted = outputs.astype(np.int64)
     minimum, maximum = activation_range(operator.activation, output)
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     factors[1] *= -1 if isinstance(operator, Sub) else 1
     constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    # A little more than 128, for the factors beside the nearest ones.
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
     shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
+    # No shift leaves enough bits for both factors.
     if 0 in nearest:
         return None
     for a, b in _NEAR:
@@ -81,6 +83,5 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
 
 
 def _scale(tensor: Tensor) -> float:
-    assert tensor.quantization is not None
-    (scale,) = tensor.quantization.scales
+    (scale,) = tensor.affine.scales
     return scale

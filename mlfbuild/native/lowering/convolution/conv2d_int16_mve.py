@@ -68,8 +68,7 @@ def _constants(
     weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool
 ) -> tuple[Constant, Constant] | None:
     """Return the filter and the biases with multipliers; ``None`` if the kernel is not exact or has one channel."""
-    assert weights.data is not None
-    matrix = weights.data.reshape(weights.shape[0], -1)
+    matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     if channels is None or len(matrix) < 2:
         return None

@@ -33,7 +33,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
     weights = graph.inputs_of(node)[1]
-    overwrites = _overwrites(operator) if weights is not None and weights.constant else ()
+    overwrites = _overwrites(operator) if weights.constant else ()
     if has_offset(graph, node):
         return lower_depthwise_conv2d_offset(graph, node, operator, overwrites)
     special = _SPECIALISED.lower(graph, node, operator, settings)

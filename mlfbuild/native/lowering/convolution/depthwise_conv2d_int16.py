@@ -31,11 +31,10 @@ def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: Depthwi
 def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -> NarrowChannels | None:
     """Return the constants of a kernel that computes ``group`` channels together."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     channels, taps = source.shape[3], weights.shape[1] * weights.shape[2]
     if operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
         return None
-    matrix = weights.data.reshape(taps, channels).T
+    matrix = weights.known.reshape(taps, channels).T
     rescales = operator.rescales(source, weights, output)
     return narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=operator.fine)
 
@@ -47,6 +46,7 @@ def _call(
     header = f"depthwise_conv2d_int16_{feature}.h"
     padded = operator.padding != ((0, 0), (0, 0))
     padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
+    # Without padding the pointer is not read; any valid one will do.
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
     return KernelCall("depthwise_conv2d", header, (
         Parameter("const int16_t *", "input", source.name),

@@ -58,13 +58,12 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 
 def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     bias_data = None if bias is None else bias.data
     matrix = _matrix_lines(source, weights)
     if source.dtype is DType.FLOAT32:
         return KernelCall("fully_connected", "fully_connected.h", (
             Parameter("const float *", "input", source.name),
-            Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
+            Parameter("const float *", "weights", Constant.array("weights", "float", weights.known)),
             Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
             Parameter("float *", "output", output.name),
         ), (
@@ -74,12 +73,12 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
         ))  # fmt: skip
     if source.dtype is DType.INT16:
         return _lower_int16(graph, node, operator, matrix)
-    folded = folded_bias(bias_data, weights.data, 0, zero_point(source))
+    folded = folded_bias(bias_data, weights.known, 0, zero_point(source))
     return KernelCall("fully_connected", "fully_connected.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("const struct mlf_channel *", "channels",
                   channel_table(folded, operator.rescales(source, weights, output))),
         Parameter("int8_t *", "output", output.name),
@@ -91,10 +90,11 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
 
 def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
+    # Of the weights without their zero point, which is how the kernel multiplies them.
     folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), 0, zero_point(source))
     scale, kernel = double_scale(source, weights, output), "mlf_fully_connected_in_double_int8"
     fields = {
+        # The mantissa has 53 bits. In two parts, each product with a 32-bit sum fits into 64 bits.
         "high": f"{scale.mantissa >> 27}U",
         "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
         "shift": str(min(scale.shift - 27, 63)),
@@ -103,7 +103,7 @@ def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> Kern
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("const int32_t *", "bias", Constant.array("bias", "int32_t", folded)),
         Parameter("int8_t *", "output", output.name),
     ), (
@@ -115,9 +115,8 @@ def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> Kern
 
 def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
-    constant = Constant.array("weights", "int8_t", weights.data)
+    constant = Constant.array("weights", "int8_t", weights.known)
     way = int16_way(wide=wide, fine=operator.fine)
     parameters = int16_parameters(source, constant, bias, rescales, output, way)
     return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (

@@ -23,6 +23,7 @@ from mlfbuild.native.settings import CodegenSettings
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """The most pixels whose sum always fits in 32 bits."""
 
+# 255 * 128 < 2**15.
 _MOST_AVERAGED = 255
 """The most pixels whose sum fits in 16 bits, for the kernels for Helium and DSP."""
 _GROUP = 4
@@ -34,7 +35,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
     if isinstance(operator, AveragePool2D) and operator.half_even and source.dtype is not DType.FLOAT32:
         return _lower_half_even(node, operator, source, output, settings)

@@ -14,7 +14,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, SignalFourier)
-    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source = graph.inputs_of(node)[0]
     suffix, c_type = _TYPES[source.dtype]
     core = _core(operator, settings) if source.dtype is DType.INT16 else ""
     factors = operator.factors()

@@ -11,7 +11,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, outputs = node.operator, graph.outputs_of(node)
-    source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source, *others = graph.inputs_of(node).present
     samples = Parameter("const int16_t *", "input", source.name)
     core = next((f"_{feature}" for feature in ("mve", "dsp") if settings.has(feature)), "")
     if isinstance(operator, SignalWindow):
