@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, complete_board, inputs_option, timeout_option, verb
-from mlfbuild.cli.output import show, show_json, show_notes
-from mlfbuild.cli.progress import working
+from mlfbuild.cli.output.printing import show, show_json, show_notes
+from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted, printable
 
 _NO_SHAPE = "the shape is unknown, because neither metadata, graph, C code nor Relay text of the archive states it"

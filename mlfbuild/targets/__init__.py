@@ -3,6 +3,7 @@
     CPUS["cortex-m4"]        a ``Cpu``: architecture, features, compiler flags
     BOARDS["mps2-an386"]     a ``Board`` that QEMU emulates: its CPU and memory regions
     MCUS["stm32l4r5"]        an ``Mcu`` for the cycle model: clock, memories with wait states, caches, sources
+    part_called("stm32f407vg")  a ``KnownPart``: core and memory map of a microcontroller without a cycle model
     GDB_SERVERS["openocd"]   a ``GdbServer``: how it resets a device
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from mlfbuild.targets.mcu_types import Mcu, MemoryCache, TimedMemory, needed_keys
     from mlfbuild.targets.mcus import MCUS, ideal_mcu
     from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
+    from mlfbuild.targets.parts import KnownPart, all_parts, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called
     from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
     from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion

@@ -176,7 +176,6 @@ def operator_class(name: str) -> type[Operator] | None:
     """Return the operator with TFLite's ``name``, such as ``CONV_2D``; ``None`` if there is none."""
     if name not in OPERATORS:
         return None
-    # Imported on request, because a network has only some of the families.
     module, kind = OPERATORS[name]
     found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.native.graph.ops.{module}"), kind)
     return found
