@@ -20,6 +20,7 @@ from mlfbuild.core import (
     disk_problem,
     find_tool,
     no_progress,
+    pipe_of,
     printable,
     run,
     running,
@@ -82,8 +83,7 @@ def git_fetch(
     lines: list[str] = []
     line = _command(command, "--progress", *words, repository=repository)
     with running([str(word) for word in line], env=_environment()) as process:
-        assert process.stdout is not None
-        for printed in _lines(process.stdout.fileno()):
+        for printed in _lines(pipe_of(process.stdout).fileno()):
             step = _PROGRESS.match(printed)
             if step is not None:
                 on_progress(step[1].lower(), int(step[2]), int(step[3]))
