@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
-DRAWN := tests/archive tests/executor tests/native tests/project tests/report/test_read.py
+DRAWN := tests/archive tests/c_analysis tests/executor tests/native tests/project tests/report/test_read.py
 # Tests whose commands are forked on each push: the sweep starts a process for each (tests/support/warm.py).
 COLD := tests/scons tests/cmake tests/cli tests/jobs tests/usecases tests/requirements tests/examples tests/docs
 # Tests that need neither an emulator nor the judges of numbers.
@@ -65,7 +65,6 @@ benchmark: ## measure instructions, flash and RAM of the networks in ../shared a
 figures: ## measure all tables of docs/performance.md and docs/memory.md again and write them
 	@scripts/setup.sh test
 	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS) --update
-	$(BIN)/python benchmarks/reports.py --update
 	$(BIN)/python benchmarks/executors.py --update
 	$(BIN)/python benchmarks/records.py --jobs $(JOBS) --update
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import ARCHIVE, OUTPUT, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import counted, listed, printable
 
 if TYPE_CHECKING:

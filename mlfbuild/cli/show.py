@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
-from mlfbuild.cli.output import copy, has_colour, show_as_it_is, show_json, stream
+from mlfbuild.cli.output.printing import copy, has_colour, show_as_it_is, show_json, stream
 from mlfbuild.core import UsageError, terminal_text, text_table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, PLACE, SharedOptions, verb
-from mlfbuild.cli.output import note_unless_quiet, show, show_json
+from mlfbuild.cli.output.printing import note_unless_quiet, show, show_json
 from mlfbuild.core import counted
 from mlfbuild.project import DEFAULT_LEVEL, LEVELS
 

@@ -12,7 +12,7 @@ An error is data, and its text is one view of it::
 ``code`` is a stable id in kebab-case, unique to this mistake: programs and tests use it, and it does not change if the
 words do. ``place`` locates the mistake (file, line, key, node, tensor), ``reason`` is one clause that describes
 it, ``hint`` one sentence in the imperative with the next step, or empty if nothing helps. ``str(error)`` is
-``place: reason; hint`` on one line; ``--format json`` prints the fields (``mlfbuild/cli/events.py``).
+``place: reason; hint`` on one line; ``--format json`` prints the fields (``mlfbuild/cli/output/events.py``).
 
 ``tests/golden/core/test_errors/test_all_wordings/wordings.txt`` lists every code with its class and words, so that a
 change of words is one diff to review.

@@ -9,7 +9,8 @@ array, of which it uses the address::
 No option of a linker can give a static array the address of another one. But the macro ``(*pointer)`` in place of the
 name makes the definition that of a pointer to such an array, and every use that of the array behind it. So the unit of
 the source includes it unchanged, and the run function sets the pointer. A pool holds nothing between two runs, unless
-the module's inputs and outputs are in it. The workspace in the code of the native compiler has the same form.
+the module's inputs and outputs are in it. In the code of the native compiler the workspace is a union,
+to which the same macro makes a pointer.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from mlfbuild.library import SHARED_WORKSPACE, Module, sanitize_name
 from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, aligned
 
 _POOL = re.compile(
-    r'__attribute__\s*\(\(\s*section\s*\(\s*"\.bss\.noinit\.tvm"\s*\)\s*,\s*aligned\s*\(\s*([0-9]{1,4})\s*\)\s*\)\)\s*'
-    r"static\s+uint8_t\s+(\w+)\s*\[\s*([0-9]{1,18})\s*\]\s*;"
+    r'__attribute__\s*\(\(\s*section\s*\(\s*"\.bss\.noinit\.tvm"\s*\)\s*,\s*aligned\s*\(\s*(?P<alignment>[0-9]{1,4})\s*\)\s*\)\)\s*'
+    r"static\s+(?P<type>uint8_t)\s+(?P<name>\w+)\s*\[\s*(?P<size>[0-9]{1,18})\s*\]\s*;"
 )
 _OF_NATIVE = re.compile(
-    r"^TVMGEN_\w+_WORKSPACE ()static uint8_t (tvmgen_\w+_workspace)\[([0-9]{1,18})\];$", re.MULTILINE
+    r"^/\* Peak use: [0-9]+ of (?P<size>[0-9]{1,18}) bytes\. \*/\n"
+    r"TVMGEN_\w+_WORKSPACE (?P<alignment>)static (?P<type>union mlf_\w+_workspace) (?P<name>tvmgen_\w+_workspace);$",
+    re.MULTILINE,
 )
 _MOST = 16  # pools of a source
 _REMOVE = "remove it from the list"
@@ -45,6 +48,8 @@ class PlacedPool:
 
     path: PurePosixPath
     """The source, relative to ``codegen/``."""
+    c_type: str
+    """The type of the variable, or of an element if it is an array of bytes."""
     name: str
     size: int
     alignment: int
@@ -81,7 +86,8 @@ class PlacedPools:
         yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
         yield from [self.prototype.removesuffix(";"), "{"]
         for pool in self.pools:
-            yield f"    {_pointer(pool)} = (uint8_t (*)[{pool.size}])(workspace + {pool.offset});"
+            cast = f"uint8_t (*)[{pool.size}]" if pool.c_type == "uint8_t" else f"{pool.c_type} *)(void *"
+            yield f"    {_pointer(pool)} = ({cast})(workspace + {pool.offset});"
         yield "}"
 
 
@@ -95,9 +101,9 @@ def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
-            alignment = max(1, int(match[1] or ALIGNMENT))
+            alignment = max(1, int(match["alignment"] or ALIGNMENT))
             offset = aligned(found[-1].end, alignment) if found else 0
-            found.append(PlacedPool(path, match[2], int(match[3]), alignment, offset))
+            found.append(PlacedPool(path, match["type"], match["name"], int(match["size"]), alignment, offset))
     prefix = f"mlf_{sanitize_name(kernels.module.name)}_place_pools"
     return tuple(
         PlacedPools(path, f"{prefix}_{number}", tuple(pools))

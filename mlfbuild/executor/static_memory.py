@@ -54,8 +54,8 @@ class StaticMemory:
         if self.shared:
             alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
             attributes = f"__attribute__((common, aligned({alignment})))"
-            size = self._start + self.size
-            text = print_shared_workspace(self.prefix, size, attributes, "__attribute__((weak))")
+            declarator = f"uint8_t {SHARED_WORKSPACE}[{self._start + self.size}]"
+            text = print_shared_workspace(self.prefix, declarator, attributes, "__attribute__((weak))")
             return "\n".join([*text, *(f"\n{pools.prototype}" for pools in self.pools)])
         section = self.placement.workspace or WORKSPACE_SECTION
         attributes = f'__attribute__((section("{section}"), aligned({ALIGNMENT})))'

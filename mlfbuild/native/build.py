@@ -102,6 +102,7 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
         graph = parse_files(files, request.name, _budget(request, files.size), Choices.of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
+    # An option that has no effect is refused, because the user would rely on it.
     if graph.litert and "tflm" in request.options:
         raise UsageError(
             "tflm-of-litert",
@@ -129,10 +130,12 @@ def compile_graph(
     interface.
     """
     _check_placement(request)
+    # Before lowering, in which sizes become int32 literals.
     _check_sizes(graph)
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
+    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
     keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
     optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
@@ -208,6 +211,7 @@ def _program(
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_memory(fused, fused_calls, arena_io=settings.arena_io)
+        # Not `<=`: chains cost instructions, so they must gain something.
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)

@@ -33,6 +33,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
     """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
     found = {}
     for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        # The pass keeps the number and the order of nodes.
         macs = macs_of(whole, before) - macs_of(graph, now)
         weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
         if macs or weights != left:
@@ -115,6 +116,7 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
         for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
             if not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    # Outputs are needed until the run returns, whoever wrote them.
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)
     return lives

@@ -57,7 +57,9 @@ def _any_board(targets: Mapping[str, Mapping[str, object]]) -> bool:
 
 
 def _is_modelled(target: Mapping[str, object]) -> bool:
-    return target.get("mcu") is not None or target.get("timing") is not None
+    from mlfbuild.targets import MCUS  # a long table that most project files do not use
+
+    return target.get("mcu") in MCUS or target.get("timing") is not None
 
 
 def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mistake:

@@ -29,18 +29,15 @@ if TYPE_CHECKING:
     from mlfbuild.requirements.bundle import bundled, bundled_libraries, bundled_library
     from mlfbuild.requirements.cache import Cache, default_cache
     from mlfbuild.requirements.command_lines import library_title, lines_to_add
-    from mlfbuild.requirements.folder import content_sha256, file_lists, folder_library
-    from mlfbuild.requirements.git import HEAD, GitPin, fetch_commit, fetch_version, git_root
-    from mlfbuild.requirements.git_command import shown_address
-    from mlfbuild.requirements.identity import content_hash
+    from mlfbuild.requirements.folder import content_hash, content_sha256, file_lists, folder_library
+    from mlfbuild.requirements.git import HEAD, GitPin, fetch_commit, fetch_version, git_root, shown_address
     from mlfbuild.requirements.lock import (
         Lock, LockedModel, LockedProvider, LockedToolchain, check_replaceable, lock_path, read_lock,
     )
     from mlfbuild.requirements.lock_diff import differences, drift, left_over
-    from mlfbuild.requirements.models import model_requirements
     from mlfbuild.requirements.provided import pin_of, provided_library, root_of
     from mlfbuild.requirements.requirement_checks import unsound, without_secret
-    from mlfbuild.requirements.resolution import requirement_problems, resolve
+    from mlfbuild.requirements.resolution import model_requirements, requirement_problems, resolve
     from mlfbuild.requirements.versions import is_range, same_version
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,6 +1,6 @@
 """The cache of fetched repositories and archives, shared by all projects and builds of a user.
 
-    git/<hash>.git        a bare mirror of a repository, by the SHA-256 of its address
+    git/<hash>            the commit that a version of a repository was when it was fetched last
     archives/<sha256>     a downloaded archive
     trees/<id>/           the files of a commit, or of an archive by its SHA-256
     trees/<id>.sha256     the content hash of these files when they were written
@@ -24,7 +24,6 @@ from mlfbuild.core import (
     StorageError,
     make_folder,
     no_progress,
-    sha256,
     storage_error,
     trusted_owners,
     write_if_changed,
@@ -60,10 +59,6 @@ class Cache:
 
     root: Path
 
-    def mirror(self, address: str) -> Path:
-        """Return the path of the bare mirror of the repository ``address``."""
-        return self.root / "git" / f"{sha256(address.encode())[:32]}.git"
-
     def archive(self, digest: str) -> Path:
         """Return the path of the archive with the SHA-256 ``digest``."""
         return self.root / "archives" / digest
@@ -77,15 +72,15 @@ class Cache:
 
         It counts only if this user, root or the owner of the cache wrote it: others may have changed the files, too.
         """
-        path = self._hash_file(name)
+        return self.trusted_text(self._hash_file(name))
+
+    def trusted_text(self, path: Path) -> str:
+        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted."""
         try:
-            return path.read_text("ascii").strip() if self.is_trusted(path) else ""
+            trusted = path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
+            return path.read_text("ascii").strip() if trusted else ""
         except (OSError, ValueError):
             return ""
-
-    def is_trusted(self, path: Path) -> bool:
-        """Whether this user, root or the owner of the cache wrote the file or link ``path``."""
-        return path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
 
     def is_intact(self, name: str, tree: str) -> bool:
         """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""

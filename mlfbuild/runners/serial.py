@@ -257,7 +257,7 @@ def _serial_image(path: Path) -> _SerialImage:
             "image-without-serial",
             place=path,
             reason=f"the image does not contain mlf_serial.c, or is stripped (it has no symbol {_ANCHOR})",
-            hint="add mlf_serial.c to the firmware, as in docs/runners/serial.md",
+            hint="add mlf_serial.c to the firmware, as in docs/serial.md",
         )
     constants = [
         (segment["p_paddr"], segment.data())

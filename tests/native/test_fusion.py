@@ -23,7 +23,7 @@ from support.host_c import run_cases_on_host
 from support.native import compile_bytes, generated
 from support.sketch import Sketch
 
-NETWORKS = 13
+NETWORKS = 7
 LIMITS = {
     "kws_int8": (17_152, 12_800),
     "ic_int8": (49_728, 36_864),

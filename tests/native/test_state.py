@@ -128,7 +128,7 @@ def test_streams_are_separate_and_can_be_reset(tmp_path: Path, name: str, first:
         f"one 2 {last[1]}",
         f"two 1 {last[0]}",
         f"own 2 {last[1]}",
-        "-1 -1 -1 -1",
+        "-1 -3 -1 -3",
     ]
 
 

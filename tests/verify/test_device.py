@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.examples import first_on_push
 from support.hand_written_library import write_library
+from support.processes import wait_for
 
 KIB = 1024
 
@@ -241,7 +241,5 @@ def test_the_next_command_does_not_load_the_image_again(workdir: Path) -> None:
 
 
 def _wait_for(address: str) -> None:
-    deadline = time.monotonic() + 20
     port = f":{int(address.rpartition(':')[2]):04X} "
-    while time.monotonic() < deadline and port not in Path("/proc/net/tcp").read_text():
-        time.sleep(0.05)  # a connection would end QEMU's wait for GDB
+    wait_for(lambda: port in Path("/proc/net/tcp").read_text())  # a connection would end QEMU's wait for GDB

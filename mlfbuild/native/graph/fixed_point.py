@@ -57,13 +57,17 @@ def high_multiply(x: Raw, y: Raw | int) -> Raw:
     The product of numbers with i and j integer bits has i + j.
     """
     product = x * np.int64(y) if isinstance(y, int) else x * y
+    # gemmlowp adds half with the sign of the product and lets C truncate. For a negative product that is one less than
+    # a half, so that exactly -0.5 becomes 0.
     nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    # A shift alone rounds towards minus infinity, C's division towards zero.
     return _saturate(np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31)))
 
 
 def shift_right(x: Raw, exponent: Raw | int) -> Raw:
     """Return ``x / 2**exponent`` rounded to nearest, a half away from zero (``RoundingDivideByPOT``)."""
     mask: Any = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    # One more for negative numbers: a rest of exactly half is then not rounded up, which is away from zero.
     threshold = (mask >> 1) + (x < 0)
     return np.asarray((x >> exponent) + ((x & mask) > threshold), np.int64)
 
@@ -87,6 +91,7 @@ def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
     for power in range(-2, integer_bits):
         factor = constant(math.exp(-(2.0**power)))
         result = np.where(multiple & (1 << (fraction_bits + power)), high_multiply(result, factor), result)
+    # exp(0) is 1, which has no raw number without integer bits.
     return np.where(x == 0, _MAX, result)
 
 
@@ -112,6 +117,7 @@ def reciprocal_of_one_plus(x: Raw) -> Raw:
 
 def _half_reciprocal(x: Raw) -> Raw:
     """Return 2 / (1 + x), with 2 integer bits, for raw ``x`` in [0, 1) without integer bits."""
+    # RoundingHalfSum of x and 1, both not negative.
     half = (x + _MAX + 1) // 2
     y = constant(48 / 17, 2) + high_multiply(half, constant(-32 / 17, 2))
     for _ in range(3):
@@ -123,6 +129,7 @@ def _half_reciprocal(x: Raw) -> Raw:
 def logistic(x: Raw, integer_bits: int) -> Raw:
     """Return 1 / (1 + exp(-x)), without integer bits, for raw ``x`` with ``integer_bits`` of at most 5."""
     of_magnitude = reciprocal_of_one_plus(exp_of_negative(-np.abs(x), integer_bits))
+    # gemmlowp sets the value of 0 to exactly 1/2.
     return np.where(x == 0, 1 << 30, np.where(x > 0, of_magnitude, _MAX - of_magnitude))
 
 
@@ -139,6 +146,7 @@ def inverse_square_root(value: int) -> tuple[int, int]:
     Five Newton-Raphson steps from 1, with 3 integer bits, on the value shifted to [2**27, 2**29) by an even number of
     bits; 0 is treated as 1.
     """
+    # 1 / sqrt(1) would be 2**31. TensorFlow Lite returns the same for 0, the square of the length of a zero vector.
     if value <= 1:
         return _MAX, 0
     shift = 11

@@ -82,6 +82,7 @@ class Graph:
 
     def with_notes(self, notes: Sequence[str], *, litert: bool = False) -> Graph:
         """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT."""
+        # A copy without the constructor: the checks would be repeated for every note.
         other = copy(self)
         other.notes = tuple(notes)
         other.litert = self.litert or litert
@@ -117,6 +118,7 @@ class Graph:
     def _readers(self) -> Mapping[str, Sequence[Node]]:
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
+            # Once, if a node reads a tensor twice, as x * x does.
             for name in dict.fromkeys(node.inputs):
                 if name is not None:
                     found.setdefault(name, []).append(node)
@@ -140,6 +142,7 @@ class Graph:
             for name in names:
                 if name not in self.tensors:
                     raise GraphError(where, f"{kind} {name!r} is not a tensor")
+        # Inputs and states have a value before any node runs.
         written = set(self.sources)
         if len(written) != len(self.sources):
             raise GraphError(where, "names an input or a state twice")

@@ -30,7 +30,11 @@ class Activation(enum.Enum):
 
 @dataclass(frozen=True)
 class Operator(abc.ABC):
-    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``."""
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``.
+
+    Operators are compared by their attributes, and hashable. They know no tensors: methods get them as arguments, in
+    the order of the node's inputs (``None``: an optional input that is absent) and outputs.
+    """
 
     name: ClassVar[str]
     """TFLite's name in ``BuiltinOperator`` of its schema, such as ``CONV_2D``."""

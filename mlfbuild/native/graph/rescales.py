@@ -102,6 +102,7 @@ def divide_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bo
     It is computed in double for int8, as in TensorFlow Lite Micro, and in float32 for int16 or with ``rounded``, as in
     LiteRT. Raises ``OverflowError`` if a quotient could exceed 32 bits.
     """
+    # The last bit of the quotient decides the last bit of the multiplier.
     kind = np.float32 if rounded or output.dtype is DType.INT16 else np.float64
     dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
     with np.errstate(over="ignore", under="ignore", divide="ignore"):

@@ -69,12 +69,14 @@ def wide_rescale(rescale: Rescale) -> WideRescale:
     """
     if rescale.shift > _LARGEST_SHIFT:
         raise OverflowError(f"cannot rescale sums of 64 bits by 2**{_LARGEST_SHIFT} or more")
+    # From 0x7FFF0000 on, rounding would give 2**15. TensorFlow Lite tests for that number.
     multiplier = min((rescale.multiplier + (1 << 15)) >> 16, (1 << _MULTIPLIER_BITS) - 1)
     return WideRescale(multiplier, _MULTIPLIER_BITS - rescale.shift)
 
 
 def fine_multiplier(rescale: Rescale) -> int:
     """Return the factor of ``rescale`` times 2**32, rounded; raises ``OverflowError`` for a factor of 1/2 or more."""
+    # multiplier * 2**(shift - 31) times 2**32.
     multiplier = int(round_half_away(np.array(math.ldexp(rescale.multiplier, rescale.shift + 1))))
     if multiplier >= 1 << 31:
         raise OverflowError("cannot rescale sums of 32 bits by 1/2 or more")

@@ -92,6 +92,7 @@ def _smallest(
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_storage(fused, fused_calls)
+        # As for the AOT executor: chains must gain something.
         if smaller.size < plan.size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)

@@ -127,6 +127,7 @@ class _Making:
         call = replace(call, parameters=tuple(self._with_array(parameter) for parameter in call.parameters))
         arrays = [values for parameter in call.parameters if (values := _numbers(parameter)) is not None]
         read = [str(each.argument) for each in call.parameters if self._is_read(each, node)]
+        # Only if necessary: separate parameters can be shared with other calls.
         joined = len(arrays) > 1 and len(read) + len(arrays) + len(node.outputs) > MOST_ARGUMENTS
         params = [self._joined(arrays)] if joined else [self._param(values) for values in arrays]
         inputs = (*(self._source(tensor) for tensor in read), *params)
@@ -194,6 +195,7 @@ class _Making:
 
     def _param(self, values: Array, shape: Shape | None = None) -> int:
         """Return the number of the parameter with these elements and ``shape``, by default that of ``values``."""
+        # bool has no size in TVM's C runtime.
         values = (values.view(np.uint8) if values.dtype == np.bool_ else values).reshape(shape or values.shape)
         number = self._param_numbers.setdefault(
             (values.dtype.str, values.shape, sha256(values.tobytes())), len(self.params)
@@ -207,12 +209,14 @@ class _Making:
     def param_name(self, number: int) -> str:
         """Return the name of a parameter, such as ``p0``; underscores are appended if an input has that name."""
         name, taken = f"p{number}", {port.name for port in self.interface.inputs}
+        # The name of an input is the user's, so the parameter gives way.
         while name in taken:
             name += "_"
         return name
 
     def executor_graph(self) -> ExecutorGraph:
         """Return the graph: inputs, parameters, then the calls in order."""
+        # An input comes first, because TVM's C runtime requires that.
         inputs, params = self.graph.inputs, range(len(self.params))
         sources: list[str | int] = [*inputs, *params]
         entries = {source: NodeEntry(at) for at, source in enumerate(sources)}

@@ -81,6 +81,7 @@ def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
 
 def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
     """Return the root of each tensor and the shape of each root; an output of another shape is copied."""
+    # Grows until no output clashes; each round copies one more.
     copied: set[str] = set()
     while True:
         roots = _roots(graph, copied)

@@ -62,6 +62,7 @@ from mlfbuild.library import DIGEST_LENGTH
 from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
 
+# Differences from the zero point have at most 8 bits and a sign.
 LARGEST_SUM = 1 << 23
 """The number of int8 values minus a zero point whose sum always fits in 32 bits."""
 CHANGE = "change the model, or use another compiler (tvm or command)"
@@ -73,6 +74,8 @@ class Numbers:
     def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
         self._again = again or (lambda: values)
         self._lines = hexadecimal_lines if hexadecimal else array_lines
+        # Constants of megabytes are compared with each other; a checksum is enough to tell most apart, and equal ones
+        # are compared byte by byte.
         self._hash = hash((values.dtype.str, crc32(_bytes(values))))
 
     def pieces(self) -> Iterator[str]:
@@ -116,6 +119,7 @@ class Origin:
         """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
         found = hashlib.sha256()
         for tensor in self.tensors:
+            # Not the shape of images, which is another in chains and for other sizes of the input.
             found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
             if tensor.data is not None:
                 found.update(_bytes(tensor.data))
@@ -124,7 +128,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant in flash that one argument points to."""
+    """A constant in flash that one argument points to.
+
+    Made by ``array`` (numbers), ``packed`` (words with several values), ``records`` (an array of structs) or
+    ``struct``. Equal constants are printed once, whichever nodes they belong to: ``about`` and ``origin`` do not count
+    for that.
+    """
 
     name: str
     """Its role in the operator, such as ``filter``."""
@@ -191,7 +200,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class ScratchBuffer:
-    """Memory in the arena that only this call uses; its content before and after is undefined."""
+    """Memory in the arena that only this call uses; its content before and after is undefined.
+
+    It counts for the arena only while the call runs, so that calls can share the same bytes.
+    """
 
     size: int
     """Bytes."""
@@ -199,7 +211,11 @@ class ScratchBuffer:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor."""
+    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor.
+
+    An argument is passed to a function that several nodes share; everything that is not a parameter is part of its
+    body, so that two nodes share a function only if all their other numbers are equal.
+    """
 
     c_type: str
     """The pointer's type: ``const int8_t *``."""
@@ -265,7 +281,10 @@ def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantB
 
 
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:
-    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit."""
+    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit.
+
+    The caller raises it. It is for networks that are valid and whose operator is supported: the file is not damaged.
+    """
     return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
 
 
@@ -288,7 +307,12 @@ def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
 
 
 def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
-    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
+    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32.
+
+    ``bias`` is [channels], with the zero point of the input folded into it (``folded_bias``) if the kernel multiplies
+    stored inputs. ``rescales`` has a factor for each channel. Each takes 12 bytes of flash. Raises ``ValueError`` if
+    the lengths differ.
+    """
     channels = list(zip(bias.tolist(), rescales, strict=True))
     records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
     words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
@@ -303,16 +327,26 @@ def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_poin
     axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
     sums: Array = weights.sum(axis=axes, dtype=np.int64)
     start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    # Modulo 2**32: the kernels add in unsigned arithmetic, so that the result is right even if this sum is out of
+    # range.
     return (start - zero_point * sums).astype(np.int32)
 
 
 def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
-    """Return a local constant struct, one field a line."""
+    """Return a local constant struct, one field a line.
+
+    ``fields`` maps members to C expressions. It is ``const`` and local for a reason: compilers propagate its values
+    into inlined kernels, which are thus specialised for the shapes of the node.
+    """
     return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
 
 
 def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros if there is none."""
+    """Return the float32 bias of each output channel, zeros if there is none.
+
+    ``bias`` is float32 with one element for each of ``channels``, or ``None``. Kernels have no case without a bias,
+    because zeros cost 4 bytes for each channel and a branch costs code in every kernel.
+    """
     return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
 
 

@@ -125,6 +125,7 @@ def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage 
 def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
     images = [tensor for tensor in graph.inputs_of(node).present if not tensor.constant]
     outputs = graph.outputs_of(node)
+    # Rows of several images would follow each other without the padding between them.
     if len(outputs) != 1 or any(len(t.shape) != 4 or t.shape[0] != 1 for t in (*images, *outputs)):
         return None
     reach = _reach(graph, node)
@@ -212,17 +213,20 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
     then keep more rows.
     """
     output = stages[-1].output
+    # The last step would compute rows below the image.
     if output.shape[1] % rows:
         return None
     lines = [ImageRows(output, rows, 0, 0, stages[-1].output_row)]
     for stage in reversed(stages):
         made, reach = lines[0], stage.reach
         count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
+        # The input of the chain needs no alignment: rows are copied from it one by one.
         ahead = -lead % count if aligned and len(lines) < len(stages) else 0
         lines.insert(0, ImageRows(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)
+    # A second operand is a complete image without rows of padding.
     operands_whole = all(
         stage.operand is None or made.whole for stage, made in zip(chain.stages, chain.lines[1:], strict=True)
     )

@@ -148,6 +148,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
     words = [call.operator for call in lowered.calls]
 
     def grown(free: int) -> tuple[int, tuple[str, ...]]:
+        # All calls share the memory after the buffers, one after the other.
         left = free - lowered.offsets[-1]
         faster = replace(lowered, calls=tuple(call.with_room(left) for call in lowered.calls))
         return faster.scratch, tuple(_Printing(faster).lines())
@@ -209,6 +210,7 @@ class _Printing:
     def _stage(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
         made = self.chain.lines[at + 1]
         last = at + 1 == self._end
+        # Then neither the test nor the padding is printed, which saves both in every step.
         always = _always_inside(self.chain, made)
         if always:
             yield "{"
@@ -296,6 +298,7 @@ def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
 
 def _padding(image: Tensor) -> int:
     """Return the byte with which rows outside ``image`` are filled: all bytes of the stored value of 0."""
+    # int16 has the zero point 0, and the float 0.0 has only zero bytes.
     if image.quantization is None or image.dtype.size > 1:
         return 0
     return int(np.uint8(image.quantization.zero_point & 0xFF))

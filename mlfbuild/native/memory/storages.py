@@ -91,6 +91,7 @@ class Storage:
     def use(self, size: int, time: int) -> None:
         """Mark ``size`` bytes as in use at ``time``: between the first and the last call they stay in use."""
         known = self.spans[0] if self.spans else Span(0, time, time)
+        # One span for all uses, from the first to the last. Further spans come only from other storages that move in.
         self.spans = [Span(max(known.size, size), known.first, time)]
         self.last = time
 
@@ -198,6 +199,7 @@ def reuse_inputs(
         for position in call.overwrites if index not in apart else ():
             name = str(node.inputs[position])
             source = storages[name]
+            # Only in the arena: the caller's inputs are never written, and an output buffer holds only its output.
             dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
             if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
                 source.offsets.update(output.offsets)
@@ -208,6 +210,7 @@ def reuse_inputs(
 def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, output: str) -> bool:
     """Return whether ``output`` can begin where ``source`` does without overlapping other tensors of that storage."""
     theirs, its = storages[source].offsets, storages[output].offsets
+    # A view in the middle of a whole: an output there could reach into the next part.
     if theirs.get(source, 0) or its.get(output, 0):
         return False
     return not theirs or graph.tensor(output).size <= graph.tensor(source).size
@@ -225,6 +228,7 @@ def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, 
 def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], state: State) -> None:
     """Let a state be updated in place, if its old value is no longer needed when the new one is written."""
     kept, left = storages[state.before], storages[state.after]
+    # The old value is still wanted after the run, if it is itself an output or the new value of another state.
     if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
         return
     if any(storages[name] is left for name in graph.inputs):

@@ -78,6 +78,7 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     source, weights, bias, _ = tensors
     known = weights.constant and (bias is None or bias.constant) and not source.constant
     known = known and weights.elements <= _MOST_ELEMENTS
+    # Folding adds to the bias, which must stay within the sums of 48 bits.
     if source.dtype is DType.INT16 and not has_room(weights, bias, weights.shape[0]):
         return None
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
@@ -138,6 +139,7 @@ def _tied(operator: Operator, source: Tensor, output: Tensor) -> Indices | None:
     last = len(source.shape) - 1
     if isinstance(operator, DepthwiseConv2D):
         return straight // operator.depth_multiplier
+    # A last dimension that is a multiple of the other one repeats the channels in order; other shapes mix them.
     if isinstance(operator, Reshape):
         return straight % size if len(straight) % size == 0 else None
     if isinstance(operator, Pad) and any(operator.paddings[-1]):
@@ -201,6 +203,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     operator = node.operator
     assert isinstance(operator, Conv2D | DepthwiseConv2D | FullyConnected)
     above, below = np.maximum(factors, 0).sum(axis=0), np.minimum(factors, 0).sum(axis=0)
+    # A weight of 0 times an unknown float32 must be 0, and infinity times 0 is not a number.
     least, greatest = (
         np.clip(side, -_INFINITE, _INFINITE) - resting(source) for side in (inputs.least, inputs.greatest)
     )
@@ -214,6 +217,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     unknown = np.zeros(channels_of(output), bool)
     if source.dtype is DType.FLOAT32:
         terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
+        # The error of n additions in any order is below n * eps * the sum of the magnitudes.
         error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
         bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
     else:  # outside of 32 bits, sums wrap; those of 64 bits wrap when they are rescaled
@@ -240,6 +244,7 @@ def _of_channels(graph: Graph, node: Node, tied: Mapping[str, Indices], found: M
         return anything
     values = inputs.map(lambda tensor: _filled(tensor, found[tensor.name]))
     rows = node.operator.reference(inputs, values, (output,))[0].reshape(-1, channels_of(output))
+    # Padding, for example, makes the borders of a constant channel differ from its inside.
     known &= (rows == rows[0]).all(axis=0)
     return Ranges(np.where(known, rows[0], anything.least), np.where(known, rows[0], anything.greatest))
 

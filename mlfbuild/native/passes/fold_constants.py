@@ -7,9 +7,11 @@ from dataclasses import replace
 from mlfbuild.native.graph import Graph, Node, Operands, Tensor
 from mlfbuild.native.passes.rewrite import rebuild
 
+# Tables and masks of this size save an operator, and cost less flash than most of its kernels.
 _ALWAYS_FOLDED = 1 << 16
 """Results of at most this many bytes are folded even if they are larger than the operands."""
 
+# A file may have thousands of such operators.
 _MOST_FOLDED = 1 << 24
 """Bytes of all results of a graph that are folded although they are larger than their operands."""
 

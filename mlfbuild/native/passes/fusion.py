@@ -65,8 +65,10 @@ MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
 """Value of the option ``memory`` -> extra instructions of chains, relative to the instructions without chains."""
 _EXTRA_OF_THUMB = 0.02
 """At least this much on cores without SIMD, whose fast kernels need scratch memory that the portable ones do not."""
+# Longer chains gain little: each operator more adds a line buffer, and one image less.
 _LONGEST = 12
 """The most operators of a chain."""
+# So that networks of hundreds of operators compile in seconds.
 _SOUGHT = 400
 """The approximate number of sequences of operators that are tried as chains."""
 
@@ -146,6 +148,7 @@ class _Lives:
                     root = self._root(node, name)
                     self.first.setdefault(root, index)
                     self.last[root] = index
+        # The caller writes inputs before the first node, and reads outputs after the last one.
         for name in self.graph.inputs if self.arena_io else ():
             if name in self.roots:
                 self.first[self.roots[name]] = -1
@@ -177,6 +180,7 @@ class _Lives:
         count = len(self.graph.nodes)
         change = [0] * (count + 2)
         for root, first in self.first.items():
+            # `before` does not count what the node itself writes: a piece adds that, minus what it overwrites.
             change[first + 1] += self.size(root)
             change[self.last[root] + 1] -= self.size(root)
         return tuple(accumulate(change[:count]))
@@ -218,12 +222,14 @@ class _Cutting:
         """Return the pieces of the cut with the least memory that costs at most ``most`` extra instructions."""
         while True:
             limits = sorted({piece.memory for piece in self._pieces()})
+            # The cost of the cheapest cut falls as the limit grows, so bisection finds the lowest limit.
             low, high = 0, len(limits) - 1
             while low < high:
                 middle = (low + high) // 2
                 cost = self._cheapest(limits[middle])[0]
                 low, high = (low, middle) if cost <= most else (middle + 1, high)
             pieces = self._cheapest(limits[low])[1]
+            # Their scratch memory is not known yet, and may change the cut.
             waiting = [(piece, piece.chain) for piece in pieces if piece.chain is not None and piece.lowered is None]
             if not waiting:
                 return pieces
@@ -256,6 +262,7 @@ class _Cutting:
         readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
         readers.update(self.graph.results)
         stages = stages_of(self.graph)
+        # At least three: a residual block is two convolutions and an addition.
         longest = max(3, min(_LONGEST, _SOUGHT // len(stages)))
         for first in range(len(stages)):
             chained: list[Stage] = []
@@ -267,6 +274,7 @@ class _Cutting:
                     break
                 chained.append(stage)
                 worst = max(piece.memory for piece in self.single[first : index + 1])
+                # Others cannot lower the worst piece, whatever they cost.
                 yield from (piece for piece in self._variants(tuple(chained)) if piece.memory < worst)
 
     def _variants(self, stages: tuple[Stage, ...]) -> Iterator[_Piece]:
@@ -278,6 +286,8 @@ class _Cutting:
         known: set[Chain | None] = {None}
         for rows, in_place, aligned in ways:
             chain = plan_chain(stages, rows, in_place=in_place, aligned=aligned)
+            # A chain of one operator is useful only to overwrite its input, which the operator's own kernel may not
+            # permit.
             if chain not in known and chain is not None and (in_place or len(stages) > 1):
                 memory = self._memory(chain, LoweredChain(chain, ()).scratch)
                 yield _Piece(first, end, memory, self.costs.added(chain), chain)

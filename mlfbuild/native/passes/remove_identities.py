@@ -22,6 +22,7 @@ def remove_identities(graph: Graph) -> Graph:
         source, output = _resolve(names, str(node.inputs[0])), node.outputs[0]
         if output not in graph.results:
             names[output] = source
+        # The node that writes the input writes the output instead. An input of the network is not written by a node.
         elif source in written and source not in graph.results:
             names[source] = output
         else:

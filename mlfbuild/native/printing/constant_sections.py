@@ -2,7 +2,7 @@
 
 A microcontroller may have several flashes, and the same constant costs more or less in each. Weights are nearly all of
 the bytes and are read in order, so a slow external flash suffices. Tables are few bytes that are read at random: each
-access to external flash would wait for the whole latency.  Biases and multipliers are few bytes that are read in order.
+access to external flash would wait for the whole latency. Biases and multipliers are few bytes that are read in order.
 ``placement: {params: {weights: ..., tables: ...}}`` therefore distinguishes three classes.
 
 The class follows from the name that a constant has in the call of its kernel (its role), not from its size or tensor:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
-from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_busy, text
+from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
+from mlfbuild.native.printing.checks import print_result_macros, results_comment
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
 from mlfbuild.native.printing.notices import header_notice
 from mlfbuild.native.printing.program import LinkedModel, reentrant_lines
 from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import print_whole_declaration
-from mlfbuild.native.printing.workspace import print_static_pools_declaration, shares_workspace
+from mlfbuild.native.printing.workspace import print_memory_types, print_static_pools_declaration, shares_workspace
 
 _STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
@@ -30,8 +31,7 @@ _POOLS = (
 def print_header(program: LinkedModel, source: str, placement: Placement) -> str:
     """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``."""
     shares = shares_workspace(program, placement)
-    busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY"] if shares else []
-    results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
+    results = results_comment(program.name, *([busy_name(program.name)] if shares else []))
     parts = [
         *interface_parts(_interface(program), _about_run(program, shares=shares), results),
         *_static_reset(program),
@@ -79,8 +79,10 @@ def _static_reset(program: LinkedModel) -> Iterator[str]:
 
 def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
+    yield from print_result_macros(name)
     if shares:
         yield print_busy(name)
+    yield from print_memory_types(program)
     if program.form.arena_io:
         yield print_static_pools_declaration(program)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
@@ -91,7 +93,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             brief(
                 f'initialises or resets a state of the caller for module "{name}"; call it before the first run',
                 rf"\param kept {upper}_STATE_SIZE bytes, aligned to {upper}_STATE_ALIGNMENT",
-                r"\return 0, or -1 if the pointer is NULL or not aligned",
+                *results_comment(name),
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
@@ -102,7 +104,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
             rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
             *state,
-            r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
+            *results_comment(name),
         )
         + f"\nint32_t mlf_{name}_run(\n{pointers}\n);"
     )
@@ -117,6 +119,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
 
 def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
+    # The constant is declared only: its value would change the header with every change of the weights.
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     words = macro_words(port.member for port in interface.ports)
@@ -131,6 +134,7 @@ def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
 
 def _distinct(interface: Interface) -> Iterable[Port]:
     """Return every port once, even if an input is also an output."""
+    # The last entry of equal keys wins in a dict, and it should be the first port.
     return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
 
 
@@ -163,6 +167,7 @@ def _quantize(name: str, port: Port, facts: str) -> str:
             f"  const float value = real / {facts}_SCALE;",
             "  int32_t stored;",
             "  float rest;",
+            # Not value <= -512: NaN must end here as well, because its conversion to an integer is undefined in C.
             "  if (!(value > -512.0f)) {",
             f"    return (int8_t)(value <= -512.0f ? -128 : {facts}_ZERO_POINT);",
             "  }",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.library import CODE_NAMES, parse_dtype
 from mlfbuild.library.cgen import braces, registry_source, text, wrapped
+from mlfbuild.native.printing.checks import ARGUMENTS_RESULT
 from mlfbuild.native.printing.interface import Port, runtime_dtype, runtime_shape
 from mlfbuild.native.printing.notices import source_notice
 from mlfbuild.native.printing.program import LinkedModel
@@ -77,7 +78,7 @@ def print_entry(program: LinkedModel, source: str, model_id: str) -> str:
         "{",
         "    (void)type_code, (void)out_value, (void)out_type_code, (void)resource_handle;",
         f"    if (num_args != {count}) {{",
-        "        return -1;",
+        f"        return {ARGUMENTS_RESULT}",
         "    }",
         f"    return {wrapped(f'{program.prefix}___tvm_main__(', data, ')', 8)};",
         "}",
@@ -133,6 +134,7 @@ def print_tvm_metadata(program: LinkedModel, source: str, model_id: str) -> str:
 
 
 def _tensors(kind: str, names: Sequence[str], ports: Sequence[Port]) -> Iterator[str]:
+    # C has no arrays without elements.
     if not ports:
         return
     for at, port in enumerate(ports):

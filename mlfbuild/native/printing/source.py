@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
 from mlfbuild.library import Identity
-from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, joined, wrapped
+from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, wrapped
 from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines
 from mlfbuild.native.lowering import Constant
+from mlfbuild.native.printing.checks import Pointer, print_checks, print_null_check, print_result_macros
 from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
-from mlfbuild.native.printing.interface import Port
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
 from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
@@ -28,6 +28,7 @@ from mlfbuild.native.printing.trace import print_hand_out, print_table
 from mlfbuild.native.printing.variants import Variant, lesser, print_lesser, print_unused, whole
 from mlfbuild.native.printing.workspace import (
     print_attributes,
+    print_memory_types,
     print_pool_functions,
     print_static_call,
     print_workspace,
@@ -44,7 +45,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     yield f"{first}\n\n{cpu_check(cpu)}{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
-        print_structs(program) if program.form.packed else "",
+        *([print_structs(program), *_undeclared(program)] if program.form.packed else []),
         print_operator_table(program) if program.hook else "",
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
@@ -57,6 +58,12 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     ]
     yield from (f"\n\n{part}" for part in parts if part)
     yield "\n"
+
+
+def _undeclared(program: LinkedModel) -> Iterator[str]:
+    """Yield what the header of TVM's C interface declares, for a packed function, which has no header."""
+    yield from print_result_macros(program.name)
+    yield from print_memory_types(program)
 
 
 def _includes(program: LinkedModel, placement: Placement) -> str:
@@ -106,6 +113,7 @@ def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
 
 def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Iterator[str]:
     upper, own = program.prefix.upper(), _own_sections(program, placement)
+    # A constant in the image, so that a tool can tell which model and compiler the firmware has.
     identity = Identity(program.name, model_id, __version__)
     yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
@@ -138,6 +146,7 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
 
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
+    # The run function with all parameters is first, because the lesser ones call it.
     yield _run(program, _signature(program, whole(program)))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 
@@ -180,32 +189,19 @@ def _run(program: LinkedModel, signature: str) -> str:
 
 def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
     """Yield the lines that reject missing and misaligned pointers."""
-    tests: list[str] = []
+    pointers: list[Pointer] = []
     if not program.form.arena_io:
-        yield "    if (inputs == NULL || outputs == NULL) {"
-        yield "        return -1;"
-        yield "    }"
+        yield from print_null_check(program.name, ["inputs", "outputs"])
         sides = (("inputs", program.interface.inputs), ("outputs", program.interface.outputs))
-        pointers = [(f"{kind}->{port.member}", port) for kind, ports in sides for port in ports]
-        tests += [test for pointer, port in pointers for test in _pointer_tests(pointer, port)]
+        ports = [(f"{kind}->{port.member}", port.tensor) for kind, ports in sides for port in ports]
+        pointers += [Pointer(place, tensor.dtype.size) for place, tensor in ports if tensor.elements]
     if arena:
-        tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
+        pointers.append(Pointer("workspace", ALIGNMENT))
     else:
         yield "    (void)workspace; /* not used: the model has no intermediate tensors */"
     if program.graph.states:
-        tests += ["kept == NULL", f"(uintptr_t)kept % {STATE_ALIGNMENT} != 0"]
-    if tests:
-        yield f"    if ({joined(tests, ' ||', 8)}) {{"
-        yield "        return -1;"
-        yield "    }"
-
-
-def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
-    if not port.tensor.elements:
-        return
-    yield f"{pointer} == NULL"
-    if port.tensor.dtype.size > 1:
-        yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"
+        pointers.append(Pointer("kept", STATE_ALIGNMENT))
+    yield from print_checks(program.name, pointers)
 
 
 def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from mlfbuild.library.cgen import STATE_ALIGNMENT
 from mlfbuild.library.keys import Placement
+from mlfbuild.native.printing.checks import Pointer, print_checks
 from mlfbuild.native.printing.program import LinkedModel, Reset
 
 
@@ -21,6 +22,7 @@ def begins_as_zeros(program: LinkedModel) -> bool:
 
 def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
     """Return whether start-up code, which zeroes static variables, initialises the static state."""
+    # A section that the project names may be NOLOAD memory, with any content after a reset.
     return begins_as_zeros(program) and placement.state is None
 
 
@@ -37,7 +39,7 @@ def print_state(program: LinkedModel, placement: Placement) -> str:
         return ""
     placed = f"{program.prefix.upper()}_STATE"
     attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
-    lines = [f"{attributes} static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
+    lines = [f"{attributes} static union mlf_{program.name}_state {program.prefix}_state;"]
     if not _begins_at_start(program, placement):
         lines += ["/* Not 0 after the first reset of the state. */", f"static uint8_t {program.prefix}_state_begun;"]
     return "\n".join(lines)
@@ -53,9 +55,7 @@ def print_reset(program: LinkedModel) -> str:
             "{",
             "    uint8_t *const state = (uint8_t *)kept;",
             "",
-            f"    if (kept == NULL || (uintptr_t)kept % {STATE_ALIGNMENT} != 0) {{",
-            "        return -1;",
-            "    }",
+            *print_checks(program.name, [Pointer("kept", STATE_ALIGNMENT)]),
             *_reset_lines(program),
             "    return 0;",
             "}",
@@ -88,7 +88,7 @@ def print_static_reset(program: LinkedModel, placement: Placement) -> str:
             f"int32_t {program.prefix}_reset(void)",
             "{",
             *begun,
-            f"    return mlf_{program.name}_reset({program.prefix}_state);",
+            f"    return mlf_{program.name}_reset(&{program.prefix}_state);",
             "}",
         ]
     )

@@ -11,8 +11,16 @@ from collections.abc import Iterator
 from mlfbuild.library import SHARED_WORKSPACE, WORKSPACE_POOL, brief
 from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, busy_name, print_exclusive_call, print_shared_workspace
 from mlfbuild.library.keys import Placement
+from mlfbuild.native.graph import C_TYPES
+from mlfbuild.native.memory import StorageKind
+from mlfbuild.native.printing.checks import print_null_check
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.state import print_beginning
+
+_WIDTHS = {"int16_t": 2, "int32_t": 4, "int64_t": 8, "float": 4}
+"""Bytes of elements; those of one byte may be accessed as any character type, and signs do not matter (C11 6.5)."""
+_SCRATCH_TYPES = frozenset({"int16_t", "int32_t", "float"})
+"""What kernels store in scratch memory."""
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
@@ -23,6 +31,36 @@ def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
     return placement.shares_workspace and program.plan.arena_size > 0 and not program.form.packed
 
 
+def print_memory_types(program: LinkedModel) -> Iterator[str]:
+    """Yield the types of the workspace and of the state: unions of arrays of the elements that the code stores there.
+
+    Bytes of an array of uint8_t may not be accessed as another type (C11 6.5, paragraphs 6 and 7), although compilers
+    with casts to such an array rarely notice. In a union, each element of each type is an object of that type.
+    """
+    sizes = {StorageKind.ARENA: program.plan.arena_size, StorageKind.STATE: program.plan.state_size}
+    for area, size in sizes.items():
+        if size:
+            kind = "workspace" if area is StorageKind.ARENA else "state"
+            members = [("uint8_t", size), *_arrays(program, area, size)]
+            yield "\n".join(
+                [
+                    brief(f"memory for a {kind}: it may hold elements of each of these types at any time"),
+                    f"union mlf_{program.name}_{kind} {{",
+                    *(f"  {c_type} {c_type.removesuffix('_t')}_elements[{count}];" for c_type, count in members),
+                    "};",
+                ]
+            )
+
+
+def _arrays(program: LinkedModel, area: StorageKind, size: int) -> Iterator[tuple[str, int]]:
+    """Yield (type, elements) of the arrays of several bytes that ``area`` of ``size`` bytes holds."""
+    tensors = (name for name, location in program.plan.locations.items() if location.area is area)
+    used = {C_TYPES[program.graph.tensor(name).dtype].removeprefix("u") for name in tensors}
+    if area is StorageKind.ARENA and any(function.call.scratch for function in program.functions):
+        used |= _SCRATCH_TYPES
+    yield from ((c_type, size // width) for c_type, width in _WIDTHS.items() if c_type in used and size >= width)
+
+
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
     macro = f"{program.prefix.upper()}_WORKSPACE"
@@ -31,6 +69,7 @@ def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -
         section = f'__attribute__((section("{placement.workspace or WORKSPACE_SECTION}"))) ' if elf else ""
         yield f"#define {macro} {section}{aligned}"
         return
+    # A common symbol has no section, so that ``placement.workspace`` does not apply to it.
     yield f"#define {macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
     yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
 
@@ -42,8 +81,9 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
         return ""
     bound = f"/* Peak use: {program.plan.lower_bound} of {size} bytes. */"
     if not shares_workspace(program, placement):
-        return f"{bound}\n{macro} static uint8_t {program.prefix}_workspace[{size}];"
-    return "\n".join([bound, *print_shared_workspace(program.prefix, size, macro, f"{macro}_FLAG")])
+        return f"{bound}\n{macro} static union mlf_{program.name}_workspace {program.prefix}_workspace;"
+    declarator = f"union mlf_{program.name}_workspace {SHARED_WORKSPACE}"
+    return "\n".join([bound, *print_shared_workspace(program.prefix, declarator, macro, f"{macro}_FLAG")])
 
 
 def in_own_section(name: str) -> list[str]:
@@ -65,7 +105,7 @@ def print_static_pools_declaration(program: LinkedModel) -> str:
 def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface
-    workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
+    workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
     yield "\n".join(
         [
             *in_own_section(f"mlf_{name}_static_pools"),
@@ -102,18 +142,16 @@ def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[st
     """Yield the body of ``tvmgen_<model>_run``, or of the hooked run function that it calls."""
     name, prefix = program.name, program.prefix
     run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"
-    more = (f", {prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")
+    more = (f", &{prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")
     if program.form.arena_io:
-        yield "    if (workspace_pools == NULL) {"
-        yield "        return -1;"
-        yield "    }"
+        yield from print_null_check(name, ["workspace_pools"])
         yield from print_beginning(program, placement)
         yield f"    return {run}(workspace_pools->{WORKSPACE_POOL}{more});"
         return
     if not shares_workspace(program, placement):
-        workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
+        workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
         yield from print_beginning(program, placement)
         yield f"    return {run}(inputs, outputs, {workspace}{more});"
         return
-    call = f"{run}(inputs, outputs, {SHARED_WORKSPACE}{more})"
+    call = f"{run}(inputs, outputs, &{SHARED_WORKSPACE}{more})"
     yield from print_exclusive_call(prefix, busy_name(name), call, print_beginning(program, placement))

@@ -10,6 +10,7 @@ from mlfbuild.native.frontends.tflite.tensors import dequantized
 from mlfbuild.native.graph import DType, GraphError, Node, Operands, OperatorError, ops
 from mlfbuild.native.graph.bases import WHOLE, WrongShape, alternatives
 
+# Shapes have at most 8 sizes, and paddings two for each.
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 

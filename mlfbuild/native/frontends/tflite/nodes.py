@@ -60,6 +60,7 @@ class OperatorNodes:
         if isinstance(node.operator, ops.BatchMatmul) and scales is not None:
             from mlfbuild.native.frontends.tflite.hybrid import dense_product
 
+            # The transposed matrix is another copy of the weights, which counts against the budget.
             self._conversion.budget.take(site.place, site.input(1).elements)
             return [dense_product(self._tensors, site, node.operator, scales)]
         if constants.is_computed(self._conversion, operator, row, node):
@@ -73,6 +74,7 @@ class OperatorNodes:
 
         Runtimes compute all shapes, and do not use those of the file.
         """
+        # Operators with states cannot be tried twice, because a variable becomes a state once.
         if not row.states and self._tensors.are_open(operator.outputs):
             for _ in range(_STEPS * len(operator.outputs)):
                 reason: str | None
@@ -144,6 +146,8 @@ class OperatorNodes:
     def _check_parameters(self, site: TfliteSite, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (the graph itself refuses absent ones)."""
         for index, tensor in zip(indices, site.inputs[1:], strict=False):
+            # A tensor without data that nothing writes is absent, not computed: the graph reports that with its own
+            # words.
             computed = index in self._conversion.written or index in self._conversion.raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
@@ -186,6 +190,7 @@ def _check_offset(site: TfliteSite) -> None:
     weights = site.optional_input(1)
     quantization = None if weights is None else weights.quantization
     offset = quantization is not None and not quantization.per_channel and any(quantization.zero_points)
+    # TFLite's specification of int8 says 0, and kernels differ in whether they read anything else.
     if offset and not site.unsigned:
         raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 

@@ -81,6 +81,8 @@ class Arithmetic(Binary):
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:
+            # Sums, products and quotients of float32 in double, rounded to float32, are those that float32 itself has:
+            # 53 bits are enough for a second rounding of 24 bits to change nothing.
             return finish_float(self._exact(x.astype(np.float64), y.astype(np.float64)), self.activation)
         whole = np.asarray(self._whole(x, y), x.dtype)
         return np.asarray(np.clip(whole, *whole_activation_range(self.activation, DType(x.dtype.name))))
@@ -116,4 +118,5 @@ def on_one_scale(
         ).astype(np.float64)
         for value, rescale in zip((x, y), rescales.inputs, strict=True)
     )
+    # The order is TensorFlow Lite Micro's: both inputs are rounded to the common scale before they are combined.
     return finish_quantized(np.asarray(combine(x, y)), [rescales.output], tensors[2], activation)

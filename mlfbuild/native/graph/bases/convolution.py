@@ -124,6 +124,9 @@ class Convolution(Filtering):
 
 
 def convolution_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Return (input, weights, bias or ``None``, output) of a node with checked operands."""
+    """Return (input, weights, bias or ``None``, output) of a node with checked operands.
+
+    For the arguments of ``Operator`` methods: ``check`` has accepted them, so that nothing is raised here.
+    """
     source, weights = inputs[0], inputs[1]
     return source, weights, inputs.optional(2), outputs[0]

@@ -105,6 +105,7 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
         _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
+        # The factor of a product of two scales, as for the other products; both are those of the cell here.
         quantize_multiplier(_FRACTION * cell / cell),
         quantize_multiplier(_FRACTION * _FRACTION / cell),
         quantize_multiplier(_FRACTION * _FRACTION / hidden),
@@ -125,6 +126,7 @@ def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool)
 
 def _cell_table(cell: Tensor) -> TableScale:
     exponent = math.log2(scale_of(cell))
+    # The table is scaled by shifts only, as in TensorFlow Lite Micro.
     if abs(exponent - round(exponent)) >= 1e-3:
         raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
     doublings = round(exponent) + 12
@@ -151,6 +153,8 @@ def whole_step(
     def gate(at: int) -> Whole:
         sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
         more = units @ parameters.recurrent[at].T.astype(np.int64)
+        # Clamped to int16 each, and again after the addition: a gate that saturates twice differs from one that does
+        # once.
         first = _rescaled(sums, rescales.weights[at], wide=wide)
         return _clamp(first + _rescaled(more, rescales.recurrent[at], wide=wide))
 

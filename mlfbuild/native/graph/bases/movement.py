@@ -23,7 +23,11 @@ Move = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Movement(Operator):
-    """Every element of an output is a copy of an element of an input, regardless of its type."""
+    """Every element of an output is a copy of an element of an input, regardless of its type.
+
+    ``reference`` and the lowering both follow ``moves``. Input and output have the same quantisation, so that stored
+    values are copied; NaN and -0.0 stay as they are.
+    """
 
     types: ClassVar[tuple[DType, ...]] = EVERY
 

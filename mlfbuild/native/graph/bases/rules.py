@@ -117,6 +117,8 @@ def _scaled(weights: Tensor, channels: int, axis: int, *, offset: bool) -> Reaso
         return f"the weights {weights} have no scale"
     if offset and not quantization.per_channel:
         return affine(weights)
+    # Kernels fold the zero point of the inputs into the bias, and have none for weights
+    # (``passes/fold_weight_offsets``).
     if any(quantization.zero_points):
         return f"the weights {weights} have a zero point that is not 0"
     if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):
@@ -175,6 +177,7 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
             return affine(tensor)
     if source.quantization is None or output.quantization is None:
         return None
+    # An absolute tolerance, as in TensorFlow Lite, also for scales that are smaller than it.
     if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
         source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
     ):
@@ -199,6 +202,7 @@ def computable(*computations: Callable[[], object]) -> Reason:
     try:
         for computation in computations:
             computation()
+    # Factors are computed once here, so that lowering a checked graph cannot fail for them.
     except OverflowError as error:
         return str(error)
     return None

@@ -14,7 +14,10 @@ from mlfbuild.native.graph.tensors import Tensor
 
 @dataclass(frozen=True)
 class Single(Operator):
-    """An operator with one input and one output."""
+    """An operator with one input and one output.
+
+    Subclasses implement ``_check`` with both tensors, whose number is already right, and ``reference``.
+    """
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)

@@ -8,6 +8,7 @@ from mlfbuild.native.lowering.call import KernelCall, Parameter, unsupported
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.settings import CodegenSettings
 
+# 255 * 255 * 2**15 < 2**31.
 _LARGEST_DEPTH = 1 << 15
 """The most squares of 9-bit numbers whose sum fits in 32 bits."""
 

@@ -63,9 +63,11 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     factors[1] *= -1 if isinstance(operator, Sub) else 1
     constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    # A little more than 128, for the factors beside the nearest ones.
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
     shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
+    # No shift leaves enough bits for both factors.
     if 0 in nearest:
         return None
     for a, b in _NEAR:

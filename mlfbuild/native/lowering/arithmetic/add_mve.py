@@ -44,6 +44,7 @@ class _Numbers:
             high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
         )
         total = high_multiply(first[:, None] + second, self.multiplier)
+        # VRSHL rounds a half up, the reference away from zero: one less before the shift.
         total += np.where(away & (total < 0), -1, 0)
         shifted = (total + (1 << (-self.shift - 1))) >> -self.shift
         return np.asarray(np.clip(shifted + self.zero_point, self.minimum, self.maximum), np.int64)
@@ -75,6 +76,7 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
     rescales = operator.numbers(first, second, output)
     bits = SUM_LEFT_SHIFT[output.dtype]
     left = [bits + rescale.shift for rescale in rescales.inputs]
+    # The left shift and the power of two of the factor become one exact product; only the multiplication rounds.
     if min(left) < 0 or max(left) > bits or rescales.output.shift >= 0:
         return None
     signs = (1, -1 if isinstance(operator, Sub) else 1)

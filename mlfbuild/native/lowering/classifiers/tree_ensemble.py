@@ -144,6 +144,7 @@ def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children
     counts = np.diff(leaves)
     of_trees = _targets_of_trees(targets[leaves[:-1]], roots, children) if (counts == 1).all() else None
     if of_trees is not None:
+        # By their bits, because -0 and 0 are equal numbers, and NaN is none.
         bits, positions = np.unique(weights.view(np.int32), return_inverse=True)
         starts = positions.reshape(-1)
         by_tree = _TREES if of_trees.any() else _ONE_TARGET

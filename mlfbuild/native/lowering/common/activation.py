@@ -45,6 +45,7 @@ def range_line(activation: Activation, dtype: DType) -> str:
     return f"const struct mlf_{dtype.value}_range range = {{{integer(minimum)}, {integer(maximum)}}};"
 
 
+# C99, 6.5: an object may be accessed through the signed or the unsigned type that corresponds to its own.
 _SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: DType.INT64}
 
 

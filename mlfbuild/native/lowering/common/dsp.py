@@ -84,6 +84,7 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))
     least = bias + _INT8.min * positive + _INT8.max * negative
     greatest = bias + _INT8.max * positive + _INT8.min * negative
+    # The portable kernel lets such sums wrap, as the reference does; this one would not give the same.
     if least.min() < -(1 << 31) or greatest.max() >= 1 << 31:
         return None
     multiplier = np.array([rescale.multiplier for rescale in rescales], np.int64)
@@ -97,6 +98,7 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     multiplier = np.where(constant, 1 << 30, multiplier)
     shift = np.where(constant, 0, -left - 1)
     least, greatest = (np.where(constant, 4 * (low - zero_point), limit) for limit in (least, greatest))
+    # One more, because the sign of a negative sum is subtracted before the shift.
     magnitude = np.maximum(np.abs(least), np.abs(greatest)) + 1
     added = (np.abs(2 * zero_point + 1) << np.clip(shift, 0, 31)) + 2
     if shift.min() < 0 or magnitude.max() >= 1 << 30 or (magnitude + added).max() >= 1 << 31:
@@ -127,7 +129,9 @@ _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 
 """Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
 _BLOCK = 64
 """Channels for which all differences are tried together, in about 10 MB."""
+# The least output has no beginning: all smaller sums give it.
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
+# Eight outputs rule out most multipliers, and 43 nearly all of the rest.
 _FEW_OUTPUTS, _SOME_OUTPUTS, _ALL_OUTPUTS = slice(None, None, 32), slice(None, None, 6), slice(None)
 _NEAR = 8
 """Sums around the exact border between two outputs in which the border after two roundings is expected."""
@@ -170,9 +174,11 @@ def _brief_constants(
         missing = np.flatnonzero(multiplier == 0)
         for part in (missing[at : at + _BLOCK] for at in range(0, len(missing), _BLOCK)):
             factor = factors[part] * 2.0 ** -(right[part] + 32)
+            # A change of one step moves the border of the last output by 2**-10 of a sum, whatever the factor is.
             step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
             nearest = factor * 2.0 ** (32 + form.shift - form.scale)
             candidates = np.rint(nearest[:, None] + np.outer(step, changes)).astype(np.int64).reshape(-1)
+            # The lowest four bits are the power of two, so that kernels need no third number.
             candidates = candidates & -16 | form.scale if form.tagged else candidates
             exact, offset = borders.offsets(np.repeat(part, len(changes)), candidates, form)
             _, first = np.unique(exact // len(changes), return_index=True)
@@ -212,6 +218,7 @@ class _Borders:
         lowest = np.where(begins <= greatest[:, None], needed - (begins << scale), -far).max(axis=1)
         before = needed - (begins - 1 << scale) - 1
         highest = np.where(begins > least[:, None], before, far).min(axis=1)
+        # The middle of what is possible is farthest from both ends.
         offset = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
         low, high = (least << scale) + offset, (greatest << scale) + offset
         whole = outputs == _ALL_OUTPUTS
@@ -236,6 +243,7 @@ def _begins(
         return reached
 
     # Rounding twice moves a border by a few sums only; a bracket that does not hold the border is widened.
+    # The border if it were rounded once, exactly.
     near = np.rint((_OUTPUTS - zero_point - 0.5) * 2.0 ** (right + 32) / np.maximum(factor, 1))
     low, high = (np.clip(near + way, first, last).astype(np.int64) for way in (-_NEAR, _NEAR))
     low = np.where((low > first) & enough(low - 1), first, low)
@@ -275,6 +283,7 @@ def spare_memory(graph: Graph, node: Node, *, strided: bool = False) -> int:
     Scratch memory of this size does not enlarge the arena. Convolutions count as in place if they can be; ``strided``:
     those over each channel can be with any stride.
     """
+    # Not in the arena: the buffers of the caller and states.
     kept = {*graph.sources, *graph.results}
     first: dict[str, int] = {}
     last: dict[str, int] = {}

@@ -77,6 +77,7 @@ def _parameters(
     graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D | FullyConnected, filter_: Parameter, axis: int
 ) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    # Without the zero point of the weights, so that only the sum of the inputs is left for the kernel.
     folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), axis, zero_point(source))
     return (
         Parameter("const struct mlf_quantization *", "quantization",

@@ -36,8 +36,10 @@ class Specialised(Generic[_Kind]):
             call = self.float_vfp(graph, node, operator)
         if dtype is DType.INT8 and settings.has("mve"):
             call = self.int8_mve(graph, node, operator)
+        # Cores with MVE have DSP instructions as well, and their kernels are the next best.
         if call is None and dtype is DType.INT8 and settings.has("dsp"):
             call = self.int8_dsp(graph, node, operator)
+        # Not for RISC-V and others: the kernels are assembly for Thumb.
         if dtype is DType.INT8 and settings.is_plain_thumb:
             call = self.int8_thumb(graph, node, operator)
         if dtype is DType.INT16 and settings.has("mve"):

@@ -27,7 +27,12 @@ def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
 
 
 def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
-    """Return the call of a table if the type has one, else of the kernel without further arguments."""
+    """Return the call of a table if the type has one, else of the kernel without further arguments.
+
+    int8 has a table of all 256 results, made with the operator's own reference, whatever the operator. int16 has one of
+    513 points for the operators that are tabulated themselves (``Tabulated``, ``Lookup``).
+    """
+    # 256 bytes of flash and a load for each element, whatever the function costs.
     if source.dtype is DType.INT8:
         return _table_int8(operator, source, output)
     if source.dtype is DType.INT16 and isinstance(operator, Tabulated | Lookup):

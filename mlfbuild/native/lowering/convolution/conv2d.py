@@ -37,6 +37,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     if has_offset(graph, node):
         dsp = lower_conv2d_offset_dsp(graph, node, operator) if settings.has("dsp") else None
         return dsp or lower_conv2d_offset(graph, node, operator)
+    # For cores that issue one instruction at a time; with MVE, vectors are faster.
     long = settings.has("dsp") and not settings.has("mve") and not settings.is_dual_issue
     if long and graph.outputs_of(node)[0].dtype is DType.INT8:
         call = lower_conv2d_long_dsp(graph, node, operator)

@@ -31,16 +31,21 @@ FEWER_PIXELS = 2
 BYTES = 2
 """Of an expanded input."""
 
+# The kernel is more code, which fewer weights do not pay for.
 _LARGE = 1024
 """From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
 _Pack = Callable[[DspChannels], Array | None]
 
+# A part of a filter gains in proportion to its size, and the copy costs code.
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
+# Cores without wait states lose less than 0.5 % from here on.
 READ_AGAIN = 16 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
+# The code that gathers and the code that multiplies may not fit into a small instruction cache together (1 KiB on an
+# STM32L4R5): gathering several blocks at a time switches between them less often.
 _GATHERED = 8
 """Blocks whose windows are gathered at a time, if there is room for them."""
 
@@ -132,12 +137,14 @@ def _matmul(
     single = rows == 1 and block_size(graph, node, row_size(inputs)) == PIXELS
     blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
     large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
+    # With three rows or more, a block reads each weight once for three products.
     quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
     if quads is not None:
         matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=quads.brief))
         statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
         return KernelCall(word, "quad_dsp.h", dsp_parameters(source, quads.constant, output, 0), (*matmul, statement))
     filter_ = _pairs(graph, node, whole=blocked)
+    # Without the block, the kernel adds the odd channel in another way, which has no limit of 24 bits.
     if filter_ is None and blocked:
         blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
@@ -175,6 +182,7 @@ def with_copy(
 
     A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes.
     """
+    # The last pairs stay in flash.
     copied = min(pairs, (free - scratch) // pair)
     if copied < pairs and copied * pair < _COPIED:
         copied = 0

@@ -30,10 +30,12 @@ _COPIES = 6
 def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of ``mlf_conv2d_float_mve``; ``None`` for few channels or computed weights."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    # With fewer channels, the last group would begin before the first channel.
     if output.shape[3] < _GROUP or not weights.constant:
         return None
     window = operator.window(weights)
     lines = _window_lines(node, window, *as_one_row(window, source, output))
+    # A dilated row has gaps, so that no window can be read in place.
     batch = _COPIES if window.filter[1] > 1 and window.dilation[1] > 1 else 0
     padded = window.padding != ((0, 0), (0, 0))
     size = _SIZE * weights.elements // weights.shape[0]
@@ -106,6 +108,7 @@ def _blocked(weights: Array) -> Array:
     """Return ``weights`` [channels, inputs] as [groups, inputs, 8]; the last group is the last eight channels."""
     channels, inputs = weights.shape
     whole = channels - channels % _GROUP
+    # The last group overlaps the one before, and computes some channels twice, so that there is no kernel for a rest.
     rows = weights if whole == channels else np.concatenate([weights[:whole], weights[-_GROUP:]])
     return np.ascontiguousarray(rows.reshape(-1, _GROUP, inputs).swapaxes(1, 2))
 

@@ -50,6 +50,7 @@ def _call(
 ) -> KernelCall | None:
     _, weights, bias, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     taps = window.filter[0] * window.filter[1]
+    # Taps in the padding multiply zeros, which would make NaN of infinite weights.
     if output.shape[3] < _GROUP or taps > _MOST_TAPS or weights.data is None or not np.isfinite(weights.data).all():
         return None
     block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))

@@ -46,6 +46,7 @@ def narrow_channels(
     """
     wide = weights.astype(np.int64)
     offset = np.zeros(len(wide), np.int64) if bias is None else bias.reshape(-1).astype(np.int64)
+    # The worst inputs: -32768 for each weight, with the sign that adds up.
     products = np.abs(wide).sum(axis=1) << 15
     if (products + np.abs(offset)).max() >= 1 << 31:
         return None
@@ -60,6 +61,7 @@ def narrow_channels(
     constant = (low == high) & (np.abs(low) < 1 << 29)
     if not (constant | ((shift >= 16) & (shift <= 32))).all():
         return None
+    # SMMULR divides by 2**32, so the shift is a part of the multiplier; 15 bits leave 16 for it.
     multiplier = multiplier << np.clip(32 - shift, 0, 16)
     return NarrowChannels(
         np.where(constant[:, None], 0, wide),

@@ -41,6 +41,7 @@ def has_kept_kernel(graph: Graph, node: Node) -> bool:
     window, length = operator.window(weights), _length(weights)
     if length > _LARGEST or activation_range(operator.activation, output) != (-128, 127):
         return False
+    # Offsets of outputs have 16 bits, for four pixels.
     if not 2 <= output.shape[3] < _OFFSETS // _GROUP:
         return False
     if is_pointwise(window):
@@ -58,6 +59,7 @@ def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelC
     window, length = operator.window(weights), _length(weights)
     distance = _distance(window, source, length)
     folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
+    # Columns first: rows of the image are interleaved, so that the columns of a window are adjacent.
     ordered = weights.known.transpose(0, 2, 1, 3).reshape(len(folded), -1)
     found = rounded_once(ordered, folded, operator.rescales(source, weights, output), operator.activation, output)
     if found is None:

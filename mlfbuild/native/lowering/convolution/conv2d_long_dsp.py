@@ -25,6 +25,7 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     with_copy,
 )
 
+# Sums of 64 bits have three digits; the two lower ones are equal, and 20 bits are left for the highest.
 _DIGIT = 22
 """The bits of each of a sum's two lower digits."""
 _HIGHEST = 64 - 2 * _DIGIT
@@ -58,6 +59,7 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
     row = row_size(inputs)
     scratch = 16 * 3 * depth + 4 * output.shape[3]
     channels = general_channels(graph, node)
+    # It must not need more scratch memory than the kernel that it replaces.
     if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
         return None
 
@@ -96,6 +98,7 @@ def _columns(channels: DspChannels, depth: int) -> Array:
 def _fits(channels: DspChannels, depth: int) -> bool:
     """Return whether the digits of all sums fit for any input; the second one has all weights."""
     sums = 128 * np.abs(_columns(channels, depth)).sum(axis=2)
+    # Digits are signed: one bit of each is the sign, which borrows from the next digit.
     return bool(sums.sum(axis=0).max() < 1 << _DIGIT - 1 and sums[1].max() < 1 << _HIGHEST - 1)
 
 
@@ -106,6 +109,7 @@ def _pack(channels: DspChannels, depth: int, zero_point: int) -> Array:
     words = (first + (second << _DIGIT)).reshape(count, -1, _INPUTS)
     single = np.ascontiguousarray(alone.reshape(count, -1, _INPUTS).astype("<i1")).view("<i4")
     shift = channels.shift.astype(np.int64)
+    # Twice 2**21, which the kernel adds to a digit to separate it from the one above.
     bias = channels.bias - (1 << _DIGIT)
     parameters = np.stack([bias, channels.multiplier, shift, (2 * zero_point + 1) << shift], axis=1)
     packed = np.concatenate([np.concatenate([words, single], axis=2).reshape(count, -1), parameters], axis=1)

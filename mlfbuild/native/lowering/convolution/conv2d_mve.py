@@ -55,6 +55,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     if not copied and window.padding == ((0, 0), (0, 0)):
         body = (*lines, f"mlf_conv2d_int8_mve({arguments}, NULL, output);")
         return KernelCall("conv2d", "conv2d_mve.h", parameters, body)
+    # A vector more, because the last tail is loaded as a whole vector.
     scratch = ScratchBuffer((batch or 2) * rows * length + VECTOR)
     body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
     return KernelCall("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
@@ -73,6 +74,7 @@ def _word(graph: Graph, rows: int, length: int) -> str:
     only if it replaces the general one.
     """
     word, vectors = shape_word(length, rows), length // VECTOR
+    # Both kernels in one image cost more flash than the faster one is worth.
     same = (each // VECTOR == vectors for each_rows, each in _all_pieces(graph) if shape_word(each, each_rows) == word)
     return f"{word}{vectors}" if (word, vectors) in _FIXED and (word == "rows" or all(same)) else word
 

@@ -50,6 +50,7 @@ def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall
     pixels = output.elements // output.shape[3]
     pointwise = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
     block = _block(graph, node, pixels, channels)
+    # The kernel without scratch memory reads the weights of four channels in a word.
     direct = block is None and not pointwise and output.shape[3] >= GROUP
     block = block or _FEWEST
     matmul = _matmul_lines(operator, pixels, weights, channels, output, block)
@@ -118,6 +119,7 @@ def _channels(graph: Graph, node: Node) -> ThumbChannels | None:
 
 def _block(graph: Graph, node: Node, pixels: int, channels: ThumbChannels) -> int | None:
     """Return the number of pixels whose packed inputs fit in memory that is not needed for tensors, if any."""
+    # In a chain, placeholders for complete images would permit scratch memory of any size.
     spare = 0 if is_of_few_rows(graph) else spare_memory(graph, node)
     for block, accepted in _BLOCKS.items():
         if block <= max(pixels, _FEWEST) and _scratch(block, channels) <= max(accepted, spare):

@@ -37,6 +37,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         return _lower_scale(operator, source, weights, bias, output)
     if not _takes(operator, source, weights):
         return None
+    # Row by row, a smaller output can take the place of the input, if a separate one would raise the peak.
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
     along = 2 if by_rows else _along(operator, output)
     folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
@@ -80,6 +81,7 @@ def _lower_scale(
     channels = dsp_channels(weights.known.reshape(-1, 1), folded, rescales, zero_point(output))
     if channels is None:
         return None
+    # The requantisation of `dsp.h` starts from twice the sum.
     twice = 2 * channels.weights[:, 0].astype(np.int64)
     packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
     minimum, maximum = activation_range(operator.activation, output)
@@ -108,6 +110,7 @@ def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
     """Return whether an output row, written in place, is one piece and ends before the inputs of the next row begin."""
     padding, width = operator.padding[0][0], output.shape[2]
     smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
+    # An output row is written after the inputs that it needs were read, and ends before those of the next row.
     apart = (operator.stride[0] - padding) * source.shape[2] >= width
     return smaller and apart and operator.stride[1] <= 2 and _line(operator, output, 2) <= _LINE
 

@@ -43,6 +43,7 @@ _BLOCKS = (16, 8, 4)
 """Channels that may be copied to planes at a time."""
 _ROWS = 4
 """Output rows at a time that are enough to make the costs of a call small."""
+# A row of the ring has costs of its own, which few outputs do not pay for.
 _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
@@ -129,6 +130,7 @@ def _planes(inner: _Axis, outer: _Axis, channels: int, room: int) -> tuple[int, 
     so that they are chosen only if there are not at least ``_ROWS`` rows of more channels.
     """
     wide = inner["padding"] + max(inner["input"], inner["output"] + 2 - inner["padding"])
+    # Gather loads read half words: rows begin at even addresses.
     pitch = wide + wide % 2
     found = None
     for block in _BLOCKS:

@@ -75,6 +75,8 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     (rows, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
     outputs, depth = weights.shape
     known = np.zeros(outputs, np.int32) if offsets is None or offsets.data is None else offsets.data
+    # The zero point of the rows, known at run time, is multiplied by these sums, instead of being subtracted from each
+    # input.
     sums = weights.known.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
     parameters = [
         Parameter("const int8_t *", "input", rows.name),
@@ -97,6 +99,7 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
 def _batch_strides(tensor: Tensor) -> list[int]:
     """Return the strides of the batch dimensions, 0 for those along which a matrix is repeated."""
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
+    # A stride of 0 repeats a matrix without copying it.
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
 
 

@@ -90,9 +90,11 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
 
 def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    # Of the weights without their zero point, which is how the kernel multiplies them.
     folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), 0, zero_point(source))
     scale, kernel = double_scale(source, weights, output), "mlf_fully_connected_in_double_int8"
     fields = {
+        # The mantissa has 53 bits. In two parts, each product with a 32-bit sum fits into 64 bits.
         "high": f"{scale.mantissa >> 27}U",
         "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
         "shift": str(min(scale.shift - 27, 63)),

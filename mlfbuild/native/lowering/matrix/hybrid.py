@@ -45,6 +45,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, Hybrid)
     tensors = hybrid_tensors(graph.inputs_of(node), graph.outputs_of(node))
     word, sizes, scratch = _layer(node, operator, tensors)
+    # A window of one pixel is contiguous in the image, and needs no copy.
     passed = "scratch, " if scratch else "NULL, " if word == "conv2d" else ""
     size = "window" if isinstance(operator.layer, Convolution) else "matrix"
     return KernelCall(f"{word}_hybrid", _HEADER, (
@@ -77,6 +78,8 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
     given, (output,) = graph.inputs_of(node), graph.outputs_of(node)
     (values, scales, zero_points, weights), bias, blocks = given[:4], given.optional(4), given[5]
     outputs, inputs = weights.shape
+    # The zero point of a row is known only at run time, and multiplies the sum of the weights times their block's
+    # scale.
     real_sums = block_sums(weights.known, blocks.known)
     names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
     fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
@@ -112,6 +115,7 @@ def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCal
     rest: list[Parameter] = []
     arguments = "&window, input, *zero_point, weights"
     if offsets is not None and offsets.data is not None:
+        # The kernel subtracts the zero point of the image times the sum of the weights without their own offsets.
         sums = sums - size * offsets.data.astype(np.int64)
         rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
     if not depthwise:
@@ -153,6 +157,7 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     ]
     if tensors.zero_points is not None:
         axes = tuple(axis for axis in range(data.ndim) if axis != operator.channel_axis)
+        # Only for rows with a zero point: symmetric ones have none to subtract.
         sums = data.sum(axis=axes, dtype=np.int32)
         found += [
             Parameter("const int32_t *", "zero_points", tensors.zero_points.name),

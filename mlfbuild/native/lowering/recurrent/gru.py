@@ -55,6 +55,8 @@ def _constants(graph: Graph, node: Node, operator: Gru | Rnn) -> dict[str, Array
     }
     own, state = bias.reshape(2, gates, -1)
     both = own + state
+    # Both biases of update and reset are only ever added; those of the candidate are separate, as the reset may
+    # multiply one.
     columns = [both[0]] if isinstance(operator, Rnn) else [both[0], both[1], own[2], state[2]]
     by_unit["biases"] = np.stack(columns, 1)
     return {name: np.ascontiguousarray(values) for name, values in by_unit.items()}

@@ -137,6 +137,7 @@ def _packed_part(matrix: Array, bias: Array, left: Array) -> Array | None:
     words = pair_words(even, odd, whole=True)
     if words is None:
         return None
+    # The sums of words hold 256 times the odd gate plus the even one, and so do their starts.
     starts = np.stack([bias[:, 0::2], 256 * bias[:, 1::2] + bias[:, 0::2]], 2)
     words = words.reshape(units, gates // 2, groups, 2).swapaxes(1, 2)
     return np.concatenate([starts.reshape(units, -1), words.reshape(units, -1)], 1).astype(np.int32)
@@ -185,6 +186,7 @@ def _quantized(
 def _signed_table() -> Array:
     """Return the table of the logistic function minus 1/2 for arguments of both signs, as ``lstm.h`` describes."""
     half = LOGISTIC_TABLE.astype(np.int32) - (1 << 15)
+    # The interpolation reads one entry further than the last step.
     positive = np.append(half, half[-1])
     return np.concatenate([-positive[:0:-1], positive]).astype(np.int16)
 

@@ -23,6 +23,7 @@ from mlfbuild.native.settings import CodegenSettings
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """The most pixels whose sum always fits in 32 bits."""
 
+# 255 * 128 < 2**15.
 _MOST_AVERAGED = 255
 """The most pixels whose sum fits in 16 bits, for the kernels for Helium and DSP."""
 _GROUP = 4

@@ -19,6 +19,7 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 _FRACTION_BITS = 7
 """Of an int8 output: scale 1/128, zero point 0."""
 
+# Epsilon of LiteRT's reference/l2normalization.h. A vector of zeros stays zero.
 _LEAST_LENGTH = 1e-6
 """The least length of a float32 vector, to avoid a division by 0."""
 

@@ -14,6 +14,7 @@ from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# Both are those of multiclass_probability in libsvm's svm.cpp. Another tolerance would stop at other probabilities.
 _ITERATIONS = 100
 _TOLERANCE = 0.005
 

@@ -120,9 +120,11 @@ def _check_trees(width: int, tables: Sequence[Array]) -> str | None:
         return f"votes for targets that are not among {len(base)}"
     if leaves[0] != 0 or leaves[-1] != votes or (np.diff(leaves) < 1).any():
         return f"the leaves do not divide {votes} votes"
+    # The kernel checks no index, so that all of them are checked here.
     references = np.concatenate([children.reshape(-1), roots])
     if references.max() >= nodes or references.min() < 1 - len(leaves):
         return "refers to a node or leaf that does not exist"
+    # So no path has a cycle, and the kernel needs no limit of steps.
     if ((children >= 0) & (children <= np.arange(nodes)[:, np.newaxis])).any():
         return "a child does not follow its parent"
     return None

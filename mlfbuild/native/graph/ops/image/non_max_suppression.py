@@ -135,6 +135,7 @@ class DetectionPostProcess(Operator):
         places, classes = np.full((2, self.rows), -1)
         for at, box in enumerate(chosen):
             numbers = np.count_nonzero(~np.isnan(scores[box]))
+            # NaN is sorted last, and is not among the first ``numbers``. Equal scores keep the order of the classes.
             order = np.argsort(-scores[box], kind="stable")[: min(self.per_anchor, numbers)]
             first = at * self.per_anchor
             places[first : first + len(order)], classes[first : first + len(order)] = box, order

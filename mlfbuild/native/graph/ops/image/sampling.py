@@ -92,10 +92,12 @@ class GridSample(Operator):
         """Return the position of each pixel, -1 if it is outside and zero, and its share."""
         one, half = np.float32(1), np.float32(0.5)
         if self.corners:
+            # In float32, like the runtimes: for NEAREST, one bit decides which pixel it is.
             at = (numbers + one) * half * np.float32(size - 1)
         else:
             at = ((numbers + one) * np.float32(size) - one) * half
         if self.interpolation is Interpolation.NEAREST:
+            # Half to even, as in ONNX's GridSample.
             at = np.rint(at)
         at = self._bounded(at.astype(np.float64), size)
         first = np.floor(at).astype(np.int64)
@@ -111,6 +113,7 @@ class GridSample(Operator):
         if self.outside is Outside.BORDER:  # like ONNX's evaluator, only beyond the edges; it matters if cubic
             least, greatest = self._edges(size)
             return np.where((at >= least) & (at <= greatest), at, np.clip(np.nan_to_num(at, nan=0), 0, size - 1))
+        # Positions become integers in C, where numbers that do not fit are undefined.
         at = np.clip(np.nan_to_num(at, nan=-FARTHEST, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
         return self._reflected(at, size) if self.outside is Outside.REFLECTION else at
 
@@ -127,6 +130,7 @@ class GridSample(Operator):
     def _reflected(self, at: Array, size: int) -> Array:
         least, greatest = self._edges(size)
         span = greatest - least
+        # An image of one pixel, whose two edges are one place with ``corners``: everything is reflected onto it.
         if span == 0:
             return np.zeros_like(at)
         below = at < least
@@ -200,6 +204,7 @@ class RoiAlign(Operator):
         step = np.float32(width) / np.float32(size)
         limit = self.most_samples(pixels)
         # The maximum on the right bounds NaN, too.
+        # A box is data: without a limit, a damaged one would take forever.
         count = self.samples or int(max(0, min(limit, np.ceil(step) if step == step else 0)))
         at = first.astype(np.float64)
         return [at + (pixel + (np.arange(count) + 0.5) / max(count, 1)) * step for pixel in range(size)]
@@ -215,6 +220,7 @@ class RoiAlign(Operator):
             (top, bottom, low), (left, right, near) = _corners(y, image.shape[0]), _corners(x, image.shape[1])
             shares = [(1 - low) * (1 - near), (1 - low) * near, low * (1 - near), low * near]
             pixels = [image[top, left], image[top, right], image[bottom, left], image[bottom, right]]
+            # A sample up to one pixel outside takes the nearest pixel, one beyond that counts as 0, as in ONNX.
             if not (-1 <= y <= image.shape[0] and -1 <= x <= image.shape[1]):
                 parts = np.zeros((4, image.shape[2]))
             else:
@@ -224,6 +230,7 @@ class RoiAlign(Operator):
             found = best if found is None else np.maximum(found, best)
         if self.greatest:
             return total if found is None else found
+        # Zeros are samples, too: the divisor is the same for all boxes of a size.
         return total / max(len(rows) * len(columns), 1)
 
 

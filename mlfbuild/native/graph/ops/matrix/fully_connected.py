@@ -105,6 +105,7 @@ class FullyConnected(Operator):
     def _check_largest(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
         """Raise ``OverflowError`` if a sum may exceed 32 bits after it is multiplied by a double."""
         inputs = max(abs(limit - zero_point_of(source)) for limit in integer_range(source.dtype))
+        # A bound and not an estimate: as if every input had the worst value and the sign of its weight.
         largest = inputs * float(np.abs(centred(weights, weights.known)).sum(axis=1).max())
         if bias is not None and bias.data is not None:
             largest += float(np.abs(bias.data.astype(np.float64)).max())

@@ -25,6 +25,8 @@ from mlfbuild.native.graph.ops.matrix.fully_connected import FullyConnected
 from mlfbuild.native.graph.quantize import float_activation_range, round_half_away
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# Rounded numbers become integers, and a float32 beyond their range is undefined in C. A zero point moves a number by
+# 128 at most, so any limit from 256 on gives the same int8.
 _FAR = np.float32(512)
 """Numbers beyond it are out of range after a zero point is added, too."""
 

@@ -61,6 +61,7 @@ class Quantize(Single):
     def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling; raises ``OverflowError``, also if int32 would be shifted left and could wrap."""
         rescale = requantize_rescale(source, output)
+        # Only an int32 has no spare bits for a left shift.
         if source.dtype is DType.INT32 and rescale.shift > 0:
             raise OverflowError(
                 f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
@@ -90,11 +91,15 @@ class Quantize(Single):
         with np.errstate(over="ignore", invalid="ignore"):
             quotients = values[0] / np.float32(output.affine.scale)
             rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
+        # In double: a large float32 plus the zero point would be rounded again, and an integer could overflow before
+        # the clamp.
         stored = rounded.astype(np.float64) + output.affine.zero_point
         return (np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy),)
 
     def _requantized(self, source: Tensor, value: Array, output: Tensor) -> Array:
         """Return int8 numbers, which LiteRT has as uint8, in the scale of ``output``; each step is in float32."""
+        # Times the reciprocal, not a division, and a product plus a bias: each of them rounds, and LiteRT's results
+        # have all of these roundings.
         scale = np.float32(source.affine.scale) * (np.float32(1) / np.float32(output.affine.scale))
         bias = np.float32(-(source.affine.zero_point + 128)) * scale
         products = (value.astype(np.float32) + np.float32(128)) * scale + bias
@@ -120,6 +125,7 @@ class Dequantize(Single):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source = inputs[0]
         with np.errstate(over="ignore"):
+            # The product of two numbers of 24 bits is exact in double, and rounded once.
             return (np.asarray(centred(source, values[0]) * source.affine.scale, np.float32),)
 
 
@@ -151,8 +157,10 @@ class DynamicQuantize(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value = values[0]
         with np.errstate(all="ignore"):
+            # The range contains 0, so that the zero point is in the range of int8.
             least, greatest = np.fmin.reduce(value, axis=None, initial=0), np.fmax.reduce(value, axis=None, initial=0)
             scale = np.float32(1) if least == greatest else np.float32((greatest - least) / np.float32(255))
+            # Half to even, as ONNX prescribes; QUANTIZE above rounds halves away from zero, as TFLite does.
             zero_point = np.rint(_number(np.clip(-least / scale, 0, 255), 0))
             stored = np.clip(_number(np.rint(value / scale), 0) + zero_point, 0, 255) - 128
         return stored.astype(np.int8), np.array(scale, np.float32), np.array(zero_point - 128).astype(np.int8)

@@ -127,6 +127,7 @@ class UnidirectionalSequenceLstm(Operator):
     def _check_sums(self, tensors: LstmTensors) -> str | None:
         for bias in tensors.biases:
             greatest = max(abs(int(bias.known.min())), abs(int(bias.known.max())))
+            # A product of an int16 and an int8 is at most 2**22.
             if greatest + (tensors.source.shape[2] << 22) >= LARGEST_SUM:
                 return f"sums with the bias {bias} may not fit 48 bits"
         return None
@@ -146,6 +147,7 @@ class UnidirectionalSequenceLstm(Operator):
         sequence, *parameters, hidden, cell = (np.asarray(value) for value in values)
         weights = LstmParameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
         shape, steps = cell.shape, sequence if self.time_major else sequence.swapaxes(0, 1)
+        # The file may have the cell in any shape of as many elements.
         cell = cell.reshape(hidden.shape)
         rescales = None if tensors.source.dtype is DType.FLOAT32 else self.rescales(tensors)
         rows = []

@@ -101,6 +101,7 @@ class Svdf(Operator):
         scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
         more = [kind(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
         with np.errstate(over="ignore", under="ignore"):
+            # The order of the operations matters in float32.
             first, second = (float(x * y / z) for x, y, z in (scales, more))
         return quantize_multiplier(first), quantize_multiplier(second)
 
@@ -114,6 +115,7 @@ class Svdf(Operator):
         (x, feature, time), bias, before = values[:3], values.optional(3), values[4]
         latest = self._latest(tensors, centred(tensors.source, x) @ feature.T.astype(np.float64))
         rows = before.reshape(len(x), len(feature), -1)
+        # The kernel shifts a row in the same pass that sums it, so that a ring buffer would save nothing.
         after = np.concatenate([rows[:, :, 1:], latest[:, :, np.newaxis]], axis=2)
         sums = (centred(tensors.before, after) * time).sum(axis=2).reshape(len(x), -1, self.rank).sum(axis=2)
         if bias is not None:

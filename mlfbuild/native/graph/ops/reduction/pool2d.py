@@ -75,6 +75,8 @@ class AveragePool2D(Pool2D):
             return (finish_float(sums / counts, self.activation),)
         if self.half_even:
             return (self._rescaled(source, output, sums.astype(np.int64), counts),)
+        # A half is added with the sign of the sum and C divides towards zero: half away from zero, as
+        # reference/integer_ops/pooling.h. The count is that of the pixels inside the image, not of the window.
         halves = counts // 2
         if self.half_up:
             means = np.floor((sums + halves) / counts)

@@ -85,6 +85,7 @@ class Summing(Reduction):
     def half_even_rescale(self, source: Tensor, output: Tensor) -> HalfEvenRescale:
         """Return the same with ``half_even``."""
         least, greatest = integer_range(source.dtype)
+        # The greatest distance from the zero point, which bounds each term of a sum, whatever the input.
         reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
         factor = scale_of(source) / scale_of(output) / self._divisor(source)
         return half_even_rescale(factor, self.count(source.shape) * reach)
@@ -105,6 +106,7 @@ class Summing(Reduction):
     def _whole(self, source: Tensor, value: Array) -> Array:
         """Return the result for integers that are not quantised; a quotient is truncated."""
         sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
+        # NumPy rounds a negative quotient down, C towards zero.
         return np.asarray(np.abs(sums) // divisor * np.sign(sums)).astype(value.dtype)
 
     def _divisor(self, source: Tensor) -> int:
@@ -157,6 +159,7 @@ class ReduceExtreme(Reduction):
 
 
 def _without_nan(value: Array, instead: float) -> Array:
+    # np.max would return NaN if there is one.
     return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
 
 
@@ -188,6 +191,7 @@ class ReduceProd(Reduction):
     types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # int64 wraps at 64 bits, and its low 32 bits are those of a product that wraps at 32.
         wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)
         with np.errstate(all="ignore"):
             return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)

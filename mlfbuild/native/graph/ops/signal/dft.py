@@ -80,6 +80,7 @@ class Dft(Operator):
             known = min(self.length // 2 + 1, frame.shape[1])
             whole = np.zeros((frame.shape[0], self.length, frame.shape[2]), np.complex128)
             whole[:, :known] = frame[:, :known]
+            # Bin k of a spectrum of real numbers is the conjugate of bin length - k.
             beyond = np.arange(self.length // 2 + 1, self.length)
             whole[:, beyond] = whole[:, self.length - beyond].conj()
             frame = whole
@@ -88,6 +89,7 @@ class Dft(Operator):
 
     def packed(self, source: Sequence[int]) -> bool:
         """Return whether a transform of half the length computes it; ``source`` is the shape of the input."""
+        # Real samples at even and odd positions are the two parts of half as many complex numbers.
         return source[3] == 1 and self.length % 2 == 0 and not self.inverse
 
     def size(self, source: Sequence[int]) -> int:

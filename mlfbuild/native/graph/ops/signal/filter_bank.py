@@ -56,11 +56,14 @@ class SignalFilterBank(Operator):
         energies, weights, others = (np.asarray(value).astype(np.uint64) for value in values[:3])
         bands = zip(*(np.asarray(value).tolist() for value in values[3:]), strict=True)
         sums, carried = [], np.uint64(0)
+        # Neighbouring bands overlap: an energy counts in its own band by one weight and in the next by the other. So
+        # each pass yields two sums, and the second one is carried.
         for start, first, width in bands:
             part = energies[start : start + width]
             own, other = ((each[first : first + width] * part).sum(dtype=np.uint64) for each in (weights, others))
             sums.append(np.add(own, carried, dtype=np.uint64))
             carried = other
+        # The first entry is no band: it only has what is carried into the first one.
         return (np.array(sums[1:], np.uint64),)
 
 
@@ -99,6 +102,7 @@ class SignalFilterBankSquareRoot(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         bits = int(values[1])
+        # The number is known only at run time, and longer shifts are undefined in C.
         if not 0 <= bits <= 31:
             return (np.zeros(outputs[0].shape, np.uint32),)
         return (np.array([_root(value) >> bits for value in values[0].tolist()], np.uint32),)
@@ -106,6 +110,7 @@ class SignalFilterBankSquareRoot(Operator):
 
 def _root(value: int) -> int:
     """Return the nearest square root that 16 bits hold, or 32 if ``value`` has more than 32 bits."""
+    # isqrt and not the root of a double, which has 53 bits and rounds some squares up.
     floor, greatest = math.isqrt(value), 0xFFFF if value <= _WORD else _WORD
     return floor + (value - floor * floor > floor and floor != greatest)
 
@@ -149,8 +154,10 @@ class SignalFilterBankSpectralSubtraction(Operator):
         results, estimates = [], []
         for at, (value, before) in enumerate(zip(values[0].tolist(), values[1].tolist(), strict=True)):
             new, old = (self.odd_smoothing, self.odd_rest) if at % 2 else (self.smoothing, self.rest)
+            # Unsigned 32-bit arithmetic that wraps, like the C: Python's integers do not.
             scaled = (value << self.smoothing_bits) & _WORD
             estimate = self._shifted(scaled * (new & _WORD) + before * (old & _WORD))
+            # The difference is unsigned, and must not wrap around below 0.
             noise = min(estimate, scaled)
             left = max((scaled - noise) >> self.smoothing_bits, self._shifted(value * (self.floor & _WORD)))
             results.append(left)
@@ -204,6 +211,7 @@ def _gain(level: int, gains: Sequence[int]) -> int:
         return gains[level]
     bits = level.bit_length()
     constant, linear, square = gains[4 * bits - 6 : 4 * bits - 3]
+    # The 10 bits after the leading one. Each power of two has three coefficients in a group of four elements.
     fraction = (level << 11 >> bits) & 0x3FF
     value = (((square * fraction >> 5) + (linear << 5)) * fraction + (1 << 14) >> 15) + constant
     return (value + (1 << 15)) % (1 << 16) - (1 << 15)
@@ -241,6 +249,7 @@ class SignalFilterBankLog(Single):
         fraction = (value - (1 << bits)) << 16 >> bits
         at, rest = fraction >> 9, fraction & 511
         binary = (bits << 16) + fraction + table[at] + ((table[at + 1] - table[at]) * rest >> 16)
+        # The logarithm to base 2 has 16 fraction bits. Half of the last bit is added, because a shift rounds down.
         natural = _LN_2 * binary + (1 << 15) >> 16
         return min((((self.scale & _WORD) * natural + (1 << 15)) & _WORD) >> 16, (1 << 15) - 1)
 

@@ -162,6 +162,7 @@ class SignalOverlapAdd(Operator):
 def _sum(first: Array, second: Array) -> Array:
     if first.dtype == np.float32:
         return first + second
+    # Two int16 need 17 bits: a sum in int16 would wrap before it is clamped.
     return np.clip(first.astype(np.int32) + second, -(1 << 15), (1 << 15) - 1).astype(np.int16)
 
 
@@ -219,6 +220,7 @@ class Col2Im(Operator):
         )
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # In double, so that the order in which overlaps are added hardly matters.
         windows = values[0].astype(np.float64).reshape(-1, *self.filter, *self.counts)
         total = np.zeros(outputs[0].shape)
         for tap in np.ndindex(self.filter):
@@ -226,6 +228,7 @@ class Col2Im(Operator):
             places = [
                 at * dilation - before + np.arange(count) * stride for at, dilation, before, count, stride, _ in lines
             ]
+            # Windows may cover padding, which is no part of the image.
             kept = [(place >= 0) & (place < size) for place, size in zip(places, self.size, strict=True)]
             to = np.ix_(range(len(total)), *(place[keep] for place, keep in zip(places, kept, strict=True)))
             own = (slice(None), *tap)

@@ -42,7 +42,8 @@ struct tvmgen_net_outputs {
  * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_NET_NULL_POINTER,
+ *         or MLF_NET_MISALIGNED_POINTER
  */
 int32_t tvmgen_net_run(
   struct tvmgen_net_inputs* inputs,
@@ -55,6 +56,26 @@ int32_t tvmgen_net_run(
 #define TVMGEN_NET_WORKSPACE_SIZE 16
 
 /*!
+ * \brief result of the functions of module "net": a pointer is NULL
+ */
+#define MLF_NET_NULL_POINTER (-1)
+
+/*!
+ * \brief result of the functions of module "net": a pointer is not aligned for its type
+ */
+#define MLF_NET_MISALIGNED_POINTER (-3)
+
+/*!
+ * \brief memory for a workspace: it may hold elements of each of these types at any time
+ */
+union mlf_net_workspace {
+  uint8_t uint8_elements[16];
+  int16_t int16_elements[8];
+  int32_t int32_elements[4];
+  float float_elements[4];
+};
+
+/*!
  * \brief Alignment of a workspace in bytes
  */
 #define MLF_NET_WORKSPACE_ALIGNMENT 16
@@ -62,7 +83,8 @@ int32_t tvmgen_net_run(
 /*!
  * \brief runs module "net" in a workspace of the caller: reentrant, without static data
  * \param workspace TVMGEN_NET_WORKSPACE_SIZE bytes, aligned to MLF_NET_WORKSPACE_ALIGNMENT
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_NET_NULL_POINTER,
+ *         or MLF_NET_MISALIGNED_POINTER
  */
 int32_t mlf_net_run(
   const struct tvmgen_net_inputs* inputs,

@@ -54,7 +54,7 @@ TVMGEN_NET_OPERATORS_TABLE const struct mlf_net_operator mlf_net_operators[MLF_N
 };
 
 /* Peak use: 16 of 16 bytes. */
-TVMGEN_NET_WORKSPACE static uint8_t tvmgen_net_workspace[16];
+TVMGEN_NET_WORKSPACE static union mlf_net_workspace tvmgen_net_workspace;
 
 /* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2] */
 MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const int32_t *filter, int8_t *output,
@@ -78,11 +78,14 @@ int32_t mlf_net_run_hooked(const struct tvmgen_net_inputs *inputs, const struct 
 
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
-    if (inputs == NULL || outputs == NULL) {
-        return -1;
+    if ((inputs == NULL) || (outputs == NULL)) {
+        return MLF_NET_NULL_POINTER;
     }
-    if (inputs->x == NULL || outputs->y == NULL || workspace == NULL || (uintptr_t)workspace % 16 != 0) {
-        return -1;
+    if ((inputs->x == NULL) || (outputs->y == NULL) || (workspace == NULL)) {
+        return MLF_NET_NULL_POINTER;
+    }
+    if (((uintptr_t)workspace % 16u) != 0u) {
+        return MLF_NET_MISALIGNED_POINTER;
     }
 
     /* 0: node mid_dle__
@@ -119,7 +122,7 @@ TVMGEN_NET_ENTRY
 int32_t tvmgen_net_run_hooked(struct tvmgen_net_inputs *inputs, struct tvmgen_net_outputs *outputs,
     mlf_net_hook *hook, void *context)
 {
-    return mlf_net_run_hooked(inputs, outputs, tvmgen_net_workspace, hook, context);
+    return mlf_net_run_hooked(inputs, outputs, &tvmgen_net_workspace, hook, context);
 }
 
 TVMGEN_NET_ENTRY

@@ -50,13 +50,15 @@ int32_t mlf_copies_run(const struct tvmgen_copies_inputs *inputs, const struct t
 {
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_copies_model_id;
-    if (inputs == NULL || outputs == NULL) {
-        return -1;
+    if ((inputs == NULL) || (outputs == NULL)) {
+        return MLF_COPIES_NULL_POINTER;
     }
     (void)workspace; /* not used: the model has no intermediate tensors */
-    if (inputs->x == NULL || outputs->flat == NULL || outputs->x == NULL || outputs->limits == NULL ||
-        (uintptr_t)outputs->limits % 4 != 0) {
-        return -1;
+    if ((inputs->x == NULL) || (outputs->flat == NULL) || (outputs->x == NULL) || (outputs->limits == NULL)) {
+        return MLF_COPIES_NULL_POINTER;
+    }
+    if (((uintptr_t)outputs->limits % 4u) != 0u) {
+        return MLF_COPIES_MISALIGNED_POINTER;
     }
 
     /* 0: node flat

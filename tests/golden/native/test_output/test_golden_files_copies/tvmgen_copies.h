@@ -49,7 +49,8 @@ struct tvmgen_copies_outputs {
  * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_COPIES_NULL_POINTER,
+ *         or MLF_COPIES_MISALIGNED_POINTER
  */
 int32_t tvmgen_copies_run(
   struct tvmgen_copies_inputs* inputs,
@@ -62,6 +63,16 @@ int32_t tvmgen_copies_run(
 #define TVMGEN_COPIES_WORKSPACE_SIZE 0
 
 /*!
+ * \brief result of the functions of module "copies": a pointer is NULL
+ */
+#define MLF_COPIES_NULL_POINTER (-1)
+
+/*!
+ * \brief result of the functions of module "copies": a pointer is not aligned for its type
+ */
+#define MLF_COPIES_MISALIGNED_POINTER (-3)
+
+/*!
  * \brief Alignment of a workspace in bytes
  */
 #define MLF_COPIES_WORKSPACE_ALIGNMENT 16
@@ -69,7 +80,8 @@ int32_t tvmgen_copies_run(
 /*!
  * \brief runs module "copies" in a workspace of the caller: reentrant, without static data
  * \param workspace TVMGEN_COPIES_WORKSPACE_SIZE bytes, aligned to MLF_COPIES_WORKSPACE_ALIGNMENT
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_COPIES_NULL_POINTER,
+ *         or MLF_COPIES_MISALIGNED_POINTER
  */
 int32_t mlf_copies_run(
   const struct tvmgen_copies_inputs* inputs,

@@ -46,7 +46,7 @@ TVMGEN_REAL_PARAMS static const float tvmgen_real_fully_connected_0_bias[2] = {
 };
 
 /* Peak use: 16 of 16 bytes. */
-TVMGEN_REAL_WORKSPACE static uint8_t tvmgen_real_workspace[16];
+TVMGEN_REAL_WORKSPACE static union mlf_real_workspace tvmgen_real_workspace;
 
 /* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2] */
 MLF_NOINLINE static void tvmgen_real_fully_connected_0(const float *input, const float *weights, const float *bias,
@@ -74,12 +74,15 @@ int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmge
 
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_real_model_id;
-    if (inputs == NULL || outputs == NULL) {
-        return -1;
+    if ((inputs == NULL) || (outputs == NULL)) {
+        return MLF_REAL_NULL_POINTER;
     }
-    if (inputs->x == NULL || (uintptr_t)inputs->x % 4 != 0 || outputs->y == NULL || (uintptr_t)outputs->y % 4 != 0 ||
-        workspace == NULL || (uintptr_t)workspace % 16 != 0) {
-        return -1;
+    if ((inputs->x == NULL) || (outputs->y == NULL) || (workspace == NULL)) {
+        return MLF_REAL_NULL_POINTER;
+    }
+    if ((((uintptr_t)inputs->x % 4u) != 0u) || (((uintptr_t)outputs->y % 4u) != 0u) ||
+        (((uintptr_t)workspace % 16u) != 0u)) {
+        return MLF_REAL_MISALIGNED_POINTER;
     }
 
     /* 0: node hidden
@@ -97,5 +100,5 @@ int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmge
 TVMGEN_REAL_ENTRY
 int32_t tvmgen_real_run(struct tvmgen_real_inputs *inputs, struct tvmgen_real_outputs *outputs)
 {
-    return mlf_real_run(inputs, outputs, tvmgen_real_workspace);
+    return mlf_real_run(inputs, outputs, &tvmgen_real_workspace);
 }

@@ -42,7 +42,8 @@ struct tvmgen_real_outputs {
  * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_REAL_NULL_POINTER,
+ *         or MLF_REAL_MISALIGNED_POINTER
  */
 int32_t tvmgen_real_run(
   struct tvmgen_real_inputs* inputs,
@@ -55,6 +56,24 @@ int32_t tvmgen_real_run(
 #define TVMGEN_REAL_WORKSPACE_SIZE 16
 
 /*!
+ * \brief result of the functions of module "real": a pointer is NULL
+ */
+#define MLF_REAL_NULL_POINTER (-1)
+
+/*!
+ * \brief result of the functions of module "real": a pointer is not aligned for its type
+ */
+#define MLF_REAL_MISALIGNED_POINTER (-3)
+
+/*!
+ * \brief memory for a workspace: it may hold elements of each of these types at any time
+ */
+union mlf_real_workspace {
+  uint8_t uint8_elements[16];
+  float float_elements[4];
+};
+
+/*!
  * \brief Alignment of a workspace in bytes
  */
 #define MLF_REAL_WORKSPACE_ALIGNMENT 16
@@ -62,7 +81,8 @@ int32_t tvmgen_real_run(
 /*!
  * \brief runs module "real" in a workspace of the caller: reentrant, without static data
  * \param workspace TVMGEN_REAL_WORKSPACE_SIZE bytes, aligned to MLF_REAL_WORKSPACE_ALIGNMENT
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_REAL_NULL_POINTER,
+ *         or MLF_REAL_MISALIGNED_POINTER
  */
 int32_t mlf_real_run(
   const struct tvmgen_real_inputs* inputs,

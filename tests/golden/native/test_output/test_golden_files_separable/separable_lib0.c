@@ -88,7 +88,7 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
 };
 
 /* Peak use: 1968 of 1968 bytes. */
-TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[1968];
+TVMGEN_SEPARABLE_WORKSPACE static union mlf_separable_workspace tvmgen_separable_workspace;
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
 MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input, const int32_t *filter,
@@ -172,11 +172,14 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_separable_model_id;
-    if (inputs == NULL || outputs == NULL) {
-        return -1;
+    if ((inputs == NULL) || (outputs == NULL)) {
+        return MLF_SEPARABLE_NULL_POINTER;
     }
-    if (inputs->image == NULL || outputs->classes == NULL || workspace == NULL || (uintptr_t)workspace % 16 != 0) {
-        return -1;
+    if ((inputs->image == NULL) || (outputs->classes == NULL) || (workspace == NULL)) {
+        return MLF_SEPARABLE_NULL_POINTER;
+    }
+    if (((uintptr_t)workspace % 16u) != 0u) {
+        return MLF_SEPARABLE_MISALIGNED_POINTER;
     }
 
     /* 0: node block 1 depthwise
@@ -227,5 +230,5 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 TVMGEN_SEPARABLE_ENTRY
 int32_t tvmgen_separable_run(struct tvmgen_separable_inputs *inputs, struct tvmgen_separable_outputs *outputs)
 {
-    return mlf_separable_run(inputs, outputs, tvmgen_separable_workspace);
+    return mlf_separable_run(inputs, outputs, &tvmgen_separable_workspace);
 }

@@ -42,7 +42,8 @@ struct tvmgen_separable_outputs {
  * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_SEPARABLE_NULL_POINTER,
+ *         or MLF_SEPARABLE_MISALIGNED_POINTER
  */
 int32_t tvmgen_separable_run(
   struct tvmgen_separable_inputs* inputs,
@@ -55,6 +56,26 @@ int32_t tvmgen_separable_run(
 #define TVMGEN_SEPARABLE_WORKSPACE_SIZE 1968
 
 /*!
+ * \brief result of the functions of module "separable": a pointer is NULL
+ */
+#define MLF_SEPARABLE_NULL_POINTER (-1)
+
+/*!
+ * \brief result of the functions of module "separable": a pointer is not aligned for its type
+ */
+#define MLF_SEPARABLE_MISALIGNED_POINTER (-3)
+
+/*!
+ * \brief memory for a workspace: it may hold elements of each of these types at any time
+ */
+union mlf_separable_workspace {
+  uint8_t uint8_elements[1968];
+  int16_t int16_elements[984];
+  int32_t int32_elements[492];
+  float float_elements[492];
+};
+
+/*!
  * \brief Alignment of a workspace in bytes
  */
 #define MLF_SEPARABLE_WORKSPACE_ALIGNMENT 16
@@ -62,7 +83,8 @@ int32_t tvmgen_separable_run(
 /*!
  * \brief runs module "separable" in a workspace of the caller: reentrant, without static data
  * \param workspace TVMGEN_SEPARABLE_WORKSPACE_SIZE bytes, aligned to MLF_SEPARABLE_WORKSPACE_ALIGNMENT
- * \return 0, or -1 if a pointer is NULL or not aligned for its type
+ * \return 0, MLF_SEPARABLE_NULL_POINTER,
+ *         or MLF_SEPARABLE_MISALIGNED_POINTER
  */
 int32_t mlf_separable_run(
   const struct tvmgen_separable_inputs* inputs,

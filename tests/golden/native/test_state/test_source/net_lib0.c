@@ -41,7 +41,7 @@ TVMGEN_NET_PARAMS static const float tvmgen_net_initial_0[4] = {
     0.0f, 1.0f, 2.0f, 3.0f,
 };
 
-MLF_ALIGNED(8) static uint8_t tvmgen_net_state[16];
+MLF_ALIGNED(8) static union mlf_net_state tvmgen_net_state;
 /* Not 0 after the first reset of the state. */
 static uint8_t tvmgen_net_state_begun;
 
@@ -67,8 +67,11 @@ int32_t mlf_net_reset(void *kept)
 {
     uint8_t *const state = (uint8_t *)kept;
 
-    if (kept == NULL || (uintptr_t)kept % 8 != 0) {
-        return -1;
+    if (kept == NULL) {
+        return MLF_NET_NULL_POINTER;
+    }
+    if (((uintptr_t)kept % 8u) != 0u) {
+        return MLF_NET_MISALIGNED_POINTER;
     }
     memcpy(&state[0], tvmgen_net_initial_0, 16);
     return 0;
@@ -81,13 +84,16 @@ int32_t mlf_net_run(const struct tvmgen_net_inputs *inputs, const struct tvmgen_
 
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
-    if (inputs == NULL || outputs == NULL) {
-        return -1;
+    if ((inputs == NULL) || (outputs == NULL)) {
+        return MLF_NET_NULL_POINTER;
     }
     (void)workspace; /* not used: the model has no intermediate tensors */
-    if (inputs->x == NULL || (uintptr_t)inputs->x % 4 != 0 || outputs->y == NULL || (uintptr_t)outputs->y % 4 != 0 ||
-        outputs->window == NULL || (uintptr_t)outputs->window % 4 != 0 || kept == NULL || (uintptr_t)kept % 8 != 0) {
-        return -1;
+    if ((inputs->x == NULL) || (outputs->y == NULL) || (outputs->window == NULL) || (kept == NULL)) {
+        return MLF_NET_NULL_POINTER;
+    }
+    if ((((uintptr_t)inputs->x % 4u) != 0u) || (((uintptr_t)outputs->y % 4u) != 0u) ||
+        (((uintptr_t)outputs->window % 4u) != 0u) || (((uintptr_t)kept % 8u) != 0u)) {
+        return MLF_NET_MISALIGNED_POINTER;
     }
 
     /* 0: join
@@ -106,7 +112,7 @@ TVMGEN_NET_ENTRY
 int32_t tvmgen_net_reset(void)
 {
     tvmgen_net_state_begun = 1;
-    return mlf_net_reset(tvmgen_net_state);
+    return mlf_net_reset(&tvmgen_net_state);
 }
 
 TVMGEN_NET_ENTRY
@@ -115,5 +121,5 @@ int32_t tvmgen_net_run(struct tvmgen_net_inputs *inputs, struct tvmgen_net_outpu
     if (!tvmgen_net_state_begun) {
         (void)tvmgen_net_reset();
     }
-    return mlf_net_run(inputs, outputs, NULL, tvmgen_net_state);
+    return mlf_net_run(inputs, outputs, NULL, &tvmgen_net_state);
 }
