@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
-DRAWN := tests/archive tests/executor tests/native tests/project tests/report/test_read.py
+DRAWN := tests/archive tests/c_analysis tests/executor tests/native tests/project tests/report/test_read.py
 # Tests whose commands are forked on each push: the sweep starts a process for each (tests/support/warm.py).
 COLD := tests/scons tests/cmake tests/cli tests/jobs tests/usecases tests/requirements tests/examples tests/docs
 # Tests that need neither an emulator nor the judges of numbers.
@@ -20,7 +20,7 @@ COVERED := tflite onnx tar metadata graph-json params project elf map npz lock b
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-compiler lint generate docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
+.PHONY: help setup demo test test-compiler lint generate new-operator docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ lint: ## check style and types
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
 
+new-operator: setup ## write the files of a new operator and its test, such as make new-operator NAME=Softsign
+	@$(BIN)/python scripts/new_operator.py $(NAME)
+
 docs: ## build the documentation site, build/docs/index.html
 	@scripts/setup.sh docs
 	$(BIN)/sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs
@@ -62,7 +65,6 @@ benchmark: ## measure instructions, flash and RAM of the networks in ../shared a
 figures: ## measure all tables of docs/performance.md and docs/memory.md again and write them
 	@scripts/setup.sh test
 	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS) --update
-	$(BIN)/python benchmarks/reports.py --update
 	$(BIN)/python benchmarks/executors.py --update
 	$(BIN)/python benchmarks/records.py --jobs $(JOBS) --update
 

@@ -60,6 +60,8 @@ ROWS = {
 """Networks by part."""
 _ZERO = ("m4-zero", "m55-zero")
 """Parts whose memories never wait."""
+_VARIANTS = ("stm32l4r5-single-bank",)
+"""Other settings of a part, which the page leaves out: submitters do not state theirs."""
 
 
 @dataclass(frozen=True)
@@ -133,36 +135,24 @@ def _sizes(image: Path) -> tuple[int, int]:
 
 
 def record_table(records: Sequence[Record]) -> str:
-    """Return the Markdown table of ``records`` beside those of TensorFlow Lite Micro and the published latencies."""
-    head = [
-        "part", "network", "modelled, M cycles", "ms", "waiting", "code in RAM",
-        "code and weights in RAM", "TFLM, modelled", "published, M cycles", "by",
-    ]  # fmt: skip
+    """Return the Markdown table of ``records`` from flash beside TensorFlow Lite Micro's and the published ones."""
+    head = ["part", "network", "modelled, M cycles", "ms", "TFLM, modelled", "published, M cycles", "by"]
     found = {(r.part, r.network, r.place): r for r in records}
     rows = []
-    for part, networks in ROWS.items():
+    for part in sorted(ROWS, key=lambda part: part in _ZERO):
         mcu = PARTS[part]
-        ideal = part in _ZERO
-        for network in networks:
-            flash, code, everything = (found.get((part, network, place)) for place in PLACEMENTS)
-            if flash is None:
+        for network in ROWS[part]:
+            flash, tflm = found.get((part, network, "flash")), found.get((part, network, PEER))
+            if flash is None or part in _VARIANTS:
                 continue
-            error = modelled_error(mcu)
-            tflm = found.get((part, network, PEER))
-            theirs = PUBLISHED.get(part.removesuffix("-single-bank"), {}).get(network)
+            theirs = PUBLISHED.get(part, {}).get(network)
             rows.append([
-                f"{part}, ±{error} %", network, _million(flash.cycles),
-                "" if ideal else f"{flash.cycles / mcu.clock * 1000:.2f}",
-                _share(flash),
-                *("" if each is None or ideal else _million(each.cycles) for each in (code, everything)),
+                f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
+                "" if part in _ZERO else f"{flash.cycles / mcu.clock * 1000:.2f}",
                 "" if tflm is None else _million(tflm.cycles),
                 *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
             ])  # fmt: skip
-    return table(head, rows, right=range(2, 9))
-
-
-def _share(record: Record) -> str:
-    return f"{100 * record.waiting / record.cycles:.0f} %"
+    return table(head, rows, right=range(2, 6))
 
 
 def _has_peer(part: str, network: str, place: str) -> bool:

@@ -1,10 +1,9 @@
 """Report the MLPerf Tiny networks in images for a Cortex-M4F and a Cortex-M55, as `mlfbuild report` does.
 
-    python benchmarks/reports.py [--networks kws ...] [--update]
+    python benchmarks/reports.py [--networks kws ...]
 
-Builds one image a network and core of ../shared beside the repository, runs each network once in QEMU, holds each
-report against `arm-none-eabi-size`, and prints one table; --update puts it into docs/performance.md. Exit status 2
-where something cannot be built or does not agree.
+Builds one image for each network of ../shared and each core, runs each network once in QEMU, compares each report with
+`arm-none-eabi-size`, and prints one table. Exit status 2 if an image cannot be built or a figure differs.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from counting.firmware import SHARED, MeasurementError, run
-from counting.report import put_into_pages, table
+from counting.report import table
 
 Json = Mapping[str, Any]
 NETWORKS = ("kws", "ic", "ad", "vww")
@@ -100,7 +99,6 @@ def row(image: Json) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
-    parser.add_argument("--update", action="store_true", help="write the table into the repository")
     options = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory() as name:
@@ -109,10 +107,7 @@ def main() -> None:
     except MeasurementError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    text = table(_HEAD, rows, right=range(2, len(_HEAD)))
-    print(text, end="")
-    if options.update:
-        put_into_pages({"reports": text})
+    print(table(_HEAD, rows, right=range(2, len(_HEAD))), end="")
 
 
 if __name__ == "__main__":

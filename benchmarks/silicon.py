@@ -130,16 +130,13 @@ def blocks(results: Results) -> Mapping[str, str]:
 
 
 def _table(code: str, points: Sequence[Point], results: Results) -> str:
-    split = ["arithmetic", "loads, stores", "branches", "waiting"]
-    named = [code, "part"] if code else []
-    head = [*named, "network" if code else "layer", "instructions", *split, "modelled", "measured", "error"]
+    named = [code, "part", "network"] if code else ["layer"]
     rows = []
     for point in points:
         r = results[point.name]
         names = [point.code, f"`{point.part}`", point.what] if code else [point.what]
-        figures = (r.instructions, r.arithmetic, r.memory, r.branches, r.waiting, r.cycles, point.measured)
-        rows.append([*names, *(_millions(figure) for figure in figures), f"{error(r, point):+.1f} %"])
-    return table(head, rows, right=range(len(head) - 8, len(head)))
+        rows.append([*names, _millions(r.cycles), _millions(point.measured), f"{error(r, point):+.1f} %"])
+    return table([*named, "modelled", "measured", "error"], rows, right=range(len(named), len(named) + 3))
 
 
 def _millions(figure: int) -> str:

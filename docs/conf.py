@@ -13,17 +13,18 @@ version = release = __version__
 root_doc = "index"
 exclude_patterns = ["_ext", "_static"]
 
-extensions = ["myst_parser", "mlfbuild_docs"]
+extensions = ["myst_parser", "sphinx_copybutton", "mlfbuild_docs", "site_search"]
 myst_heading_anchors = 4  # the same anchors for headings as on forges
 smartquotes = False  # two hyphens begin an option
 highlight_language = "none"  # fences without a language are outputs or trees of files
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with `...` in it
 
+copybutton_prompt_text = "$ "
+
 html_theme = "furo"
 html_title = "mlfbuild"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_search_scorer = str(Path(__file__).parent / "_ext/scorer.js")  # Sphinx reads it from the current folder
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

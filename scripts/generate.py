@@ -211,6 +211,15 @@ def write_documentation() -> None:
         page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def write_plots() -> None:
+    """Write the pictures of committed figures."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from counting.plot import peers_plot
+    from counting.results import load
+
+    (ROOT / "docs/images/peers.svg").write_text(peers_plot(load().results), encoding="utf-8")
+
+
 _WIDTH = 120
 
 
@@ -248,6 +257,7 @@ def main() -> None:
     write_toolchains()
     write_schema()
     write_documentation()
+    write_plots()
 
 
 if __name__ == "__main__":

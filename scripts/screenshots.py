@@ -1,4 +1,4 @@
-"""Regenerate the pictures in docs/images: the HTML page of a report of examples/digits, in Debian's Chromium.
+"""Regenerate the pictures in docs/images: a report of examples/digits in Debian's Chromium, and a terminal session.
 
     make screenshots
 
@@ -9,6 +9,8 @@ because sizes and instructions do not depend on the weights.
 from __future__ import annotations
 
 import base64
+import io
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.text import Text
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -68,6 +72,58 @@ def reports(folder: Path) -> tuple[Path, Path]:
     return pages
 
 
+SESSION = (
+    "mlfbuild init my-firmware --model digits.tflite",
+    "cd my-firmware",
+    "mlfbuild build",
+    "mlfbuild verify",
+    "mlfbuild report",
+)
+"""The commands of the recorded session, run as a reader would type them."""
+SESSION_WIDTH = 96
+TERMINAL = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font: {char_height}px/{line_height}px "DejaVu Sans Mono", Menlo, Consolas, monospace; }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g></g></svg>
+"""
+"""rich's template without the fonts that it loads from the network."""
+
+
+def session(folder: Path) -> None:
+    """Run the commands of ``SESSION`` and write them with what they print to docs/images/session.svg."""
+    shutil.copy(ROOT / "examples/digits/models/digits.tflite", folder)
+    console = Console(record=True, width=SESSION_WIDTH, file=io.StringIO(), force_terminal=True)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "FORCE_COLOR": "1"}
+    for command in SESSION:
+        console.print(f"$ {command}", style="bold", highlight=False)
+        if command.startswith("cd "):
+            folder = folder / command.removeprefix("cd ")
+            continue
+        done = subprocess.run(
+            command.split(),
+            cwd=folder,
+            env=environment,
+            check=True,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        console.print(Text.from_ansi(done.stdout.rstrip()), soft_wrap=False)
+    svg = console.export_svg(title="mlfbuild", code_format=TERMINAL, unique_id="session")
+    (IMAGES / "session.svg").write_text(svg, encoding="utf-8")
+
+
 class Camera:
     """Chromium, used to take pictures of parts of pages."""
 
@@ -100,6 +156,7 @@ def main() -> None:
     """Take the pictures."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        session(Path(folder))
         report, changes = reports(Path(folder))
         camera = Camera(f"{folder}/profile")
         try:

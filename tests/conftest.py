@@ -20,6 +20,7 @@ sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
 
 from support.cmsis_nn import real_cmsis_nn, write_cmsis_nn  # noqa: E402 - the line before it finds it
 from support.examples import PUSH, SWEEP  # noqa: E402
+from support.golden_files import GOLDEN, expand_all, expected, reduce_all  # noqa: E402
 
 CXX = "the product is C, and `make test` does not install what only C++ needs"
 
@@ -42,6 +43,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests got")
+
+
+def _updates_golden_files(config: pytest.Config) -> bool:
+    """Whether this process is the one that starts and ends an update."""
+    return config.getoption("--update-golden") and not hasattr(config, "workerinput")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if _updates_golden_files(config):
+        expand_all()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _updates_golden_files(config):
+        reduce_all()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -135,16 +151,16 @@ def cmsis_nn_7() -> Path:
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """A function that compares text with ``golden/<module>/<test>/<name>``."""
     test = re.sub(r"[^A-Za-z0-9_.=-]+", "_", request.node.name).strip("_")
-    folder = TESTS / "golden" / request.node.path.relative_to(TESTS).with_suffix("") / test
+    folder = GOLDEN / request.node.path.relative_to(TESTS).with_suffix("") / test
 
     def compare(text: str, name: str) -> None:
         path = folder / name
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        if not path.exists():
+        if (wanted := expected(path)) is None:
             pytest.fail(f"{path} is missing; run pytest with --update-golden and review the new file")
-        assert text == path.read_text(), f"differs from {path}; --update-golden accepts it"
+        assert text == wanted, f"differs from {path}; --update-golden accepts it"
 
     return compare
 

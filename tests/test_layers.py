@@ -69,17 +69,18 @@ def face_names(face: str) -> dict[str, str]:
     return {alias.name: node.module or "" for node in found for alias in node.names}
 
 
-@pytest.mark.parametrize("module", INSIDE)
-def test_imports_go_one_way_and_through_faces(module: str) -> None:
-    room = room_of(module)
-    for imported, name in imports(module):
-        other = room_of(imported) or (name if f"mlfbuild.{name}" in MODULES else "")
-        if other in {"", room}:
-            continue
-        assert other in ROOMS and (room in DRIVERS or ROOMS.index(other) < ROOMS.index(room)), f"imports {imported}"
-        assert room != "native" or other in WING, f"imports {imported}"
-        assert imported in FACES, f"imports {imported} past the face of its room"
-        assert other != "native" or imported in {"mlfbuild", "mlfbuild.native"}, f"imports {imported}"
+def test_imports_go_one_way_and_through_faces() -> None:
+    for module in INSIDE:
+        room = room_of(module)
+        for imported, name in imports(module):
+            other = room_of(imported) or (name if f"mlfbuild.{name}" in MODULES else "")
+            if other in {"", room}:
+                continue
+            why = f"{module} imports {imported}"
+            assert other in ROOMS and (room in DRIVERS or ROOMS.index(other) < ROOMS.index(room)), why
+            assert room != "native" or other in WING, why
+            assert imported in FACES, f"{why} past the face of its room"
+            assert other != "native" or imported in {"mlfbuild", "mlfbuild.native"}, why
 
 
 @pytest.mark.parametrize("part", NATIVE)
@@ -125,12 +126,11 @@ def test_names_are_imported_from_the_modules_that_define_them() -> None:
                 assert name in own_names(imported), f"{module} imports {name} from {imported}, which imports it"
 
 
-@pytest.mark.parametrize("face", sorted(FACES - {"mlfbuild"}))
-def test_faces_list_names_that_are_there(face: str) -> None:
-    for name, module in face_names(face).items():
-        assert f"{face}.{name}" not in MODULES, f"{name} is a module of {face}, too"
-        defined = set(defined_names(module))
-        assert name in defined, f"{module} has no {name}"
+def test_faces_list_names_that_are_there() -> None:
+    for face in FACES - {"mlfbuild"}:
+        for name, module in face_names(face).items():
+            assert f"{face}.{name}" not in MODULES, f"{name} is a name and a module of {face}"
+            assert name in set(defined_names(module)), f"{module} has no {name}"
 
 
 def test_there_are_no_circles() -> None:
@@ -187,7 +187,7 @@ def test_no_folder_has_too_many_files() -> None:
 
 LARGEST = 40
 """Modules and headers in a folder."""
-LARGER = {"cli", "native/frontends/onnx/operators", "native/frontends/tflite/operators"}
+LARGER = {"native/frontends/onnx/operators", "native/frontends/tflite/operators"}
 """Flat folders in which a file is found by a name that the user types: a verb's, or the family of an operator."""
 
 

@@ -9,7 +9,7 @@ from counting.firmware import REPOSITORY
 from counting.measure import NETWORKS, Case
 from counting.peers import PEERS, best
 from counting.results import Committed, Results
-from counting.roofline import KINDS, model_of, roofline
+from counting.roofline import model_of, roofline
 
 _REPORTED = ("cortex-m4", "cortex-m55")
 _COMPARED = ("cortex-m4", "cortex-m7", "cortex-m55")  # no peer was measured on the M33
@@ -19,57 +19,42 @@ _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
 
 def instructions(results: Results) -> str:
     """Return the instructions of every network and core beside the best peer and the roofline."""
-    head = ["network", "core", "instructions", "best peer", "its instructions", "peer / ours", "roofline", "ours / it"]
+    head = ["network", "core", "instructions", "best peer", "its instructions", "peer / ours", "ours / roofline"]
     rows = []
     for case in _balanced(results, _COMPARED):
         ours = results[case].instructions
         peer = best(case.network, case.cpu)
         theirs = peer.instructions(case.cpu) if peer else None
         beside = ["", "", ""] if not (peer and theirs) else [peer.name, f"{theirs:,}", f"{theirs / ours:.2f}"]
-        expected = ["", ""]
+        expected = ""
         if case.network in _INT8:
-            total = sum(roofline(case.graph(), model_of(case.cpu)).values())
-            expected = [f"{total:,}", f"{ours / total:.2f}"]
-        rows.append([case.network, _core(case.cpu), f"{ours:,}", *beside, *expected])
-    return table(head, rows, right=(2, 4, 5, 6, 7))
+            expected = f"{ours / sum(roofline(case.graph(), model_of(case.cpu)).values()):.2f}"
+        rows.append([case.network, _core(case.cpu), f"{ours:,}", *beside, expected])
+    return table(head, rows, right=(2, 4, 5, 6))
 
 
 def sizes(results: Results) -> str:
     """Return flash and RAM on the M4 beside the peers'."""
-    head = ["network", "M4", "code", "weights", "flash", "arena + I/O", "stack", "RAM"]
+    head = ["network", "M4", "code", "weights", "flash", "RAM"]
     rows = []
     for network in NETWORKS:
         ours = results[Case(network, "cortex-m4")]
-        named = [("mlfbuild", ours.code, ours.constants, ours.arena + ours.io, ours.stack)]
-        named += [(p.name, p.sizes.code, p.sizes.weights, p.sizes.ram, p.sizes.stack) for p in PEERS[network]]
-        for name, code, weights, ram, stack in named:
-            figures = (code, weights, code + weights, ram, stack, ram + stack)
-            rows.append([network, name, *(f"{figure:,}" for figure in figures)])
-    return table(head, rows, right=range(2, 8))
+        named = [("mlfbuild", ours.code, ours.constants, ours.arena + ours.io + ours.stack)]
+        named += [(p.name, p.sizes.code, p.sizes.weights, p.sizes.ram + p.sizes.stack) for p in PEERS[network]]
+        for name, code, weights, ram in named:
+            rows.append([network, name, *(f"{figure:,}" for figure in (code, weights, code + weights, ram))])
+    return table(head, rows, right=range(2, 6))
 
 
-def everything(results: Results) -> str:
-    """Return all figures of mlfbuild's own, on the cores whose code differs most."""
-    head = ["network", "core", "code", "weights", "weights / least", "arena", "in use at one time", "I/O", "stack"]
+def ram(results: Results) -> str:
+    """Return flash and the parts of RAM of the int8 networks, on the cores whose code differs most."""
     rows = []
     for case in _balanced(results, _REPORTED):
         r = results[case]
-        figures = [f"{figure:,}" for figure in (r.arena, r.arena_bound, r.io, r.stack)]
-        ratio = f"{r.constants_ratio:.3f}"
-        rows.append([case.network, _core(case.cpu), f"{r.code:,}", f"{r.constants:,}", ratio, *figures])
-    return table(head, rows, right=range(2, 9))
-
-
-def kinds(results: Results) -> str:
-    """Return what of the int8 networks' instructions each kind of operator takes, beside the roofline's."""
-    head = ["network", "core", *(f"{kind}{what}" for kind in KINDS for what in (", ours", ", roofline"))]
-    rows = []
-    for case in _balanced(results, _REPORTED):
+        figures = (r.code + r.constants, r.arena, r.io, r.stack)
         if case.network in _INT8:
-            expected = roofline(case.graph(), model_of(case.cpu))
-            pairs = ((results[case].kinds[kind], expected[kind]) for kind in KINDS)
-            rows.append([case.network, _core(case.cpu), *(f"{count:,}" for pair in pairs for count in pair)])
-    return table(head, rows, right=range(2, 8))
+            rows.append([case.network, _core(case.cpu), *(f"{figure:,}" for figure in figures)])
+    return table(["network", "core", "flash", "arena", "I/O", "stack"], rows, right=range(2, 6))
 
 
 def memory(results: Results) -> str:
@@ -86,8 +71,7 @@ def memory(results: Results) -> str:
 _BLOCKS: dict[str, Callable[[Results], str]] = {
     "instructions": instructions,
     "sizes": sizes,
-    "everything": everything,
-    "kinds": kinds,
+    "ram": ram,
     "memory": memory,
 }
 PAGES = (REPOSITORY / "docs/performance.md", REPOSITORY / "docs/memory.md")

@@ -1,15 +1,34 @@
 /* Ranks titles first: Sphinx gives a page the score of its best word, so any title with one of the words would win. */
+const stemOf = (word) => new Stemmer().stemWord(word);
+const stemsOf = (text) => text.toLowerCase().split(/\W+/).filter((word) => word && !stopwords.has(word)).map(stemOf);
+const share = (title, words) => {
+  const stems = new Set(stemsOf(title));
+  return words.filter((word) => stems.has(word)).length / Math.max(words.length, 1);
+};
 var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
   score: ([page, , , , score, , kind]) => {
-    const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase().split(/\W+/).filter(Boolean);
-    const hasAll = (title) => words.every((word) => title.toLowerCase().includes(word));
+    const words = stemsOf(new URLSearchParams(location.search).get("q") || "");
     const index = Search._index;
     const file = index.docnames.indexOf(page);
     const sections = Object.entries(index.alltitles).filter(([, places]) => places.some(([at]) => at === file));
-    if (words.length && hasAll(index.titles[file])) return score + 200;
-    if (words.length && sections.some(([title]) => hasAll(title))) return score + 100;
-    return kind === "title" ? score + 50 : score;
+    const inPage = share(index.titles[file], words);
+    const inSection = Math.max(0, ...sections.map(([title]) => share(title, words)));
+    const later = page === "changelog" ? 300 : page.startsWith("reference/") ? 20 : 0;
+    return score + 200 * inPage + 100 * inSection + (kind === "title" ? 50 : 0) - later;
   },
+};
+/* The stem of a synonym is that of the word for both, as in the index. */
+const English = Stemmer;
+window.Stemmer = function () {
+  const english = new English();
+  this.stemWord = (word) => english.stemWord(SYNONYMS[word] || word);
+};
+/* A browser fetches nothing from file:, so the text of excerpts comes from excerpts.js. */
+const remote = window.fetch;
+window.fetch = (url, ...rest) => {
+  const page = String(url).replace(/^(\.\/)+/, "");
+  const here = location.protocol === "file:" && typeof EXCERPTS !== "undefined" && EXCERPTS[page];
+  return here ? Promise.resolve(new Response(here)) : remote(url, ...rest);
 };

@@ -4,11 +4,12 @@
 
     metadata.json
     codegen/<target>/{src,include,lib}/...     of all modules, distinct by name: <module>_lib<n>.c, tvmgen_<module>.h
-    parameters/<module>.params
+    parameters/<module>.params                 or, on request, .json or .bson
     src/<module>.relay                         version 7; src/relay.txt from version 4 on, relay.txt before
     src/tir-<device type>.txt                  operators, which have no parameters and no graph
     executor-config/graph/<module>.graph       version 7, graph executor only; graph.json before, until version 4 in
                                                runtime-config/
+    plan.json                                  kernels of the native compiler and why they were chosen
     README.md                                  a description for people
     runtime/... templates/...                  TVM's C runtime, belongs to no module
     dependencies/<name>/... <name>.json        bundled libraries that the code requires
@@ -17,6 +18,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mlfbuild.archive.codegen import CODEGEN, bears_name
@@ -27,27 +29,52 @@ from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, quoted, shown
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, all_files, save_params
+from mlfbuild.library import (
+    OPERATOR,
+    PLAN,
+    Content,
+    Library,
+    Module,
+    Params,
+    TensorInfo,
+    all_files,
+    plan_json,
+    save_params,
+    save_params_bson,
+    save_params_json,
+)
 from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, Extension, Format, metadata_json
 
+_SAVED: Mapping[str, Callable[[Params], Content]] = {
+    "params": save_params,
+    "json": save_params_json,
+    "bson": save_params_bson,
+}
+PARAMS_FORMS = tuple(_SAVED)
+"""The forms of parameters in archives; the first one is that of TVM's exporters."""
 
-def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:
+
+def archive_files(library: Library, version: int | None = None, params: str = PARAMS_FORMS[0]) -> dict[str, Content]:
     """Return all files of the archive of ``library`` in ``version``, by default 7: relative path -> content, sorted.
 
-    The library is converted if it has another version. Raises ``UsageError`` if the version cannot hold it, or if two
-    different files would have the same path.
+    The library is converted if it has another version. ``params`` is one of ``PARAMS_FORMS``. Raises ``UsageError`` if
+    the version or the form cannot hold it, or if two different files would have the same path, and
+    ``ToolNotFoundError`` without the package that writes BSON.
     """
     library = convert(library, CURRENT if version is None else version)
     form = FORMATS[library.version]
     files = _Files()
     files.add(METADATA, _metadata(library, form))
+    plan = plan_json(library.modules)
+    if plan is not None:
+        files.add(PLAN, plan)
     for module in library.modules:
         for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)
         if module.style == OPERATOR:
-            _add_operator(files, module)
+            _add_operator(files, module, params)
         else:
-            _add_model(files, module, form)
+            _add_model(files, module, form, params)
     for other in library.other_files:
         files.add(str(other.path), other.content)
     if not has_page(files):
@@ -74,19 +101,19 @@ def _metadata(library: Library, form: Format) -> bytes:
     return metadata_json(library, source_datetime(), extensions)
 
 
-def _add_model(files: _Files, module: Module, form: Format) -> None:
-    files.add(params_path(module.name), save_params(module.params))
+def _add_model(files: _Files, module: Module, form: Format, params: str) -> None:
+    files.add(params_path(module.name, params), _SAVED[params](module.params))
     if len(module.source_text):
         files.add(form.program_path(module.name), module.source_text)
     if module.graph_json is not None:
         files.add(form.graph_path(module.name), module.graph_json)
 
 
-def _add_operator(files: _Files, module: Module) -> None:
+def _add_operator(files: _Files, module: Module, params: str) -> None:
     for device, text in module.tir:
         files.add(tir_path(device), text)
     if module.params:
-        files.add(params_path(module.name), save_params(module.params))
+        files.add(params_path(module.name, params), _SAVED[params](module.params))
 
 
 class _Files(dict[str, Content]):

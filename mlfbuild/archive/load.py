@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
-from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.layout import PARAMS_FORMS, archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core import InputFileError, better_error, file_sha256, open_binary, write_atomic
 from mlfbuild.library import Content, Library
@@ -78,15 +78,17 @@ def read_archive(data: bytes, where: str) -> Library:
     return read_files(tar.members(io.BytesIO(data), where), where)
 
 
-def write_archive(library: Library, path: Path, version: int | None = None) -> None:
+def write_archive(library: Library, path: Path, version: int | None = None, params: str = PARAMS_FORMS[0]) -> None:
     """Write ``library`` to the file ``path``: an uncompressed tar in Model Library Format ``version``, by default 7.
 
+    ``params`` is the form of the parameters: ``params``, ``json`` or ``bson``; the latter two are made in memory.
     The file is replaced atomically, and no more than one content or parameter is in memory at a time. Equal libraries
     give equal bytes: members are sorted, owners and modes are fixed, and the only date is a constant, or
     ``SOURCE_DATE_EPOCH`` if it is set (modules that were read from an archive keep their date in the metadata). Raises
-    ``UsageError`` if the version cannot hold the library, and ``StorageError`` if the file cannot be written.
+    ``UsageError`` if the version or the form cannot hold the library, ``ToolNotFoundError`` without the package that
+    writes BSON, and ``StorageError`` if the file cannot be written.
     """
-    write_atomic(path, _packed(library, version))
+    write_atomic(path, _packed(library, version, params))
 
 
 def pack_archive(library: Library, version: int | None = None) -> bytes:
@@ -94,5 +96,5 @@ def pack_archive(library: Library, version: int | None = None) -> bytes:
     return b"".join(_packed(library, version))
 
 
-def _packed(library: Library, version: int | None) -> Iterator[bytes]:
-    return tar.pack(archive_files(library, version), source_date())
+def _packed(library: Library, version: int | None, params: str = PARAMS_FORMS[0]) -> Iterator[bytes]:
+    return tar.pack(archive_files(library, version, params), source_date())

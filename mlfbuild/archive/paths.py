@@ -12,13 +12,11 @@ def graph_path(module: str) -> str:
     return FORMATS[CURRENT].graph_path(module)
 
 
-def params_path(module: str) -> str:
-    """Return the path of the parameters of ``module``, which is the same in all versions."""
-    return f"parameters/{module}.params"
+def params_path(module: str, form: str = "params") -> str:
+    """Return the path of the parameters of ``module``, which is the same in all versions.
 
-
-def other_params_path(module: str, form: str) -> str:
-    """Return the path of the parameters of ``module`` in a form of the first RFC: ``json`` or ``bson``."""
+    ``form`` is ``params``, TVM's bytes, or a form of the first RFC: ``json`` or ``bson``.
+    """
     return f"parameters/{module}.{form}"
 
 

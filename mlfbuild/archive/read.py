@@ -10,20 +10,25 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import METADATA, other_params_path, params_path
+from mlfbuild.archive.paths import METADATA, params_path
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library import (
     OPERATOR,
+    PLAN,
     ArchiveFile,
     CodegenFile,
     Content,
+    Fields,
     Library,
     Module,
     Params,
+    is_plan,
     load_params,
     load_params_bson,
     load_params_json,
+    parse_json,
     with_files,
+    with_plan,
 )
 from mlfbuild.library.metadata import (
     FORMATS,
@@ -41,9 +46,9 @@ _MAX_NAME = 200  # file names may have 255 bytes, and the module's name is a par
 _EXPORT = "export the archive again"
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
 _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
-    params_path("{module}"): load_params,
-    other_params_path("{module}", "json"): load_params_json,
-    other_params_path("{module}", "bson"): load_params_bson,
+    params_path("{module}", "params"): load_params,
+    params_path("{module}", "json"): load_params_json,
+    params_path("{module}", "bson"): load_params_bson,
 }
 _TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 
@@ -68,12 +73,25 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     records = read_modules(document, form)
     _check_names(records, document.where)
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
-    modules = tuple(archive.module(record) for record in records)
+    modules = _planned(tuple(archive.module(record) for record in records), archive, where)
     if is_written_archive(files):
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
     return Library(modules, form.version, others, read_unknown(document, records))
+
+
+def _planned(modules: tuple[Module, ...], archive: _Archive, where: str) -> tuple[Module, ...]:
+    """Return ``modules`` with the kernels of ``plan.json``; a file of this name from another tool is kept as it is."""
+    if PLAN not in archive.files or len(archive.files[PLAN]) > _MAX_METADATA:
+        return modules
+    place = f"{where}: {PLAN}"
+    document = parse_json(bytes(archive.files[PLAN]), place, _EXPORT)
+    if not is_plan(document):
+        return modules
+    archive.used.add(PLAN)
+    planned = Fields(document, place, advice=_EXPORT).member("modules")
+    return tuple(with_plan(module, planned) for module in modules)
 
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
@@ -122,7 +140,7 @@ class _Archive:
         alone: bool,
     ) -> None:
         self.used = set(owners)
-        self._files = files
+        self.files = files
         self._form = form
         self._where = where
         self._alone = alone
@@ -160,11 +178,11 @@ class _Archive:
         )
 
     def _operator(self, module: Module) -> Module:
-        texts = {int(found[1]): path for path in self._files if (found := _TIR.fullmatch(path))}
+        texts = {int(found[1]): path for path in self.files if (found := _TIR.fullmatch(path))}
         self.used.update(texts.values())
         return replace(
             module,
-            tir=tuple((device, self._files[path]) for device, path in sorted(texts.items())),
+            tir=tuple((device, self.files[path]) for device, path in sorted(texts.items())),
             params=self._params(module.name) or {},
         )
 
@@ -178,7 +196,7 @@ class _Archive:
         """Return the parameters; if the archive has them in several forms, TVM's counts."""
         for form, load in _PARAMS.items():
             path = form.format(module=name)
-            if path in self._files:
+            if path in self.files:
                 return load(self._take(path, b""), f"{self._where}: {path}")
         return None
 
@@ -188,10 +206,10 @@ class _Archive:
         If there are several modules, paths of versions without the module's name do not count.
         """
         own = place(self._form, name)
-        if own in self._files:
+        if own in self.files:
             return own
         known = {place(form, name) for form in FORMATS.values() if self._alone or form.modules}
-        others = {path for path in known if path in self._files}
+        others = {path for path in known if path in self.files}
         if len(others) > 1:
             raise InputFileError(
                 "archive-file-ambiguous",
@@ -205,7 +223,7 @@ class _Archive:
         if path is None:
             return default
         self.used.add(path)
-        return self._files[path]
+        return self.files[path]
 
     def _missing(self, path: str) -> InputFileError:
         return InputFileError("archive-file-missing", place=f"{self._where}: {path}", reason="is missing", hint=_EXPORT)

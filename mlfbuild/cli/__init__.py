@@ -1,8 +1,8 @@
 """The command ``mlfbuild``: the only room that prints and exits.
 
 Verb ``x`` is in ``x.py``, and its work in ``mlfbuild.usecases.x``. ``app`` lists the verbs, ``options`` has the options
-that they share, ``output`` prints, ``progress`` shows what long work is doing (``live`` on terminals), ``events`` has
-the form of all this for programs, and ``invocation`` turns every error into its message and exit code.
+that they share, ``output`` prints results and progress, and ``invocation`` turns every error into its message and exit
+code.
 
 A verb's module is imported when that verb is called, and imports the rooms that it needs when it runs.
 """
@@ -42,7 +42,7 @@ def _ignore_stops() -> None:
 
 
 def _print_interrupted(arguments: Sequence[str]) -> None:
-    from mlfbuild.cli.events import interrupted_event, line_of, requested_format
+    from mlfbuild.cli.output.events import interrupted_event, line_of, requested_format
 
     message = "interrupted; run the command again to continue"
     text = line_of(interrupted_event(message)) if requested_format(arguments) == "json" else f"mlfbuild: {message}"

@@ -1,7 +1,29 @@
 """The command ``mlfbuild`` and its verbs, each in the module of its name.
 
-The module of a verb is imported when that verb runs or prints its help, so that ``mlfbuild --help`` imports none of
-them: ``SECTIONS`` has the short help of each.
+The command is a thin layer: a verb parses its options, calls one function of ``mlfbuild.usecases``, and prints the
+result. Whatever could serve SCons, CMake or pytest belongs into the use case.
+
+Data: ``SECTIONS`` has the short help of each verb by section; ``VERBS`` are their names in this order.
+``SharedOptions`` (``options``) has the values of the options that many verbs share, and which of them were given.
+
+Rules
+  1. Verb ``run-firmware`` is the one function in ``cli/run_firmware.py`` with ``@verb(...)``, which names the shared
+     options that apply to it. Its work is in ``usecases/run_firmware.py``, its tests in ``tests/cli``. A test compares
+     the three lists with ``VERBS``.
+  2. A verb's module is imported when that verb runs or prints its help, and it imports rooms inside its function:
+     ``mlfbuild --help`` and shell completion import none of them and take a tenth of a second, not one.
+  3. Shared options may be before or after the verb. Before it, all of them are accepted, and a verb refuses those that
+     do not apply: ignoring ``--frozen`` would be worse than refusing it.
+  4. Results go to stdout, diagnostics and progress to stderr. With ``--format json``, both are for programs.
+  5. Errors are exceptions. Only ``invocation.run`` turns them into messages and exit codes, so that no verb has its own
+     idea of them, and a full disk or a closed pipe is handled once.
+
+For example, ``mlfbuild -C fw verify --target m55``: the group stores ``-C`` (it changes the folder at once, so that
+completion of later words works), finds ``verify`` in ``VERBS`` and imports ``mlfbuild.cli.verify``. ``Verb.invoke``
+checks that ``--target`` is one of its options and calls its function with ``SharedOptions``. If an output is wrong, the
+use case returns it, the verb prints it and raises ``CheckFailedError``, and the exit status is 1.
+
+A new verb needs a row in ``SECTIONS``, the two modules and the test; ``make generate`` writes the reference page.
 """
 
 from __future__ import annotations
@@ -9,6 +31,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +42,8 @@ from mlfbuild.cli.options import Verb, shared_by_all
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+FIRST = ("init", "check", "build", "verify", "run", "report", "profile", "update", "doctor")
+"""The verbs on the first screen, in the order in which a new user needs them."""
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Project": {
         "init": "Create a firmware project around a model.",
@@ -26,22 +51,32 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "plan": "List every file that a build reads and writes.",
         "fetch": "Fetch repositories and archives of required libraries.",
         "lock": "Write the hashes of all inputs to mlfbuild.lock.",
-        "generate": "Compile and unpack one model for another build system.",
-        "project-api": "Write the server through which TVM drives firmware.",
+        "update": "Replace the file of MODEL by FILE, a newer version.",
+    },
+    "Building": {
         "build": "Compile and unpack every model, then build every firmware.",
         "watch": "Build again whenever the project file or a model changes.",
+        "compile": "Compile MODEL into a Model Library Format archive.",
+        "generate": "Compile and unpack one model for another build system.",
+        "project-api": "Write the server through which TVM drives firmware.",
+    },
+    "Running and measuring": {
         "verify": "Run every model that has vectors and compare all outputs.",
         "vectors": "Compute the vectors of MODEL with another implementation.",
+        "run": "Run a network of ARCHIVE, here or on an emulated board.",
         "flash": "Write a firmware to the device of its target.",
         "run-firmware": "Run a firmware on the device of its target, or on its board.",
-        "report": "Build, then report the flash and RAM that each model uses.",
-        "update": "Replace the file of MODEL by FILE, a newer version.",
         "profile": "Count the instructions of each operator, and model or measure its cycles.",
         "calibrate": "Measure the wait states of a device's memories.",
-        "sbom": "Write a software bill of materials.",
     },
-    "Files, no project needed": {
-        "compile": "Compile MODEL into a Model Library Format archive.",
+    "Images": {
+        "report": "Build, then report the flash and RAM that each model uses.",
+        "sbom": "Write a software bill of materials.",
+        "bundle": "Pack the data with which another machine verifies an image.",
+        "params": "Write the constants of the image ELF to a file.",
+        "clashes": "Fail if two linked models share a global symbol.",
+    },
+    "Archives, also as `mlfbuild archive VERB`": {
         "inspect": "Show the modules, interface, memory and files of ARCHIVE.",
         "show": "Print the program of ARCHIVE, and the C function of each operator.",
         "validate": "Check ARCHIVE against the rules of the format.",
@@ -50,19 +85,39 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "split": "Write each module of ARCHIVE as an archive.",
         "compare": "Compare two archives by meaning.",
         "unpack": "Unpack ARCHIVE into a folder that a CMake build includes.",
-        "run": "Run a network of ARCHIVE, here or on an emulated board.",
-        "bundle": "Pack the data with which another machine verifies an image.",
-        "params": "Write the constants of the image ELF to a file.",
-        "clashes": "Fail if two linked models share a global symbol.",
     },
     "About the tool": {
         "doctor": "Show which tools are installed and which are missing.",
+        "boards": "List the processor cores, boards and microcontrollers by name.",
         "schema": "Print the JSON Schema of the project file.",
         "cmake-dir": "Print the folder of the CMake package and toolchain files.",
         "completion": "Print the script that completes commands in a shell.",
     },
 }
 VERBS = tuple(name for verbs in SECTIONS.values() for name in verbs)
+_HELP = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
+_ARCHIVE = next(tuple(verbs) for title, verbs in SECTIONS.items() if title.startswith("Archives"))
+_OTHER_TOOLS = {
+    "test": "verify",
+    "size": "report",
+    "size-report": "report",
+    "new": "init",
+    "create": "init",
+    "list": "boards",
+    "targets": "boards",
+    "devices": "boards",
+    "upload": "flash",
+    "exec": "run",
+    "lint": "check",
+    "diff": "compare",
+    "benchmark": "profile",
+    "bench": "profile",
+    "upgrade": "update",
+    "install": "fetch",
+}
+"""Verbs of other tools (cargo, west, pio, idf.py) -> what does the same here."""
+_MODELS = {".tflite", ".onnx"}
+_ARCHIVES = {".tar", ".elf", ".axf"}
 
 
 def verb_called(name: str) -> Verb:
@@ -72,13 +127,27 @@ def verb_called(name: str) -> Verb:
 
 
 class _Group(click.Group):
-    """Lists verbs in sections, imports one when it is needed, and suggests the nearest one for a misspelt word."""
+    """Lists the first verbs or all in sections, imports one when it is needed, and suggests one for a wrong word."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(VERBS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         return verb_called(name) if name in VERBS else None
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first screen, or with `--all` everything."""
+        if ctx.meta.get(_ALL):
+            super().format_help(ctx, formatter)
+            return
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text("Put machine-learning models into microcontroller firmware.")
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _HELP[name]) for name in FIRST])
+        formatter.write_paragraph()
+        formatter.write_text("`mlfbuild help --all` lists all commands, options and exit codes, and")
+        formatter.write_text("`mlfbuild COMMAND --help` describes one.")
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, verbs in SECTIONS.items():
@@ -97,10 +166,59 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            ctx.fail(f"No such command {args[0]!r}" + (f" (did you mean {near[0]!r}?)." if near else "."))
+        if args[0] == "help":
+            args = _help_of(ctx, args[1:])
+        elif args[0] == "archive":
+            args = _of_archives(ctx, args[1:])
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(_no_such_command(args[0]))
         return super().resolve_command(ctx, args)
+
+
+_ALL = "mlfbuild.all"
+"""Key in a context's ``meta``: the whole help is wanted."""
+
+
+def _help_of(ctx: click.Context, words: list[str]) -> list[str]:
+    """Return the arguments that ``help VERB`` stands for; print the help of the command itself without a verb."""
+    verbs = [word for word in words if word in VERBS]
+    if len(words) == len(verbs) == 1:
+        return [verbs[0], "--help"]
+    if words not in ([], ["--all"], ["-a"]):
+        ctx.fail(_no_such_command(words[0]) if len(words) == 1 else "Use `help`, `help --all` or `help COMMAND`.")
+    ctx.meta[_ALL] = bool(words)
+    click.echo(ctx.get_help())
+    raise click.exceptions.Exit
+
+
+def _of_archives(ctx: click.Context, words: list[str]) -> list[str]:
+    if words and words[0] in _ARCHIVE:
+        return words
+    if words and words[0] not in {"-h", "--help"}:
+        ctx.fail(f"No such command 'archive {words[0]}'; choose one of {', '.join(_ARCHIVE)}.")
+    formatter = ctx.make_formatter()
+    formatter.write_usage("mlfbuild archive", "COMMAND [ARGS]...")
+    with formatter.section("Commands"):
+        formatter.write_dl([(name, _HELP[name]) for name in _ARCHIVE])
+    click.echo(formatter.getvalue().rstrip())
+    raise click.exceptions.Exit
+
+
+def _no_such_command(word: str) -> str:
+    """Return the message about a word that is no verb: the verb that was meant, or what to do with a file."""
+    refused = f"No such command {word!r}"
+    if word in _OTHER_TOOLS:
+        return f"{refused} (did you mean {_OTHER_TOOLS[word]!r}?)."
+    if word == "clean":
+        return f"{refused}; delete the folder `build` beside mlfbuild.yml, which has all results."
+    suffix = Path(word).suffix.lower()
+    if suffix in _MODELS:
+        return f"{refused}; for a model, use `mlfbuild compile {word}` or `mlfbuild init NAME --model {word}`."
+    if suffix in _ARCHIVES:
+        verb = "run" if suffix == ".tar" else "report --elf"
+        return f"{refused}; for such a file, use `mlfbuild {verb} {word}`."
+    near = difflib.get_close_matches(word, VERBS, n=1)
+    return refused + (f" (did you mean {near[0]!r}?)." if near else "; `mlfbuild help --all` lists all.")
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

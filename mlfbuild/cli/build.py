@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json, show_notes
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import note, show, show_json, show_notes
+from mlfbuild.cli.output.progress import building
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.hashes import bundle_json, bundle_rows
 from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
-from mlfbuild.cli.output import note, show, show_json
-from mlfbuild.cli.progress import building, working
+from mlfbuild.cli.output.hashes import bundle_json, bundle_rows
+from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.progress import building, working
 from mlfbuild.core import UsageError, text_table
 
 if TYPE_CHECKING:

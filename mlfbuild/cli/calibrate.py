@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.progress import building
 
 
 @verb("file", "one_target", "no_wait", "format")

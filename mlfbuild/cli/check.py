@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import PASSED, note, show, show_json
+from mlfbuild.cli.output.printing import PASSED, note, show, show_json
 from mlfbuild.core import Diagnostic, ProjectFileError, ToolNotFoundError, counted
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 
 
 @verb("format")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, inputs_option, timeout_option, verb
-from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import working
+from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.progress import working
 from mlfbuild.core import CheckFailedError, UsageError
 
 _FILE = click.Path(path_type=Path)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
-from mlfbuild.cli.output import show, show_json, show_notes
-from mlfbuild.cli.progress import working
+from mlfbuild.cli.output.printing import show, show_json, show_notes
+from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, shown
 from mlfbuild.library.keys import fact_name_problem, fact_problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions, verb
-from mlfbuild.cli.output import show_as_it_is
+from mlfbuild.cli.output.printing import show_as_it_is
 
 
 @verb()

@@ -9,22 +9,31 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import ARCHIVE, OUTPUT, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import counted, listed, printable
 
 if TYPE_CHECKING:
     from mlfbuild.archive.repair import RepairedLibrary
     from mlfbuild.usecases import Conversion
 
+_FORMS = ("params", "json", "bson")
+
 
 @verb("format")
 @ARCHIVE
 @click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version, 1 to 7 (default).")
+@click.option("--params", type=click.Choice(_FORMS), default="params", help="Form of the parameters; default params.")
 @click.option("--repair", is_flag=True, help="Correct known bugs of exporters, and list them.")
 @click.option("--module-name", "names", multiple=True, metavar="[OLD=]NEW", help="Rename a module in all its code.")
 @OUTPUT
 def convert(
-    options: SharedOptions, archive: Path, version: int, repair: bool, names: tuple[str, ...], output: Path
+    options: SharedOptions,
+    archive: Path,
+    version: int,
+    params: str,
+    repair: bool,
+    names: tuple[str, ...],
+    output: Path,
 ) -> None:
     """Write ARCHIVE in another version of the format.
 
@@ -35,7 +44,7 @@ def convert(
     """
     from mlfbuild.usecases import convert_archive
 
-    done = convert_archive(archive, version, output, names, repair=repair)
+    done = convert_archive(archive, version, output, names, params, repair=repair)
     if options.json:
         found = {} if done.repair is None else {"repairs": done.repair.repairs, "in_doubt": done.repair.in_doubt}
         show_json({"archive": output, "version": version, "size": done.size, "moved": done.moved, **found})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import FAILED, PASSED, show, show_json
+from mlfbuild.cli.output.printing import FAILED, PASSED, show, show_json
 from mlfbuild.core import ToolNotFoundError, counted, listed, text_table
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.progress import showing_progress
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import Fetched

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.hashes import hashes_json, shown_image
 from mlfbuild.cli.options import (
     SharedOptions,
     bundle_option,
@@ -15,8 +14,9 @@ from mlfbuild.cli.options import (
     runner_option,
     verb,
 )
-from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import building, showing_progress
+from mlfbuild.cli.output.hashes import hashes_json, shown_image
+from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.progress import building, showing_progress
 from mlfbuild.core import UsageError
 
 

@@ -8,7 +8,7 @@ import click
 
 from mlfbuild.cli.build import model_json
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import note_unless_quiet, show, show_json
+from mlfbuild.cli.output.printing import note_unless_quiet, show, show_json
 
 _FILE = click.Path(path_type=Path)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, complete_board, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import UsageError, text_table
 
 _FILE = click.Path(path_type=Path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import counted, text_table
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import click
 
 from mlfbuild.cli.app import app
-from mlfbuild.cli.events import requested_format
 from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions
-from mlfbuild.cli.output import prepare, report_error, silence, write
+from mlfbuild.cli.output.events import requested_format
+from mlfbuild.cli.output.printing import prepare, report_error, silence, write
 from mlfbuild.core import MlfError, StorageError, UsageError
 
 

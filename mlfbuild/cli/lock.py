@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import PASSED, note, show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import PASSED, note, show, show_json
+from mlfbuild.cli.output.progress import building
 from mlfbuild.core import DriftError
 
 

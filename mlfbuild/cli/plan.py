@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import show, show_as_it_is, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.output.printing import show, show_as_it_is, show_json
+from mlfbuild.cli.output.progress import showing_progress
 
 
 @verb("file", "target", "model", "frozen", "offline", "format")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.progress import building
 
 if TYPE_CHECKING:
     from mlfbuild.report import ModelRun, OperatorRun

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, report_error, show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import note, report_error, show, show_json
+from mlfbuild.cli.output.progress import building
 from mlfbuild.core import LinkFaultsError, UsageError
 
 if TYPE_CHECKING:

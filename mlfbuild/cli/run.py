@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, complete_board, inputs_option, timeout_option, verb
-from mlfbuild.cli.output import show, show_json, show_notes
-from mlfbuild.cli.progress import working
+from mlfbuild.cli.output.printing import show, show_json, show_notes
+from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted, printable
 
 _NO_SHAPE = "the shape is unknown, because neither metadata, graph, C code nor Relay text of the archive states it"
@@ -40,7 +40,7 @@ def run(
     With --target, it runs on the device of this target of the project file (runner), or on its board.
 
     This executes code from ARCHIVE with your permissions: run only archives that you trust, or use --sandbox. The
-    sandbox has no network, no home folder, a read-only system, an own temporary folder, and limits of CPU and memory.
+    sandbox has no network, no home folder, a read-only system, its own temporary folder, and limits of CPU and memory.
 
     The C code is compiled once: for a separate process on this machine, or into firmware that reads its inputs through
     semihosting. If the code crashes or hangs, the exit status is 7 and nothing is written.

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, elf_option, verb
-from mlfbuild.cli.output import show_json, stream
-from mlfbuild.cli.progress import building, working
+from mlfbuild.cli.output.printing import show_json, stream
+from mlfbuild.cli.output.progress import building, working
 
 
 @verb("file", "target", "jobs", "frozen", "offline", "no_wait", "format")

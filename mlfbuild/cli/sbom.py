@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_as_it_is, show_json
+from mlfbuild.cli.output.printing import note, show, show_as_it_is, show_json
 
 _PATH = click.Path(path_type=Path)
 _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show_json
+from mlfbuild.cli.output.printing import show_json
 from mlfbuild.core import UsageError
 
 
@@ -18,7 +18,7 @@ def schema(_options: SharedOptions, report: bool, events: bool) -> None:
     Editors use it to complete and check mlfbuild.yml. With --events, print the schema of each line that --format json
     writes to standard error.
     """
-    from mlfbuild.cli.event_schema import event_schema
+    from mlfbuild.cli.output.events import event_schema
     from mlfbuild.usecases import project_schema, report_schema
 
     if report and events:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
-from mlfbuild.cli.output import copy, has_colour, show_as_it_is, show_json, stream
+from mlfbuild.cli.output.printing import copy, has_colour, show_as_it_is, show_json, stream
 from mlfbuild.core import UsageError, terminal_text, text_table
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mlfbuild.library import Content, TensorInfo
     from mlfbuild.usecases import FunctionText, ProgramPart
 
-_PARTS = ("relay", "tir", "graph")
+_PARTS = ("relay", "tir", "graph", "plan")
 _MAX_COLOURED = 1024 * 1024  # bytes; colouring them takes a second
 _MAX_FUNCTIONS = 4  # of one call
-_LEXERS: Mapping[str, str] = {"relay": "rust", "tir": "python", "graph": "json"}
+_LEXERS: Mapping[str, str] = {"relay": "rust", "tir": "python", "graph": "json", "plan": "json"}
 """The names of lexers of pygments; there is none for Relay, and that of Rust knows its words and comments."""
 
 
@@ -37,8 +37,8 @@ def show(options: SharedOptions, archive: Path, part: str | None, function: str 
     ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine.
 
     PART is relay (the program before code generation), tir (that of an operator) or graph (JSON of the graph executor);
-    the default is all. If stdout is not a terminal, a single text is printed byte for byte, without the list of
-    operators.
+    the default is all three. plan is the JSON of the kernels that the native compiler considered for each operator.
+    If stdout is not a terminal, a single text is printed byte for byte, without the list of operators.
     """
     from mlfbuild.usecases import function_called, program_parts
 
@@ -162,7 +162,7 @@ def _part_json(part: ProgramPart) -> dict[str, Any]:
         for operator in part.operators
     ]
     text = text_of(part.content)
-    content = {"graph": json.loads(text)} if part.part == "graph" else {"text": text}
+    content = {part.part: json.loads(text)} if part.part in {"graph", "plan"} else {"text": text}
     return {"module": part.module.name, "part": part.part, **content, "operators": operators}
 
 

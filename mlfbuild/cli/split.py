@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output.printing import show, show_json
 
 
 @verb("model", "format")

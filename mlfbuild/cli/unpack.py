@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, PLACE, SharedOptions, verb
-from mlfbuild.cli.output import note_unless_quiet, show, show_json
+from mlfbuild.cli.output.printing import note_unless_quiet, show, show_json
 from mlfbuild.core import counted
 from mlfbuild.project import DEFAULT_LEVEL, LEVELS
 
@@ -32,8 +32,8 @@ def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[st
     """
     from mlfbuild.usecases import unpack_file
 
-    tell = note_unless_quiet(options)
-    result = unpack_file(archive, output, places=places, optimize=optimize, tell=tell)
+    notify = note_unless_quiet(options)
+    result = unpack_file(archive, output, places=places, optimize=optimize, notify=notify)
     if options.json:
         show_json({"directory": output, **vars(result)})
     elif not options.quiet:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, format_option, verb
-from mlfbuild.cli.output import FAILED, PASSED, show, show_json
+from mlfbuild.cli.output.printing import FAILED, PASSED, show, show_json
 from mlfbuild.core import CheckFailedError, counted
 
 
@@ -29,7 +29,7 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     errors, warnings = report.count("error"), report.count("warning")
     failed = report.failed or (strict and warnings > 0)
     if options.format == "sarif":
-        from mlfbuild.cli.sarif import sarif_log
+        from mlfbuild.cli.output.ci_formats import sarif_log
 
         show_json(sarif_log(report, archive))
     elif options.json:

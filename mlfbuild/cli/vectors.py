@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
-from mlfbuild.cli.progress import working
+from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted
 
 

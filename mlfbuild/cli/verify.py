@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.hashes import hashes_json, shown_image
 from mlfbuild.cli.options import (
     SharedOptions,
     bundle_option,
@@ -17,8 +16,9 @@ from mlfbuild.cli.options import (
     timeout_option,
     verb,
 )
-from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
-from mlfbuild.cli.progress import building, showing_progress
+from mlfbuild.cli.output.hashes import hashes_json, shown_image
+from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_json
+from mlfbuild.cli.output.progress import building, showing_progress
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _verify_bundle(
         if not report.passed
     ]
     if junit is not None:
-        from mlfbuild.cli.junit import JUnitCase, write_junit
+        from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 
         cases = [JUnitCase(report.board, report.module, report) for report in reports]
         write_junit(junit, cases)
@@ -182,7 +182,7 @@ def _verify_elf(
     if not report.passed:
         problems = [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
     if junit is not None:
-        from mlfbuild.cli.junit import JUnitCase, write_junit
+        from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 
         write_junit(junit, [JUnitCase(report.board, report.module, report, *problems)])
     if options.json:
@@ -270,7 +270,7 @@ def _write_junit(
 ) -> None:
     if junit is None:
         return
-    from mlfbuild.cli.junit import JUnitCase, write_junit
+    from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
     from mlfbuild.usecases import wrong_outputs
 
     cases = [

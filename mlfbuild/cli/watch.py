@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, report_error, show
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.output.printing import note, report_error, show
+from mlfbuild.cli.output.progress import building
 from mlfbuild.core import MlfError, OverBudgetError, counted, listed
 
 if TYPE_CHECKING:

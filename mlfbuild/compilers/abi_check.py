@@ -2,19 +2,179 @@
 
 A linker accepts some wrong combinations silently, and its messages about others are hard to understand. Code that the
 native compiler generates is portable and always fits.
+
+Check that TVM's code passes enough scratch memory to the CMSIS-NN functions that it calls.
+
+TVM chooses the size for the ``-mcpu`` of its target ``cmsis-nn``, which archives do not record. Without it, TVM passes
+``NULL`` for buffers that a core with the DSP extension or MVE writes to. The sizes here are those for which CMSIS-NN
+v4.0.0 and v4.1.0 agree (``*_get_buffer_size*``). Code in another form than TVM writes is not checked.
 """
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
-from mlfbuild.c_analysis import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
-from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
+from mlfbuild.c_analysis import (
+    CPU_ARCH,
+    CPU_ARCH_PROFILE,
+    FP_ARCH,
+    MAX_TEXT,
+    MVE_ARCH,
+    SOURCE_SUFFIXES,
+    ObjectFacts,
+    object_facts,
+)
 from mlfbuild.core import Diagnostic, UsageError
-from mlfbuild.library import Library, Module
+from mlfbuild.library import CMSIS_NN, Library, Module, requirements_of
 from mlfbuild.targets import CPUS, Cpu
+
+_VERSIONS = frozenset({"v4.0.0", "v4.1.0"})
+_CONTEXT = re.compile(r"\bcmsis_nn_context (\w+)\s*=\s*\{\s*\w+\s*,\s*(\d{1,9})\s*\};", re.ASCII)
+_STRUCT = re.compile(r"\bcmsis_nn_(?:dims|tile|\w*params) (\w+)\s*=\s*\{([^{};]{0,200})\};", re.ASCII)
+_CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]{0,1000})\);", re.ASCII)
+_CHANNELS_MVE = 124
+"""``CH_IN_BLOCK_MVE``: channels that a depthwise convolution with MVE processes at a time."""
+_SIZES = ("input_dims", "filter_dims")
+_SHORT = 512
+"""Filters with fewer values use the fast path of int16 convolutions."""
+
+
+class _Dims(NamedTuple):
+    """``cmsis_nn_dims``."""
+
+    n: int
+    h: int
+    w: int
+    c: int
+
+
+class _Call(NamedTuple):
+    """The parts of a call that determine the size of its scratch memory."""
+
+    source: _Dims
+    filter: _Dims
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    multiplier: int
+    """Output channels for each input channel of a depthwise convolution; 0 for other functions."""
+
+    @property
+    def area(self) -> int:
+        """Values of one filter, over all channels of the input."""
+        return self.filter.h * self.filter.w * self.source.c
+
+
+def scratch_problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
+    """Yield a finding for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``."""
+    if not any(
+        requirement.name == CMSIS_NN.name and requirement.version in _VERSIONS
+        for requirement in requirements_of(module)
+    ):
+        return
+    for file in module.codegen:
+        if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT:
+            data = bytes(file.content)
+            text = data.decode(errors="replace") if b"cmsis_nn_context" in data else ""
+            for function, given, needed in _too_small(text, cpu):
+                core = cpu.name.partition("+")[0]
+                yield Diagnostic(
+                    "scratch-memory-too-small",
+                    f"codegen/{file.path}",
+                    reason=f"{function} needs {needed:,} bytes of scratch memory on {core} and gets {given:,}",
+                    hint=f"export the model again with --target-cmsis-nn-mcpu={core}, or build for another cpu",
+                )
+
+
+def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
+    """Yield (function, bytes given, bytes needed) of each call in ``text`` whose scratch memory is too small."""
+    contexts = list(_CONTEXT.finditer(text))
+    ends = [*(each.start() for each in contexts[1:]), len(text)]
+    for context, end in zip(contexts, ends, strict=False):
+        call = _CALL.search(text, context.end(), end)
+        if call is None or call[2] != context[1] or call[1] not in _NEEDED:
+            continue
+        structs = dict(_STRUCT.findall(text[context.end() : call.start()]))
+        arguments = [word.strip().removeprefix("&") for word in call[3].split(",")]
+        try:
+            needed = _NEEDED[call[1]](_read(arguments, structs), cpu)
+        except (KeyError, IndexError, TypeError, ValueError):  # not in the form that TVM writes
+            continue
+        if int(context[2]) < needed:
+            yield call[1], int(context[2]), needed
+
+
+def _read(arguments: list[str], structs: Mapping[str, str]) -> _Call:
+    """Return the call with these ``arguments`` after the context; ``_too_small`` catches what it raises."""
+    values = [word.strip() for word in structs[arguments[0]].split(",")]
+    source, filter_ = (_Dims(*_integers(structs[name])) for name in arguments if name in _SIZES)
+    one = (1, 1)
+    if len(values) == 3:  # cmsis_nn_pool_params: stride, padding, activation
+        return _Call(source, filter_, _tile(structs[values[1]]), one, 0)
+    *offsets, _stride, padding, dilation, _activation = values
+    multiplier = int(offsets[2]) if len(offsets) == 3 else 0  # the third member of cmsis_nn_dw_conv_params
+    return _Call(source, filter_, _tile(structs[padding]), _tile(structs[dilation]), multiplier)
+
+
+def _tile(text: str) -> tuple[int, int]:
+    width, height = _integers(text)
+    return width, height
+
+
+def _integers(text: str) -> Iterator[int]:
+    return (int(word) for word in text.split(","))
+
+
+def _convolution_s8(call: _Call, cpu: Cpu) -> int:
+    is_1x1 = call.filter[1:3] == (1, 1) and call.padding == (0, 0) and call.dilation == (1, 1)
+    is_row = call.source.h == 1 and call.filter.h == 1
+    if is_1x1 or is_row:  # other functions, which differ between the releases
+        return 0
+    return 4 * -(-call.area // 8) * 8 if "mve" in cpu.features else 2 * call.area * 2
+
+
+def _convolution_s16(call: _Call, cpu: Cpu) -> int:
+    is_fast = call.area < _SHORT and call.dilation == (1, 1)
+    return 2 * call.area * 2 if is_fast and _has_dsp_without_mve(cpu) else 0
+
+
+def _depthwise_s8(call: _Call, cpu: Cpu) -> int:
+    if call.multiplier != 1 or call.source.n != 1 or call.dilation != (1, 1):
+        return 0
+    if "mve" in cpu.features:
+        return 4 * _CHANNELS_MVE * call.filter.h * call.filter.w
+    is_3x3 = call.filter[1:3] == (3, 3) and max(call.padding) <= 1
+    return call.area * 2 if _has_dsp_without_mve(cpu) and not is_3x3 else 0
+
+
+def _depthwise_s16(call: _Call, cpu: Cpu) -> int:
+    if call.multiplier != 1 or call.dilation != (1, 1) or call.area >= _SHORT:
+        return 0
+    if "mve" in cpu.features:
+        return 4 * call.area * 2 + 8
+    return call.area * 2 if _has_dsp_without_mve(cpu) else 0
+
+
+def _average_s8(call: _Call, cpu: Cpu) -> int:
+    return call.source.c * 4 if _has_dsp_without_mve(cpu) else 0
+
+
+def _has_dsp_without_mve(cpu: Cpu) -> bool:
+    """Return whether ``ARM_MATH_DSP`` is set for ``cpu``, and ``ARM_MATH_MVEI`` is not."""
+    return "dsp" in cpu.features and "mve" not in cpu.features
+
+
+_NEEDED: Mapping[str, Callable[[_Call, Cpu], int]] = {
+    "arm_convolve_wrapper_s8": _convolution_s8,
+    "arm_convolve_wrapper_s16": _convolution_s16,
+    "arm_depthwise_conv_wrapper_s8": _depthwise_s8,
+    "arm_depthwise_conv_wrapper_s16": _depthwise_s16,
+    "arm_avgpool_s8": _average_s8,
+}
+"""Function -> bytes of scratch memory for a call of it."""
+
 
 _ARCHITECTURES = {
     10: "Armv7", 11: "Armv6-M", 12: "Armv6S-M", 13: "Armv7E-M", 14: "Armv8-A", 16: "Armv8-M Baseline",

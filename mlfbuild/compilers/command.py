@@ -35,8 +35,7 @@ class CommandCompiler:
         writes no archive, and as ``exported_library``.
         """
         from mlfbuild.compilers.external.archive import exported_library
-        from mlfbuild.compilers.external.find import find_program, source_word
-        from mlfbuild.compilers.external.run import run_program
+        from mlfbuild.compilers.external.run import find_program, run_program, source_word
         from mlfbuild.project import filled
 
         program = request.program

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
     from mlfbuild.core.keeper import kept
     from mlfbuild.core.locks import is_ancestor, locked
-    from mlfbuild.core.mistakes import Mistake, in_quotes, suggestion, unknown
+    from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint
     from mlfbuild.core.processes import (
-        LOOK, RUN_BY_HAND, STOP_SIGNALS, Tell, disk_problem, end_group, find_tool, run, run_ninja, running,
-        signals_masked, stops_held, tell_nobody, tool_variable, writing_to,
+        LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, run, run_ninja,
+        running, signals_masked, stops_held, tool_variable, writing_to,
     )
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table
-    from mlfbuild.core.text import counted, listed, printable, quoted, shown, terminal_text
+    from mlfbuild.core.text import counted, in_quotes, listed, printable, quoted, shown, terminal_text
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -9,14 +9,36 @@ An error is data, and its text is one view of it::
         hint="pass an archive in Model Library Format, such as one that `mlfbuild compile` wrote",
     )
 
-``code`` is a stable id in kebab-case, unique to this mistake: programs and tests use it, and it does not change if the
-words do. ``place`` locates the mistake (file, line, key, node, tensor), ``reason`` is one clause that describes
-it, ``hint`` one sentence in the imperative with the next step, or empty if nothing helps. ``str(error)`` is
-``place: reason; hint`` on one line; ``--format json`` prints the fields (``mlfbuild/cli/events.py``).
+The fields:
+
+- ``code`` is a stable id in kebab-case, unique to this mistake: programs and tests use it, and it does not change if
+  the words do
+- ``place`` locates the mistake: file, line, key, node, tensor
+- ``reason`` is one clause that describes it
+- ``hint`` is one sentence in the imperative with the next step, or empty if nothing helps
+
+The views: ``str(error)`` is ``place: reason; hint`` on one line. ``--format json`` prints the fields
+(``mlfbuild/cli/output/events.py``), and CI formats make annotations of ``place``. The class determines the exit code,
+which is documented and which scripts compare, so an error never changes its class to get other words.
+
+The rules:
+
+1. The code that finds a mistake knows only a part of its place. A caller that knows more adds it with ``within``:
+   ``node 'conv1'`` becomes ``kws.tflite: node 'conv1'``. Checks of single values know no place at all: they return a
+   ``Mistake`` (``core.mistakes``), which becomes a ``Diagnostic`` with ``at``.
+2. If several things are wrong, all are reported at once: ``problems`` has a ``Diagnostic`` for each, and the error's
+   own fields summarise them.
+3. An error crosses process boundaries, because compile actions run in workers. Python pickles exceptions by their
+   positional arguments, which would lose the keywords: ``__reduce__`` restores the fields instead.
+4. A hint must be able to help. If the tool that wrote a file no longer exists, "export it again" is not a hint.
+5. Text from files is printed by ``quoted`` or ``shown`` only, so that a name cannot steer a terminal.
+
+For example, the compiler raises ``UnsupportedModelError`` (exit code 4) for each node without a kernel, ``lower_all``
+joins them into one, and the command prints ``kws: CONV_2D 'conv1': ...; change the model, or use another compiler``.
 
 ``tests/golden/core/test_errors/test_all_wordings/wordings.txt`` lists every code with its class and words, so that a
-change of words is one diff to review.
-An exception that is not an ``MlfError`` is a defect of mlfbuild and keeps its traceback.
+change of words is one diff to review. An exception that is not an ``MlfError`` is a defect of mlfbuild and keeps its
+traceback: nothing here turns a defect into a message.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from functools import partial
 from typing import Any
 
 from mlfbuild.core.errors import Diagnostic
-
-_LONGEST_QUOTE = 60
+from mlfbuild.core.text import in_quotes
 
 
 class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not raised
@@ -38,14 +37,6 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
     def at(self, place: object) -> Diagnostic:
         """Return this mistake as a finding at ``place``."""
         return Diagnostic(self.code, str(place), reason=self.reason, hint=self.hint)
-
-
-def in_quotes(text: str) -> str:
-    """Return ``text`` in double quotes, shortened, on one line and without terminal control characters."""
-    if len(text) > _LONGEST_QUOTE:
-        text = text[:_LONGEST_QUOTE] + "..."
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return f'"{shown}"'
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

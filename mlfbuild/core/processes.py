@@ -25,7 +25,7 @@ _OTHER_NAMES = {
 }
 """Other names of a program that distributions package under several; the first that exists is used."""
 
-Tell = Callable[[str, int, int], None]
+OnProgress = Callable[[str, int, int], None]
 """Progress of long work: a description, the number of steps that are done and of all steps; 0 of 0 if not counted."""
 
 LOOK = "see what it printed, below"
@@ -52,7 +52,7 @@ _LITTLE_SPACE = 256 * 1024
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
 
-def tell_nobody(doing: str, done: int = 0, of: int = 0) -> None:
+def no_progress(doing: str, done: int = 0, of: int = 0) -> None:
     """Do nothing."""
 
 
@@ -125,8 +125,8 @@ def writing_to(folder: Path) -> Iterator[None]:
         raise StorageError("disk-full", place=folder, reason=reason, hint="check free space and permissions") from error
 
 
-def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
-    """Run ``command``, which runs Ninja, and return its output; call ``tell`` for each of Ninja's steps.
+def run_ninja(command: Sequence[str | Path], on_progress: OnProgress = no_progress) -> str:
+    """Run ``command``, which runs Ninja, and return its output; call ``on_progress`` for each of Ninja's steps.
 
     Raises ``ProcessFailedError`` as ``run`` does.
     """
@@ -136,15 +136,15 @@ def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
         assert process.stdout is not None
         for line in map(_text, process.stdout):
             lines.append(line)
-            _tell_step(line, tell)
+            _report_step(line, on_progress)
     _check_status(words[0], process.returncode, "".join(lines))
     return "".join(lines)
 
 
-def _tell_step(line: str, tell: Tell) -> None:
+def _report_step(line: str, on_progress: OnProgress) -> None:
     step = _NINJA_STEP.match(line)
     if step is not None:
-        tell("linking" if step[3].startswith("Linking") else "building", int(step[1]), int(step[2]))
+        on_progress("linking" if step[3].startswith("Linking") else "building", int(step[1]), int(step[2]))
 
 
 def _check_status(program: str, status: int, output: str) -> None:

@@ -16,9 +16,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.executor.choice import callable_modules, chosen_module
-    from mlfbuild.executor.described import check_described
-    from mlfbuild.executor.executables import INCLUDE_DIR, Executable, executable, with_c_interface
+    from mlfbuild.executor.executables import (
+        INCLUDE_DIR, Executable, callable_modules, check_described, chosen_module, executable, with_c_interface,
+    )
     from mlfbuild.executor.headers import STANDARD_HEADER, missing_header
     from mlfbuild.executor.memory import arena_size, ram_size
     from mlfbuild.executor.planned_network import module_network

@@ -2,6 +2,9 @@
 
 Modules of the native compiler for the AOT executor already have it. Code of other compilers is built in *units*, which
 rename the symbols that all modules define, so that any number of modules can be linked, each with its own workspace.
+
+``chosen_module`` chooses what to call in an archive by name, and ``check_described`` refuses modules whose archive does
+not record their inputs and outputs.
 """
 
 from __future__ import annotations
@@ -11,10 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError, listed
 from mlfbuild.executor.arguments import graph_arguments
-from mlfbuild.executor.choice import callable_modules
-from mlfbuild.executor.described import check_described
 from mlfbuild.executor.entry import module_notice, name_in_c, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
@@ -33,6 +34,7 @@ from mlfbuild.library import (
     CInterface,
     CodegenFile,
     Content,
+    Library,
     Member,
     Module,
     TensorInfo,
@@ -47,6 +49,47 @@ from mlfbuild.library import (
 from mlfbuild.library.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.library.keys import Placement
+
+
+def callable_modules(module: Module) -> tuple[Module, ...]:
+    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
+    return operator_functions(module) if module.style == OPERATOR else (module,)
+
+
+def chosen_module(library: Library, name: str | None, where: str) -> Module:
+    """Return the network or operator ``name`` of the archive ``where``; ``None`` selects the only one.
+
+    The result uses mlfbuild's runtime, because the archive's own runtime is only part of an unpacked tree.
+
+    Raises ``UsageError`` if the archive does not have ``name``, or has several and ``name`` is ``None``.
+    """
+    modules = {called.name: called for module in library.modules for called in callable_modules(module)}
+    if name is None and len(modules) == 1:
+        (name,) = modules
+    if name is None or name not in modules:
+        raise UsageError(
+            "module-not-chosen" if name is None else "unknown-module",
+            place=where,
+            reason="the archive has several modules" if name is None else f"the archive has no module {name!r}",
+            hint=f"choose one of {listed(list(modules))}",
+        )
+    return replace(modules[name], runtime="")
+
+
+def check_described(module: Module) -> None:
+    """Raise ``UnsupportedModelError``, which names what would record them, if inputs or outputs are unknown."""
+    missing = [kind for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)) if not tensors]
+    if missing:
+        relay = "the Relay text does not determine them" if module.source_text else "there is no Relay text"
+        raise UnsupportedModelError(
+            "module-without-ports",
+            place=module.name,
+            reason=f"the archive does not record types and sizes of the {' and '.join(missing)}: "
+            f"metadata.json lacks them, as in exports of TVM before 0.11, and {relay}",
+            hint=f"add `{'` and `'.join(missing)}` to memory.functions.main[0] in metadata.json, such as "
+            '{"x": {"dtype": "int8", "size": 490}}, or the Relay text of the export with its types',
+        )
+
 
 INCLUDE_DIR = f"{FOLDER}/include"
 """Folder of an unpacked tree for the generated headers of modules that have none."""

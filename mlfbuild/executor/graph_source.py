@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.executor.entry import print_begin, print_run, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, GraphPlan, PackedCall, PlannedTensor
@@ -16,6 +15,7 @@ from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.library import (
     C_TYPES,
     CODE_NAMES,
+    Array,
     CInterface,
     HookedOperator,
     NetworkOperator,
@@ -25,8 +25,6 @@ from mlfbuild.library import (
 )
 from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
 from mlfbuild.library.keys import Placement
-
-Array = npt.NDArray[np.generic]
 
 _CODES = {name: code for code, name in CODE_NAMES.items()}
 
@@ -77,11 +75,11 @@ class GraphSource:
         return StaticMemory(struct_prefix(self.module), size, self.placement, self.pools)
 
 
-def print_graph(source: GraphSource, front_matter: str) -> str:
+def print_graph(source: GraphSource, preamble: str) -> str:
     """Return the text of the C file."""
     tensors, memory = _distinct(source.plan.calls), source.memory
     parts = [
-        front_matter,
+        preamble,
         f"#define MLF_MODULE {source.module}",
         "\n".join(_includes(source)),
         "\n".join(_prototypes(source.plan)),

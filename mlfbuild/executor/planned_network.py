@@ -105,26 +105,28 @@ class _Planned:
     # Operators
 
     def _operator(self, at: int, node: GraphNode, call: PackedCall) -> NetworkOperator:
-        function, told = call.function or "", self._told(at, call)
+        function, described = call.function or "", self._described(at, call)
         prefix = f"{symbol_prefix(self._module.name)}_"
         tensors = [self._numbers.get(self._roots[tensor.entry]) for tensor in call.tensors]
         read, written = tensors[: len(node.inputs)], tensors[len(node.inputs) :]
         return NetworkOperator(
-            name=told.name if told else node.name,
-            operator=told.operator if told else node.function.removeprefix(prefix),
+            name=described.name if described else node.name,
+            operator=described.operator if described else node.function.removeprefix(prefix),
             function=function,
-            symbols=tuple(dict.fromkeys([*(told.symbols if told else ()), *self._parameters(call)])),
-            macs=told.macs if told else None,
+            symbols=tuple(dict.fromkeys([*(described.symbols if described else ()), *self._parameters(call)])),
+            macs=described.macs if described else None,
             inputs=tuple(number for number in read if number is not None),
             outputs=tuple(number for number in written if number is not None),
             scratch=self._scratch(function),
-            removed=told.removed if told else None,
+            removed=described.removed if described else None,
+            kernels=described.kernels if described else (),
+            by_rows=described.by_rows if described else None,
         )
 
-    def _told(self, at: int, call: PackedCall) -> NetworkOperator | None:
+    def _described(self, at: int, call: PackedCall) -> NetworkOperator | None:
         """Return the compiler's description of a call, if the archive describes these calls."""
-        told = self._module.network.operators if self._module.network else ()
-        return told[at] if len(told) == len(self._calls) and told[at].function == call.function else None
+        described = self._module.network.operators if self._module.network else ()
+        return described[at] if len(described) == len(self._calls) and described[at].function == call.function else None
 
     def _parameters(self, call: PackedCall) -> Iterator[str]:
         """Yield the C names of the parameters that ``call`` reads."""

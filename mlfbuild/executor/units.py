@@ -1,10 +1,41 @@
 """Make the files of a module's own code that are compiled and linked, with symbols renamed for the module.
 
-A source is not compiled itself but included by a *unit*, which defines the module it belongs to. The runtime's headers
-then rename the symbols that every module defines or calls. A compiled object is copied with the same symbols renamed.
+TVM's generated code assumes that it is alone in an image. Every archive defines ``TVMSystemLibEntryPoint``, calls
+``TVMBackendAllocWorkspace``, and in some versions of the format has an entry function with a fixed name. Two archives
+in one image would share these symbols: the linker refuses the definitions, or, in static libraries, takes the first one
+without a message, and one network then uses the workspace of the other.
 
-A source that TVM made invalid, because its registry declares functions with other parameters than they have, is not
-included but copied into its unit with the real declarations, on lines of the same number.
+So a source is not compiled itself but included by a *unit*, which defines the module it belongs to. The data::
+
+    codegen/host/src/default_lib0.c              as exported, and unchanged
+    executor/default_lib0.c                      its unit, which builds compile instead
+
+    #define MLF_MODULE kws                       the runtime's headers append it to every symbol of the runtime
+    #define tvm__run_func mlf_kws_packed_run     symbols in ``renamed``: entries that do not contain the module's name
+    #include ".../tvm/runtime/crt/module.h"      the runtime's headers, so that TVM's in the firmware have no effect
+    #include "../codegen/host/src/default_lib0.c"
+
+The rules:
+
+1. The exported file is never edited, so that its hash, debug lines and licence stay. Preprocessor macros rename.
+2. A compiled object has no preprocessor: it is copied with the same symbols renamed in its symbol table
+   (``c_analysis.renamed_object``).
+3. A source that TVM made invalid, because its registry declares functions with other parameters than they have, cannot
+   be included. It is copied into its unit with the real declarations, on lines of the same number, behind a ``#line``.
+4. A unit has the name of its source. If two sources have the same name, both have their folders in it
+   (``unit_names``): builds that stop at a changed file list rely on names that do not depend on other modules.
+5. Pools that a source defines as arrays may be in the shared workspace: macros before the include rename the arrays
+   out of the way, and definitions after it place them (``pools``).
+6. ``owner_name`` adds ``_module`` if the module has the name of a symbol that is renamed in the same unit: otherwise
+   ``#define`` would also replace the module's name in ``MLF_MODULE``.
+
+For example, a module ``kws`` with the sources ``host/src/lib0.c`` and ``host/lib/lib1.o`` has the units
+``executor/lib0.c``, which includes the first, and ``executor/lib1.o``, a copy of the second in which
+the runtime's symbols end with ``_kws``.
+
+This module does not decide which modules need units: ``executables`` does, and the native compiler's code for the AOT
+executor needs none. It does not print the function with the C interface (``entry``, ``graph_source``), and does not
+compile.
 """
 
 from __future__ import annotations

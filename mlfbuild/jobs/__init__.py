@@ -6,10 +6,39 @@
             unpack_job(job)
         finish_target(target, target_dependencies(target))
 
-``project_checks`` loads a project file and ``project_jobs`` turns it into jobs (``model_job``). ``model_builds`` and
-``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``shared_archives`` groups jobs with
-equal archives, and ``workers`` runs jobs in parallel. ``firmware_build`` runs CMake and Ninja, which decide themselves
-what is up to date. Nothing here prints: drivers get reports through ``progress``.
+**What.** A *job* is a frozen value that says what to make and from what: ``CompileJob`` the archive and tree of one
+model for one target, ``TargetJob`` the folder of a target with fragments over all its models, ``FirmwareJob`` a cross
+build, ``ProfileJob`` a counted run. Jobs can be sent to other processes, and have absolute paths. ``project_checks``
+loads a project file, ``project_jobs`` turns it into jobs (``model_job``), and drivers (SCons, CMake's ``generate``,
+``mlfbuild build``) run the same functions, so that all of them make the same bytes.
+
+**What makes each up to date.** Nothing depends on times of files; a clock that jumps or a fresh checkout builds
+nothing.
+
+    task                     is current if                                                      kept in
+    archive                  the hash of its inputs (``archive_key``) and of itself are kept    .<model>.tar.key
+    tree of a model          each file has the content to write                                 the files themselves
+    folder of a target       the same                                                           the files themselves
+    CMake's configuration    the arguments are those of the last one                            .mlfbuild-configured
+    objects and link         Ninja's and CMake's own rules                                      the build folder
+
+The inputs of an archive are its settings, the model file (by content), mlfbuild's own files (``package_fingerprint``),
+libraries that it bundles and, for an external compiler, its version and its ``inputs``. That mlfbuild itself counts is
+why an update rebuilds all archives, and why the same checkout never mixes two versions of generated code.
+
+**Order.** Archives first, in parallel in ``workers``; jobs with the same ``sharing_key`` make one archive, which the
+others copy (``configure_time``). A target's folder is finished after its trees, because packages list their files.
+``locks`` keeps two builds apart: one lock for the build folder, one for each tree, and always in the order of their
+paths, or two processes would wait for each other.
+
+**Example.** ``kws`` for ``m4`` and ``m7`` with the same CPU features: one compilation, one copied archive, two trees.
+After an edit of the vectors nothing is made; after an edit of ``optimize`` only the trees; after one of the model all.
+
+**Safe to stop.** Files are replaced at once (``write_atomic``). A tree that is being changed is marked as incomplete,
+and an archive without its key is made again, so the next build completes what a kill left (``tree``).
+
+**What it does not do.** Nothing here prints: drivers get reports through ``progress``. It does not choose boards or run
+firmware (``verify``), compare budgets of images (``report``) or fetch requirements (``requirements``).
 """
 
 from __future__ import annotations
@@ -24,7 +53,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.bundling import bundle_key
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
-    from mlfbuild.jobs.configure_time import make_archives
+    from mlfbuild.jobs.configure_time import SharedArchive, make_archives, shared_archives
     from mlfbuild.jobs.conflicts import (
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
@@ -56,10 +85,9 @@ if TYPE_CHECKING:
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
-    from mlfbuild.jobs.shared_archives import Twins, twins
     from mlfbuild.jobs.toolchains import locked_toolchain
     from mlfbuild.jobs.tree.blobs import BlobSources
-    from mlfbuild.jobs.tree.cmake import FRAGMENT
+    from mlfbuild.jobs.tree.build_text import FRAGMENT
     from mlfbuild.jobs.tree.devices import DevicePart
     from mlfbuild.jobs.tree.parts import Part
     from mlfbuild.jobs.tree.record import RECORD

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from mlfbuild.core import MlfError
 from mlfbuild.jobs.locks import trees_locked
 from mlfbuild.jobs.model_builds import compile_once, is_current
-from mlfbuild.jobs.model_job import TargetJob
+from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.progress import Progress, Silent, Task, raise_first
-from mlfbuild.jobs.shared_archives import Twins, twins
 from mlfbuild.jobs.workers import map_in_workers
 
-__all__ = ["make_archives"]
+
+@dataclass(frozen=True)
+class SharedArchive:
+    """Jobs whose archives are equal."""
+
+    jobs: list[CompileJob]
+    lenders: list[CompileJob]
+    """Jobs with the same archive that are not built, but whose archive can be copied."""
+
+
+def shared_archives(jobs: Iterable[CompileJob], lenders: Iterable[TargetJob]) -> list[SharedArchive]:
+    """Return ``jobs`` in groups with equal archives, each with the jobs of ``lenders`` that have the same archive."""
+    groups: dict[tuple[str, str], SharedArchive] = {}
+    for job in jobs:
+        groups.setdefault(job.sharing_key(), SharedArchive([], [])).jobs.append(job)
+    for job in (job for target in lenders for job in (*target.models, *target.others)):
+        if job.sharing_key() in groups:
+            groups[job.sharing_key()].lenders.append(job)
+    return list(groups.values())
 
 
 def make_archives(
@@ -31,7 +49,7 @@ def make_archives(
     watch = progress or Silent()
     wanted = (job for target in targets for job in target.models if every or job.made_first)
     stale = [job for job in wanted if not is_current(job)]
-    groups = twins(stale, lenders)
+    groups = shared_archives(stale, lenders)
     errors: dict[int, MlfError] = {}
     watch.expect(len(groups))
     for group, made in map_in_workers(_make, groups, jobs, lambda group, _: watch.start(_task(group))):
@@ -43,13 +61,13 @@ def make_archives(
     raise_first(errors, watch)
 
 
-def _task(group: Twins) -> Task:
+def _task(group: SharedArchive) -> Task:
     job = group.jobs[0]
     title = f"{job.model} for {', '.join(job.target for job in group.jobs)}"
     return Task("compile", title, job.target, model=job.model)
 
 
-def _make(group: Twins, tell: Callable[[None], None]) -> bool:
-    tell(None)
+def _make(group: SharedArchive, send: Callable[[None], None]) -> bool:
+    send(None)
     with trees_locked(group.jobs):
         return compile_once(group.jobs, group.lenders) is not None

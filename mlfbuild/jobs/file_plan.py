@@ -11,7 +11,7 @@ from mlfbuild.jobs import tree
 from mlfbuild.jobs.model_builds import outline_of
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.jobs.tree.blobs import BlobSources
-from mlfbuild.jobs.tree.cmake import FRAGMENT
+from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.jobs.tree.devices import DevicePart
 from mlfbuild.jobs.tree.parts import Part, parts_of
 from mlfbuild.jobs.tree.record import RECORD

@@ -15,17 +15,17 @@ from pathlib import Path
 from mlfbuild.core import (
     InputFileError,
     Mistake,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     UsageError,
     find_tool,
     holds,
     make_folder,
+    no_progress,
     printable,
     read_bytes,
     run,
     run_ninja,
-    tell_nobody,
     write_atomic,
     write_if_changed,
     writing_to,
@@ -67,33 +67,34 @@ target_link_libraries(
 
 
 def cross_build(
-    job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, tell: Tell = tell_nobody
+    job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, on_progress: OnProgress = no_progress
 ) -> str:
     """Configure the firmware if needed, build it, and return what CMake and Ninja printed.
 
     ``definitions`` are further ``NAME=VALUE`` cache entries, ``jobs`` the number of compilers at a time (Ninja's choice
-    if ``None``); ``tell`` is called with the progress. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with the
-    output of the tool that failed, ``UsageError`` if the compiler's flags are for another CPU or if the program cannot
-    start, and ``CheckFailedError`` if two models in the image share a global symbol or a section is outside its region.
+    if ``None``); ``on_progress`` is called with the progress. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with
+    the output of the tool that failed, ``UsageError`` if the compiler's flags are for another CPU or if the program
+    cannot start, and ``CheckFailedError`` if two models in the image share a global symbol or a section is outside its
+    region.
     """
     _check_paths(job)
     with writing_to(job.build):
-        return _cross_build(job, definitions, jobs, tell)
+        return _cross_build(job, definitions, jobs, on_progress)
 
 
-def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None, tell: Tell) -> str:
-    configured = _configure(job, definitions, tell)
+def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None, on_progress: OnProgress) -> str:
+    configured = _configure(job, definitions, on_progress)
     if job.sources and job.target.board is None and job.target.toolchain is not None:
         _check_start_up(job)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
     try:
-        built = _built(job, command, tell)
+        built = _built(job, command, on_progress)
     except ProcessFailedError as error:
         if _DAMAGED_CACHE not in error.output:
             raise
         (job.build / _STAMP).unlink(missing_ok=True)
-        configured += _configure(job, definitions, tell)
-        built = _built(job, command, tell)
+        configured += _configure(job, definitions, on_progress)
+        built = _built(job, command, on_progress)
     if not job.elf.is_file() or not _builds_image(job):
         raise ProcessFailedError(
             "cmake-image-missing",
@@ -171,9 +172,9 @@ def did_something(output: str) -> bool:
     return output.strip() != "ninja: no work to do."
 
 
-def _built(job: FirmwareJob, command: Sequence[str | Path], tell: Tell) -> str:
+def _built(job: FirmwareJob, command: Sequence[str | Path], on_progress: OnProgress) -> str:
     try:
-        built = run_ninja(command, tell)
+        built = run_ninja(command, on_progress)
     except ProcessFailedError:
         with contextlib.suppress(ProcessFailedError):
             check_flags(job)
@@ -184,7 +185,7 @@ def _built(job: FirmwareJob, command: Sequence[str | Path], tell: Tell) -> str:
     return built
 
 
-def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
+def _configure(job: FirmwareJob, definitions: Sequence[str], on_progress: OnProgress) -> str:
     source = _real(job, job.cmake if job.cmake is not None else _generate(job))
     make_folder(job.build)
     arguments = [
@@ -205,7 +206,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
     require_compiler(job.target.toolchain, definitions)
-    tell("configuring", 0, 0)
+    on_progress("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     words: list[str | Path] = [cmake, "-S", source, "-B", _real(job, job.build), "-G", "Ninja"]
     try:

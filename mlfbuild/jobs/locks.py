@@ -20,14 +20,14 @@ LOCKED_VARIABLE = "MLFBUILD_LOCKED"
 
 _UNPROTECTED = "this file system has no locks: run only one build at a time here"
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @contextlib.contextmanager
-def folder_locked(folder: Path, tell: Tell, *, wait: bool = True) -> Iterator[None]:
+def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterator[None]:
     """Have the build folder ``folder`` for the ``with`` block, together with the processes that are started there.
 
-    If another build has it, wait, and ``tell`` so after a second; also ``tell`` if the folder cannot be locked. Raises
+    If another build has it, call ``notify`` after a second and wait; call it too if the folder cannot be locked. Raises
     ``ConflictError`` instead of waiting unless ``wait``.
     """
     place = str(real_place(folder))
@@ -44,11 +44,11 @@ def folder_locked(folder: Path, tell: Tell, *, wait: bool = True) -> Iterator[No
             reason = f"another build is using this folder{number}"
             hint = "wait for it to end, or omit --no-wait (SCons: MLFNOWAIT)"
             raise ConflictError("build-folder-in-use", place=folder, reason=reason, hint=hint)
-        tell(f"{folder}: waiting for another build{number}")
+        notify(f"{folder}: waiting for another build{number}")
         return True
 
     patience = 1.0 if wait else 0.0
-    with locked(folder / ".mlfbuild.lock", busy, patience, lambda: tell(f"{folder}: {_UNPROTECTED}")):
+    with locked(folder / ".mlfbuild.lock", busy, patience, lambda: notify(f"{folder}: {_UNPROTECTED}")):
         os.environ[LOCKED_VARIABLE] = os.pathsep.join([*held, place])
         try:
             yield
@@ -60,25 +60,25 @@ def folder_locked(folder: Path, tell: Tell, *, wait: bool = True) -> Iterator[No
 
 
 @contextlib.contextmanager
-def trees_locked(jobs: Sequence[CompileJob | TargetJob], tell: Tell = lambda _: None) -> Iterator[None]:
+def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda _: None) -> Iterator[None]:
     """Have the archives and trees of models, or the common files of targets, for the ``with`` block."""
     with contextlib.ExitStack() as stack:
         for path in sorted({path for job in jobs for path in _lock_files(job)}):  # in one order, or two would deadlock
-            stack.enter_context(_locked_for_a_step(path, tell))
+            stack.enter_context(_locked_for_a_step(path, notify))
         yield
 
 
-def tree_locked(folder: Path, tell: Tell) -> contextlib.AbstractContextManager[None]:
+def tree_locked(folder: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
     """Have a tree that belongs to no project for the ``with`` block."""
-    return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", tell)
+    return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", notify)
 
 
-def _locked_for_a_step(path: Path, tell: Tell) -> contextlib.AbstractContextManager[None]:
+def _locked_for_a_step(path: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
     def busy(owner: int | None) -> bool:
-        tell(f"waiting for another build{'' if owner is None else f' (process {owner})'}")
+        notify(f"waiting for another build{'' if owner is None else f' (process {owner})'}")
         return True
 
-    return locked(path, busy, unprotected=lambda: tell(f"{path.parent}: {_UNPROTECTED}"))
+    return locked(path, busy, unprotected=lambda: notify(f"{path.parent}: {_UNPROTECTED}"))
 
 
 def _lock_files(job: CompileJob | TargetJob) -> Iterator[Path]:

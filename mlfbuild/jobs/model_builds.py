@@ -73,17 +73,17 @@ def compile_if_needed(job: CompileJob) -> bool:
     return compile_once([job]) is not None
 
 
-def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
+def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
     """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
 
     At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
     ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
     """
-    key = archive_key(twins[0])
-    stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
+    key = archive_key(sharing[0])
+    stale = [job for job in sharing if _recorded(job) != _stamp(job, key)]
     if not stale:
         return None
-    current = (job for job in (*twins, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
+    current = (job for job in (*sharing, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
     made = next(current, None)
     compiled = None
     if made is None:

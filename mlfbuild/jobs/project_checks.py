@@ -57,11 +57,12 @@ def _missing_files(project: Project, *, vectors: bool) -> Iterator[tuple[KeyPath
             yield ("models", model.name, "source"), mistake
         for module, path in model.vectors.items() if vectors else ():
             mistake = _why_unusable(path, is_model=False)
-            if mistake is not None:
-                if mistake.code == "no-such-file" and model.compiler == "native":
-                    hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
-                    mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
-                yield ("models", model.name, "vectors", *([module] if module else [])), mistake
+            if mistake is None:
+                continue
+            if mistake.code == "no-such-file" and model.compiler == "native":
+                hint = f"`mlfbuild vectors {model.name}` computes it, or correct the path"
+                mistake = Mistake(mistake.code, reason=mistake.reason, hint=hint)
+            yield ("models", model.name, "vectors", *([module] if module else [])), mistake
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
@@ -151,16 +152,17 @@ def _sharing_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the archives whose workspace cannot be shared; the compiler reports archives that cannot be read."""
     for index, name in enumerate(project.share_workspace):
         model = project.models[name]
-        if model.compiler == "archive":
-            from mlfbuild.executor import why_not_shared  # projects without such archives do not need it
+        if model.compiler != "archive":
+            continue
+        from mlfbuild.executor import why_not_shared  # projects without such archives do not need it
 
-            try:
-                modules = archive.open_archive(model.source).modules
-                mistakes = {module.name: why_not_shared(module) for module in modules}
-            except MlfError:
-                continue
-            for module, mistake in mistakes.items():
-                if mistake is not None:
-                    of = f"module {module} of " if len(modules) > 1 else ""
-                    reason = f"{of}{model.source}: {mistake.reason}"
-                    yield ("share-workspace", index), Mistake(mistake.code, reason=reason, hint=mistake.hint)
+        try:
+            modules = archive.open_archive(model.source).modules
+            mistakes = {module.name: why_not_shared(module) for module in modules}
+        except MlfError:
+            continue
+        for module, mistake in mistakes.items():
+            if mistake is not None:
+                of = f"module {module} of " if len(modules) > 1 else ""
+                reason = f"{of}{model.source}: {mistake.reason}"
+                yield ("share-workspace", index), Mistake(mistake.code, reason=reason, hint=mistake.hint)

@@ -49,12 +49,12 @@ def _starting_workers() -> Iterator[None]:
 
 _runs = itertools.count()
 """Numbers of calls of ``map_in_workers``, so that messages of an abandoned call are not taken for those of another."""
-_tellers: list[SimpleQueue[Any]] = []
+_senders: list[SimpleQueue[Any]] = []
 """In a worker process: the queue to its parent."""
 
 
 def _be_worker(queue: SimpleQueue[Any]) -> None:
-    _tellers.append(queue)
+    _senders.append(queue)
     for number in STOP_SIGNALS:  # Windows cannot block them
         signal.signal(number, _end)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -88,10 +88,10 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _call_telling(job: tuple[Callable[[A, Callable[[T], None]], R], A, tuple[int, int]]) -> R:
-    """Call ``function(argument, tell)`` in a worker process."""
+def _call_sending(job: tuple[Callable[[A, Callable[[T], None]], R], A, tuple[int, int]]) -> R:
+    """Call ``function(argument, send)`` in a worker process."""
     function, argument, place = job
-    return _call(lambda one: function(one, lambda thing: _tellers[0].put((place, thing))), argument)
+    return _call(lambda one: function(one, lambda thing: _senders[0].put((place, thing))), argument)
 
 
 def _call(function: Callable[[A], R], argument: A) -> R:
@@ -115,7 +115,7 @@ class _Pool:
     queue: SimpleQueue[Any]
     """Messages of workers: ((run, number of the job), thing)."""
 
-    def told(self, run: int) -> Iterator[tuple[int, Any]]:
+    def received(self, run: int) -> Iterator[tuple[int, Any]]:
         """Yield (number of the job, thing) for all messages of ``run`` that workers have sent by now."""
         while not self.queue.empty():
             (of, number), thing = self.queue.get()
@@ -164,32 +164,32 @@ def map_in_workers(
     function: Callable[[A, Callable[[T], None]], R],
     arguments: Iterable[A],
     workers: int,
-    told: Callable[[A, T], None],
+    received: Callable[[A, T], None],
 ) -> Iterator[tuple[A, R | MlfError]]:
     """Yield (argument, result) for each of ``arguments`` when it is done; ``workers`` run in parallel.
 
-    ``function(argument, tell)`` can send picklable things with ``tell``; ``told(argument, thing)`` receives them in
+    ``function(argument, send)`` can send picklable things with ``send``; ``received(argument, thing)`` receives them in
     this process, before the result is yielded. If ``function`` raises ``MlfError``, the error is yielded as the result,
     running calls are completed, and no further ones are started. With one worker, calls run in this process.
     """
     jobs = list(arguments)
     if workers <= 1 or len(jobs) <= 1:
-        yield from _map_here(function, jobs, told)
+        yield from _map_here(function, jobs, received)
         return
     run = next(_runs)
     with _lock:
         pool = _pool(workers)
     with _starting_workers():
         futures: list[Future[R]] = [
-            pool.executor.submit(_call_telling, (function, job, (run, number))) for number, job in enumerate(jobs)
+            pool.executor.submit(_call_sending, (function, job, (run, number))) for number, job in enumerate(jobs)
         ]
     numbers = {future: number for number, future in enumerate(futures)}
     try:
         left = set(futures)
         while left:
             done, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
-            for number, thing in pool.told(run):
-                told(jobs[number], thing)
+            for number, thing in pool.received(run):
+                received(jobs[number], thing)
             for future in sorted(done, key=numbers.__getitem__):
                 result = _outcome(future)
                 if isinstance(result, MlfError):
@@ -207,11 +207,11 @@ def map_in_workers(
 
 
 def _map_here(
-    function: Callable[[A, Callable[[T], None]], R], jobs: Iterable[A], told: Callable[[A, T], None]
+    function: Callable[[A, Callable[[T], None]], R], jobs: Iterable[A], received: Callable[[A, T], None]
 ) -> Iterator[tuple[A, R | MlfError]]:
     for job in jobs:
         try:
-            result = function(job, functools.partial(told, job))
+            result = function(job, functools.partial(received, job))
         except MlfError as error:
             yield job, error
             return

@@ -21,8 +21,27 @@ from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.library.known_libraries import STANDALONE_CRT
 from mlfbuild.library.resolved_library import ResolvedLibrary
 from mlfbuild.library.value import ArchiveFile, ExternalDependency, Library
+
+INCLUDE_DIR = "runtime/include"
+BACKEND = "runtime/src/runtime/crt/common/crt_backend_api.c"
+"""The source file with the functions that kernels call."""
+CONFIGURATIONS = ("templates/crt_config.h.template", "runtime/template/crt_config-template.h")
+"""Paths of the template of ``crt_config.h``: since TVM 0.12, and before."""
+
+TVM_RUNTIME = ExternalDependency(STANDALONE_CRT, "https://github.com/apache/tvm", "git", "v0.14.0")
+"""The runtime whose headers code of mlfbuild for TVM's executors includes; those of 0.9 to 0.18 are compatible."""
+
+
+def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:
+    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built."""
+    paths = {file.path for file in files}
+    if PurePosixPath(BACKEND) not in paths or not any(path.is_relative_to(INCLUDE_DIR) for path in paths):
+        return None
+    return next((path for path in CONFIGURATIONS if PurePosixPath(path) in paths), None)
+
 
 FOLDER = "dependencies"
 _VERSION = 1

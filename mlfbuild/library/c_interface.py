@@ -38,11 +38,11 @@ class CInterface:
         return struct_prefix(self.name)
 
 
-def guarded(guard: str, front_matter: str, parts: Iterable[str]) -> str:
+def guarded(guard: str, preamble: str, parts: Iterable[str]) -> str:
     """Return the text of a header for C and C++ with these parts."""
     return "\n\n".join(
         [
-            front_matter,
+            preamble,
             f"#ifndef {guard}\n#define {guard}",
             "#include <stdint.h>",
             '#ifdef __cplusplus\nextern "C" {\n#endif',

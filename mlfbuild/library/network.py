@@ -51,6 +51,37 @@ class RemovedChannels:
 
 
 @dataclass(frozen=True)
+class NetworkKernel:
+    """A kernel that the compiler considered for an operator, or for a node of several that are computed together."""
+
+    kernel: str
+    """Its name among the compiler's kernels, such as ``conv2d_dsp``."""
+    chosen: bool
+    reason: str
+    """Why it was chosen, or why not; for people."""
+    function: str = ""
+    """The function in C; empty if the kernel does not serve the operator."""
+    constants: int | None = None
+    """Bytes of the constants that it passes, before equal ones are stored once; ``None`` if it does not serve."""
+    workspace: int | None = None
+    """Bytes of the arena that it uses beside tensors; ``None`` if it does not serve."""
+    node: int | None = None
+    """The position among the nodes that the operator is made of; ``None`` if it is a single node."""
+
+
+@dataclass(frozen=True)
+class NetworkRows:
+    """The estimate by which the compiler decided to compute operators row by row instead of one after the other."""
+
+    instructions: int
+    """Instructions that the operators execute in addition; below 0 if they execute fewer."""
+    memory: int
+    """Bytes of the arena in use while they run."""
+    memory_alone: int
+    """Bytes of the arena that would be in use at most, if they ran one after the other."""
+
+
+@dataclass(frozen=True)
 class NetworkTensor:
     """A value of the network; weights are not among them, they belong to their operator."""
 
@@ -90,6 +121,10 @@ class NetworkOperator:
     scratch: NetworkScratch | None = None
     removed: RemovedChannels | None = None
     """Channels that the layers have in the model, but not here; ``None`` if they have all."""
+    kernels: tuple[NetworkKernel, ...] = ()
+    """The kernels that the compiler considered, in its order; empty if that is unknown, or if no call is needed."""
+    by_rows: NetworkRows | None = None
+    """``None`` if the operator is computed on whole tensors."""
 
 
 DIGEST_LENGTH = 16

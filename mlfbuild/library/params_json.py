@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlfbuild.core import InputFileError, quoted, require_extra
+from mlfbuild.core import InputFileError, UsageError, quoted, require_extra
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import DType, code_of, dtype_called, is_supported
@@ -44,9 +44,45 @@ _EXPORT = "export the parameters again"
 def save_params_json(params: Params) -> bytes:
     """Return ``params`` as JSON text, in the mapping's order.
 
-    Raises ``UsageError`` for a type that ``.params`` files do not have.
+    Raises ``UsageError`` for a type that ``.params`` files do not have, and if the text is larger than ``MAX_JSON``.
     """
-    return "".join(_text(params)).encode()
+    return _readable("".join(_text(params)).encode(), MAX_JSON)
+
+
+def save_params_bson(params: Params) -> bytes:
+    """Return ``params`` as BSON with binary data, in the mapping's order.
+
+    Raises ``UsageError`` as ``save_params_json``, with the limit ``MAX_BSON``, and ``ToolNotFoundError`` if the package
+    that writes BSON is not installed.
+    """
+    require_extra("bson", "parameters", "writing BSON")
+    from bson import encode
+
+    for name, value in params.items():
+        if code_of(value.dtype) is None:
+            raise unsupported_dtype(name, value.dtype)
+    _readable(b"", MAX_BSON, sum(value.nbytes for value in params.values()))  # before their copies need memory
+    entries = {
+        name: {
+            "dtype": value.dtype.name,
+            "shape": list(value.shape),
+            "data": value.astype(value.dtype.newbyteorder("<")).tobytes(),
+        }
+        for name, value in params.items()
+    }
+    return _readable(encode(entries), MAX_BSON)
+
+
+def _readable(data: bytes, limit: int, size: int | None = None) -> bytes:
+    """Return ``data``; raises ``UsageError`` if it, or a file of ``size`` bytes, is too large to be read again."""
+    if (len(data) if size is None else size) > limit:
+        raise UsageError(
+            "params-too-large-for-form",
+            place="parameters",
+            reason=f"would take more than {limit >> 20} MiB in this form",
+            hint="write them as a .params file",
+        )
+    return data
 
 
 def _text(params: Params) -> Iterator[str]:

@@ -1,7 +1,39 @@
-"""Compile a request to a library: run the steps in order."""
+"""Compile a request to a library: run the steps in order.
+
+    model_files -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
+    _program: lower_all -> plan_memory -> fuse -> plan_memory -> use_free_memory -> link_calls
+
+Rules:
+
+1. Files are read once, and hashed and parsed from the same bytes, so that ``model_id`` is that of the compiled network.
+2. Checks that need no lowering come first: placement, sizes of tensors, the interface.
+3. ``whole`` is the network with its dead channels. Reports state what was removed, and ``fuse`` limits the cost of
+   chains relative to it: a network that became smaller must not get a larger arena for that reason.
+4. All constants of the code are counted against the budget of the file before they are printed.
+5. Nothing depends on the time or the machine: the same request gives the same bytes.
+
+Why the arena is planned twice: operators that run row by row (chains) cost instructions, and are worth it only if the
+arena becomes smaller. ``fuse`` estimates that by the bytes in use while each piece of the network runs. It does not
+know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
+network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
+is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) The third step,
+``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. Not on
+the Cortex-M7, whose data cache does that already.
+
+For example, two 3x3 convolutions of an int8 image of 32x32 with 8 channels, and a MAX_POOL_2D to 16x16::
+
+    cortex-m0plus, memory: balanced    3392 bytes as a chain instead of 16960, for 0.9 % more instructions
+    cortex-m4, memory: balanced        16672 bytes: the chain would take 5.2 % more, and only 1 % is allowed
+    cortex-m4, memory: smallest        2976 bytes as a chain
+
+With ``executor: graph``, ``graph_executor`` does the steps after the passes instead, with storage ids.
+
+This module checks no options (``compiler.py`` does) and writes no archive.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
@@ -23,7 +55,7 @@ from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import choices_of, model_files, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
-from mlfbuild.native.lowering import check_constants, lower, lower_all
+from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.native.memory import plan_memory, use_free_memory
 from mlfbuild.native.network import compiled_network, removed_from_layers
 from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
@@ -71,6 +103,7 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
         graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
+    # An option that has no effect is refused, because the user would rely on it.
     if graph.litert and "tflm" in request.options:
         raise UsageError(
             "tflm-of-litert",
@@ -98,10 +131,12 @@ def compile_graph(
     interface.
     """
     _check_placement(request)
+    # Before lowering, in which sizes become int32 literals.
     _check_sizes(graph)
     interface = interface_of(graph, request.interface)
     whole = run_passes(graph)
     options = request.options
+    # A traced network is compared with another runtime, tensor by tensor, so that all channels must be there.
     keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
     optimised = whole if keep else remove_dead_channels(whole)
     form = form_of(request)
@@ -114,7 +149,7 @@ def compile_graph(
     if form.packed:
         _check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
-    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    program, calls = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
     module = Module(
         name=request.name,
         executor="aot",
@@ -138,7 +173,7 @@ def compile_graph(
         state_size=program.plan.state_size,
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
-        network=compiled_network(program, removed_from_layers(whole, optimised)),
+        network=compiled_network(program, calls, removed_from_layers(whole, optimised)),
         hook=hook,
         tflm=tflm_of(request, graph),
         notes=optimised.notes,
@@ -167,7 +202,7 @@ def _program(
     *,
     hook: bool,
     form: CodeForm,
-) -> LinkedModel:
+) -> tuple[LinkedModel, Sequence[KernelCall]]:
     """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
 
     ``whole`` is the network with its dead channels.
@@ -177,12 +212,14 @@ def _program(
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_memory(fused, fused_calls, arena_io=settings.arena_io)
+        # Not `<=`: chains cost instructions, so they must gain something.
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
-    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+    program = link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
+    return program, calls
 
 
 def _check_placement(request: CompileRequest) -> None:

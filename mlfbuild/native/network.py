@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import add
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library import (
     Network,
     NetworkConstant,
+    NetworkKernel,
     NetworkOperator,
     NetworkScratch,
     NetworkTensor,
@@ -18,7 +21,7 @@ from mlfbuild.library import (
 from mlfbuild.library.graph_json import CALL
 from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused
-from mlfbuild.native.lowering import Constant
+from mlfbuild.native.lowering import Candidate, Constant, KernelCall
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label
 
@@ -33,6 +36,7 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
     """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
     found = {}
     for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        # The pass keeps the number and the order of nodes.
         macs = macs_of(whole, before) - macs_of(graph, now)
         weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
         if macs or weights != left:
@@ -43,19 +47,24 @@ def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels
 
 def _weights_of(graph: Graph, node: Node) -> int:
     """Return the bytes of the constant matrix or filter of a layer; 0 for other nodes."""
-    tensors = graph.inputs_of(node)
-    weights = tensors[1] if len(tensors) > 1 else None
+    weights = graph.inputs_of(node).optional(1)
     return weights.size if weights is not None and weights.constant and macs_of(graph, node) else 0
 
 
-def compiled_network(program: LinkedModel, removed: RemovedByOutput) -> Network:
-    """Return the network of ``program``, with an operator for each of its steps; ``removed`` is missing in nodes."""
+def compiled_network(program: LinkedModel, calls: Sequence[KernelCall], removed: RemovedByOutput) -> Network:
+    """Return the network of ``program``, with an operator for each of its steps, which are ``calls``.
+
+    ``removed`` is missing in nodes.
+    """
     graph = program.graph
     lives = _lives(program)
     numbers = {name: at for at, name in enumerate(lives)}
     tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
     constants = frozenset(constant.name for constant in program.constants)
-    operators = tuple(_operator(program, step, numbers, constants, removed) for step in program.steps)
+    operators = tuple(
+        _operator(program, step, call, numbers, constants, removed)
+        for step, call in zip(program.steps, calls, strict=True)
+    )
     return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
 
 
@@ -65,25 +74,32 @@ def _origins(constants: Iterable[Constant]) -> Iterator[NetworkConstant]:
             yield NetworkConstant(constant.name, constant.origin.tensor, constant.origin.digest())
 
 
-def graph_network(program: GraphProgram, removed: RemovedByOutput) -> Network:
-    """Return the operators of ``program``, one for each call of its graph; the executor places the tensors."""
+def graph_network(program: GraphProgram, lowered: Sequence[KernelCall], removed: RemovedByOutput) -> Network:
+    """Return the operators of ``program``, one for each call of its graph; the executor places the tensors.
+
+    ``lowered`` are the calls of all nodes of ``program.graph``.
+    """
     constants = frozenset(constant.name for constant in program.constants)
     packed = {function.name: function for function in program.functions}
     calls = [node.function for node in program.executor_graph.nodes if node.op == CALL]
-    nodes = [program.graph.nodes[index] for index in program.storage.calls]
     return Network(
         arena=0,
         tensors=(),
         operators=tuple(
-            _call(program.graph, node, packed[name], constants, removed)
-            for node, name in zip(nodes, calls, strict=True)
+            _call(program.graph, program.graph.nodes[index], lowered[index], packed[name], constants, removed)
+            for index, name in zip(program.storage.calls, calls, strict=True)
         ),
         constants=tuple(_origins(program.constants)),
     )
 
 
 def _call(
-    graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str], removed: RemovedByOutput
+    graph: Graph,
+    node: Node,
+    call: KernelCall,
+    packed: PackedFunction,
+    constants: frozenset[str],
+    removed: RemovedByOutput,
 ) -> NetworkOperator:
     symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
     return NetworkOperator(
@@ -93,6 +109,8 @@ def _call(
         tuple(symbols),
         macs_of(graph, node),
         removed=_removed(node, removed),
+        kernels=considered(call),
+        by_rows=call.by_rows,
     )
 
 
@@ -113,9 +131,10 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
     for step in program.steps:
-        for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
-            if tensor is not None and not tensor.constant:
+        for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
+            if not tensor.constant:
                 lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    # Outputs are needed until the run returns, whoever wrote them.
     for name in graph.results:
         lives[name] = (lives.get(name, (0, 0))[0], end)
     return lives
@@ -134,6 +153,7 @@ def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> Netw
 def _operator(
     program: LinkedModel,
     step: ModelStep,
+    call: KernelCall,
     numbers: Mapping[str, int],
     constants: frozenset[str],
     removed: RemovedByOutput,
@@ -149,6 +169,8 @@ def _operator(
         outputs=tuple(_numbers(step.node.outputs, numbers)),
         scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
         removed=_removed(step.node, removed),
+        kernels=() if step.function is None else considered(call),
+        by_rows=None if step.function is None else call.by_rows,
     )
 
 
@@ -160,3 +182,44 @@ def _constants_in(arguments: tuple[str, ...], constants: frozenset[str]) -> Iter
 
 def _numbers(names: tuple[str | None, ...], numbers: Mapping[str, int]) -> Iterator[int]:
     yield from (numbers[name] for name in names if name is not None and name in numbers)
+
+
+_ONLY = "the only kernel for this operator and its type"
+_ONLY_HERE = "the only kernel for this operator and its type on this CPU"
+_FIRST = "the first in the order of speed that serves the operator on this CPU"
+_SLOWER = "behind the chosen one in the order of speed"
+
+
+def considered(call: KernelCall) -> tuple[NetworkKernel, ...]:
+    """Return the kernels that ``lower`` tried for ``call``, then those that it would have tried, with their sizes.
+
+    The latter are lowered here, because a build needs only the chosen call. For a chain, return those of each node:
+    their workspace is that of the rows of a step.
+    """
+    if call.parts:
+        several = len(call.parts) > 1
+        parts = ((at if several else None, considered(part)) for at, part in enumerate(call.parts))
+        return tuple(replace(each, node=at) for at, kernels in parts for each in kernels)
+    if call.choice is None:
+        return (_serving(call.header.removesuffix(".h"), call, _ONLY),)
+    candidates, refused = call.choice.candidates, call.choice.refused
+    later = [_later(candidate) for candidate in candidates[len(refused) + 1 :]]
+    before = [NetworkKernel(each.kernel, False, reason) for each, reason in zip(candidates, refused, strict=False)]
+    here = [each.obstacle for each in candidates].count("") == 1
+    chosen = _serving(candidates[len(refused)].kernel, call, _ONLY_HERE if here else _FIRST)
+    return (*before, chosen, *later)
+
+
+def _later(candidate: Candidate) -> NetworkKernel:
+    """Return what ``candidate``, which is behind the chosen one, would have needed."""
+    try:
+        outcome = candidate.obstacle or candidate.lower()
+    except UnsupportedModelError as error:
+        outcome = error.reason
+    if isinstance(outcome, str):
+        return NetworkKernel(candidate.kernel, False, outcome)
+    return replace(_serving(candidate.kernel, outcome, _SLOWER), chosen=False)
+
+
+def _serving(kernel: str, call: KernelCall, reason: str) -> NetworkKernel:
+    return NetworkKernel(kernel, True, reason, call.kernel, call.constants, call.scratch)

@@ -23,6 +23,7 @@ DEAD_CHANNELS = ("remove", "keep")
 IO = ("caller", "arena")
 """The values of the option ``io``: the memory of inputs and outputs; the first one is the default."""
 
+# Not by the absence of features: RISC-V has none either.
 _PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
 """Architectures with Thumb instructions and without SIMD."""
 
@@ -36,7 +37,11 @@ def most_constants(options: Mapping[str, OptionValue]) -> int | None:
 
 @dataclass(frozen=True)
 class CodegenSettings:
-    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options."""
+    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options.
+
+    They are fixed before the passes run, and equal settings give equal code. ``cpu`` decides about kernels by
+    ``features``, with two exceptions that no feature tells apart: ``is_dual_issue`` and ``is_plain_thumb``.
+    """
 
     cpu: Cpu
     memory: str = "balanced"
@@ -53,6 +58,7 @@ class CodegenSettings:
     @property
     def is_dual_issue(self) -> bool:
         """Whether the CPU is a Cortex-M7, which loads and multiplies in the same cycle and has a data cache."""
+        # Armv7E-M like the Cortex-M4, so that no feature tells them apart.
         return self.cpu.name.startswith("cortex-m7")
 
     @property

@@ -2,6 +2,15 @@
 
     text -> nodes -> document -> Project
 
+**Stages.** Each has one input and one output, and adds the mistakes it finds to one list instead of stopping:
+
+1. ``nodes`` composes YAML and keeps the line and column of every key and value.
+2. ``document`` turns nodes into plain values, and limits what aliases expand to, because the file may be foreign.
+3. ``validate`` has pydantic check the values, and builds frozen dataclasses. A ``Project`` can be sent to other
+   processes and compared; a value that is not in the file has its default, which is declared beside its type.
+4. ``references``, ``sections`` and ``budgets`` check what needs two values, such as a model's list of targets.
+5. ``reader`` completes entries that depend on others: ``targets: all`` becomes the names, paths become absolute.
+
 ``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
 versions read differently (``scalars``). ``specification``, ``library.keys``, ``runner`` and ``provider`` declare every
 key once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the
@@ -22,6 +31,14 @@ mistakes later (a file that is missing, an option that a compiler refuses) repor
 The room does not read the files that a project names, and a ``Project`` does not know YAML. pydantic and yaml are
 imported when a project file is read, not before: other commands, and processes that are sent parts of a project, start
 without them.
+
+**Example.** ``targets: {m4: {cpu: cortex-m44}}`` is composed with the position 4:16 of the value; the document holds
+the text; ``validate`` finds that no CPU has the name and adds the mistake above. All other entries are checked too, and
+the models and targets without mistakes form a project on which ``load_project`` looks for missing files, so that one
+run reports every mistake that the file has.
+
+**What it does not do.** There are no defaults of a user or a machine, no includes and no variables: the same file means
+the same build everywhere. A file of a later format is refused as such, and an unknown key is a mistake, never ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +58,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.provider import Provider
     from mlfbuild.project.reader import load_project
     from mlfbuild.project.rules import COMPILER_WORD
-    from mlfbuild.project.runner import CYCLE_COUNTERS, WAYS, RunnerKeys
+    from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.schema import json_schema
     from mlfbuild.project.sources import SOURCES, source_suffix
     from mlfbuild.project.specification import (

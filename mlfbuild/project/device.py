@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
 DEVICES = "devices"
-_WAYS = ("cpu", "toolchain", "c-compiler", "section")
+_NEEDED = ("cpu", "toolchain", "c-compiler", "section")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class DeviceKeys(Keys):
 
     TITLE = "device"
     SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "anyOf": [{"required": [way]} for way in _WAYS],
+        "anyOf": [{"required": [key]} for key in _NEEDED],
         "not": {"required": ["toolchain", "c-compiler"]},
     }
 
@@ -67,7 +67,7 @@ def check_devices(document: Document, target: str, keys: Mapping[str, object]) -
 def _check_device(
     document: Document, path: KeyPath, device: Mapping[str, object], target: Mapping[str, object]
 ) -> None:
-    if not {*_WAYS} & {*device}:
+    if not {*_NEEDED} & {*device}:
         hint = "add cpu, toolchain or c-compiler, or section if it only has data"
         document.add(path, Mistake("missing-key", reason="names no compiler", hint=hint), at_key=True)
     if "toolchain" in device and "c-compiler" in device:

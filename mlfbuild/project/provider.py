@@ -68,7 +68,7 @@ class Provider(Keys):
     compile_options: Annotated[tuple[Annotated[str, rules.COMPILE_OPTION], ...], NOT_EMPTY] = ()
     """Compiler options for its sources only: -O3"""
     public_headers: Annotated[bool, EXACT] = False
-    """Whether the application can include its headers, too."""
+    """Whether the application can also include its headers."""
     bundle: Annotated[bool, EXACT] = False
     """Whether archives that require it include its files and its licence."""
     folder: Path | None = field(default=None, metadata=DERIVED)

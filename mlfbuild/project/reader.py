@@ -37,7 +37,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     # These import yaml and pydantic, which commands without a project file do not need.
     from mlfbuild.project.document import read_document
     from mlfbuild.project.references import check_references
-    from mlfbuild.project.timing_checks import complete_cpus
+    from mlfbuild.project.timing_checks import complete_targets
     from mlfbuild.project.validate import newer_version, validate
 
     document = read_document(path)
@@ -45,7 +45,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
-    complete_cpus(document)
+    complete_targets(document)
     project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mlfbuild import targets
@@ -34,18 +34,29 @@ def _cpu(value: str) -> Mistake | None:
     if value in CPUS:
         return None
     mistake = unknown("cpu", value, CPUS)
-    return Mistake(mistake.code, reason=mistake.reason, hint=f"write mcu: {value}" if value in targets.MCUS else "")
+    is_mcu = value in targets.MCUS or targets.part_called(value) is not None
+    return Mistake(mistake.code, reason=mistake.reason, hint=f"write mcu: {value}" if is_mcu else "")
 
 
 def _mcu(value: str) -> Mistake | None:
-    """Return why ``value`` is not a described microcontroller: one with a similar name may have another core."""
-    if value in targets.MCUS:
+    """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
+    if value in targets.MCUS or targets.part_called(value):
         return None
+    sizes = targets.parts_beginning(value)
+    if sizes:
+        reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
+        return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
     return Mistake(
         "unknown-mcu",
-        reason=f"unknown mcu {in_quotes(value)} (known: {', '.join(targets.MCUS)})",
-        hint="omit mcu if you do not need cycles, or describe the memories under timing",
+        reason=f"unknown mcu {in_quotes(value)}",
+        hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and runner",
     )
+
+
+def _few_parts(parts: Sequence[targets.KnownPart], most: int = 8) -> str:
+    """Return the names of ``parts`` with their sizes, of flash if they have any."""
+    sizes = (f"{part.name} ({(part.memory.flash or part.memory.ram).size >> 10} KiB)" for part in parts[:most])
+    return ", ".join(sizes) + (", ..." if len(parts) > most else "")
 
 
 CPU = Rule(_cpu, {"enum": list(CPUS), "enumDescriptions": [cpu.title for cpu in CPUS.values()]})
@@ -64,7 +75,19 @@ def _board(value: str) -> Mistake | None:
 
 
 MCU = Late(
-    lambda: Rule(_mcu, {"enum": list(targets.MCUS), "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()]})
+    lambda: Rule(
+        _mcu,
+        {
+            "anyOf": [
+                {
+                    "type": "string",
+                    "enum": list(targets.MCUS),
+                    "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
+                },
+                {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]+$"},
+            ]
+        },
+    )
 )
 BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)

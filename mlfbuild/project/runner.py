@@ -17,7 +17,7 @@ from mlfbuild.targets import DeviceMemoryKeys
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
 
-WAYS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
+TRANSPORTS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
 """Keys that say how a device is reached; a runner has exactly one of them."""
 CYCLE_COUNTERS: Mapping[str, str] = {"dwt": "DWT", "pmu": "PMU", "systick": "SysTick"}
 """Counters of cycles in cores, with their names in messages."""
@@ -55,8 +55,8 @@ class RunnerKeys(Keys):
 
     TITLE = "runner"
     SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "oneOf": [{"required": [way]} for way in WAYS],
-        "dependentSchemas": {key: {"anyOf": [{"required": [way]} for way in ways]} for key, ways in _ONLY_WITH.items()},
+        "oneOf": [{"required": [key]} for key in TRANSPORTS],
+        "dependentSchemas": {key: {"anyOf": [{"required": [one]} for one in only]} for key, only in _ONLY_WITH.items()},
     }
 
     qemu: Annotated[str, rules.BOARD] | None = None
@@ -70,15 +70,15 @@ class RunnerKeys(Keys):
     labgrid: Annotated[str, Rule(not_blank("a place"))] | None = None
     """Place of a labgrid coordinator, reached through its GDB server, or with `flash` through its serial port."""
     run: _Words = ()
-    """Command of yours that runs the image {elf}; its exit status is that of the firmware."""
+    """Your command to run the image {elf}; its exit status is that of the firmware."""
     start: _Words = ()
     """With `gdb`: command that starts the server; mlfbuild stops it at the end."""
     server: Annotated[str, _SERVER] | None = None
     """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
     flash: _Words = ()
-    """With `serial`, `labgrid` or `run`: command of yours that writes the image {elf} to the device."""
+    """With `serial`, `labgrid` or `run`: your command to write the image {elf} to the device."""
     uart: ProjectPath | None = None
-    """With `serial` or `labgrid`: C file of yours with mlf_serial_get and mlf_serial_put, for test firmware."""
+    """With `serial` or `labgrid`: your C file with mlf_serial_get and mlf_serial_put, for test firmware."""
     probe: Annotated[str, Rule(not_blank("a serial number"))] | None = None
     """Serial number of the probe, if several are connected; {probe} in `start`, `flash` and `run`."""
     baud: Count = 115_200
@@ -95,14 +95,14 @@ class RunnerKeys(Keys):
     """Longest time that one answer of the device may take: 30 s"""
 
     @property
-    def way(self) -> str:
-        """The key that says how the device is reached: one of ``WAYS``."""
-        return next(way for way in WAYS if getattr(self, way))
+    def transport(self) -> str:
+        """The key that says how the device is reached: one of ``TRANSPORTS``."""
+        return next(key for key in TRANSPORTS if getattr(self, key))
 
     @property
     def address(self) -> str:
         """The value of that key: an address, a port, a board, a place, or the name of a program."""
-        return self.run[0] if self.run else str(getattr(self, self.way))
+        return self.run[0] if self.run else str(getattr(self, self.transport))
 
     @property
     def over_serial(self) -> bool:
@@ -119,16 +119,16 @@ def check_runners(document: Document) -> None:
 
 
 def _check(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:
-    ways = [way for way in WAYS if way in keys]
-    if not ways:
+    transports = [key for key in TRANSPORTS if key in keys]
+    if not transports:
         reason = "does not say how the device is reached"
         document.add(
-            path, Mistake("runner-without-way", reason=reason, hint=f"add one of {', '.join(WAYS)}"), at_key=True
+            path, Mistake("runner-without-way", reason=reason, hint=f"add one of {', '.join(TRANSPORTS)}"), at_key=True
         )
-    elif len(ways) > 1:
-        mistake = Mistake("runner-with-two-ways", reason=f"has {' and '.join(ways)}", hint="keep one of them")
+    elif len(transports) > 1:
+        mistake = Mistake("runner-with-two-ways", reason=f"has {' and '.join(transports)}", hint="keep one of them")
         document.add(path, mistake, at_key=True)
     for key, companions in _ONLY_WITH.items():
-        if key in keys and ways and not {*companions} & {*ways}:
+        if key in keys and transports and not {*companions} & {*transports}:
             reason = f"is only accepted together with {' or '.join(companions)}"
             document.add((*path, key), Mistake("misplaced-key", reason=reason, hint=f"remove {key}"), at_key=True)

@@ -13,7 +13,17 @@ from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
 from mlfbuild.project.described_mcu import memory_of_region, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.targets import CPUS, TIMED_CORES, Mcu, MemoryCache, MemoryKeys, TimedMemory, TimingKeys, needed_keys
+from mlfbuild.targets import (
+    CPUS,
+    TIMED_CORES,
+    DeviceMemoryKeys,
+    Mcu,
+    MemoryCache,
+    MemoryKeys,
+    TimedMemory,
+    TimingKeys,
+    needed_keys,
+)
 
 if TYPE_CHECKING:
     from mlfbuild.project.specification import TargetSpec
@@ -23,12 +33,29 @@ _MOST_SECTORS = 64
 """Sectors of a line that the plugin of QEMU can simulate (``verify/emulator/memories.h``)."""
 
 
-def complete_cpus(document: Document) -> None:
-    """Give each target without a CPU that of its microcontroller, so that all other checks see it."""
+def complete_targets(document: Document) -> None:
+    """Give each target the CPU of its microcontroller and its runner the memories, so that all other checks see them.
+
+    A part whose name begins with that of a cycle model, such as ``stm32l4r5zi``, has this model and its own memories.
+    Other models have their memories in their table (``verify/device/layout.py``).
+    """
     for _, entry in document.entries("targets"):
-        mcu = entry.get("mcu")
-        if isinstance(entry, dict) and "cpu" not in entry and isinstance(mcu, str) and mcu in targets.MCUS:
-            entry["cpu"] = targets.MCUS[mcu].cpu
+        if not isinstance(entry, dict) or not isinstance(mcu := entry.get("mcu"), str):
+            continue
+        part = None if mcu in targets.MCUS else targets.part_called(mcu)
+        if part and (model := next((name for name in targets.MCUS if mcu.lower().startswith(name)), None)):
+            entry["mcu"] = mcu = model
+        known = targets.MCUS.get(mcu) or part
+        if known is not None:
+            entry.setdefault("cpu", known.cpu)
+        if part and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
+            runner.setdefault("memory", _as_written(part.memory))
+
+
+def _as_written(memory: DeviceMemoryKeys) -> dict[str, dict[str, int]]:
+    """Return ``memory`` as a project file has it."""
+    regions = {"ram": memory.ram, "flash": memory.flash}
+    return {name: {"origin": region.origin, "size": region.size} for name, region in regions.items() if region}
 
 
 def check_timing(document: Document) -> None:
@@ -52,14 +79,17 @@ def check_timing(document: Document) -> None:
 
 def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     base, own = targets.MCUS.get(target.mcu or ""), target.timing
-    if base is None and own is None:
-        reason = "has no effect without mcu, the microcontroller that is modelled"
-        yield ("clock",), Mistake("misplaced-key", reason=reason, hint="add mcu or timing, or remove clock")
-        return
     core = CPUS[target.cpu].core
-    if base is not None and CPUS[base.cpu].core != core:
-        reason = f"{base.name} has a {base.cpu}, but the target's cpu is {target.cpu}"
-        yield ("mcu",), Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {base.cpu}, or remove cpu")
+    known = base or (targets.part_called(target.mcu) if target.mcu else None)
+    if known is not None and CPUS[known.cpu].core != core:
+        reason = f"{target.mcu} has a {known.cpu}, but the target's cpu is {target.cpu}"
+        yield ("mcu",), Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {known.cpu}, or remove cpu")
+        return
+    if base is None and own is None:
+        if target.clock is not None:
+            what = f"there is no cycle model of {target.mcu}" if target.mcu else "no mcu says what is modelled"
+            hint = "add timing, or remove clock" if target.mcu else "add mcu or timing, or remove clock"
+            yield ("clock",), Mistake("misplaced-key", reason=f"has no effect, because {what}", hint=hint)
         return
     if core not in TIMED_CORES:
         reason = f"there is no cycle model of {core}"

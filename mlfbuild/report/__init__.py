@@ -30,8 +30,7 @@ if TYPE_CHECKING:
         ReportDocument, check_report_output, compared_with, form_of, saved_report,
     )
     from mlfbuild.report.document.schema import FORMAT, report_schema
-    from mlfbuild.report.operators.image_networks import networks_of
-    from mlfbuild.report.operators.image_runs import check_boards, profiled
+    from mlfbuild.report.operators.image_networks import check_boards, networks_of, profiled
     from mlfbuild.report.operators.model_run import ModelRun, figures_of
     from mlfbuild.report.operators.network_sizes import (
         NetworkSizes, cycles_json, measured_json, modelled_json, network_json, spread_json,

@@ -1,33 +1,48 @@
 """Requirements from archives on servers, identified by the SHA-256 of the file.
 
-``fetch_archive`` downloads with pooch, which checks the hash and keeps the file, and unpacks. ``archive_root`` returns
-the files to builds; it does not access the network.
+``fetch_archive`` downloads with pooch, checks the hash, keeps the file, and unpacks it. ``archive_root`` returns the
+files to builds; it does not access the network. The hash guarantees the content, so that neither the server nor the
+connection has to be trusted; the limits below keep a server from filling the disk or blocking a build machine.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+import ssl
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
+from mlfbuild import __version__
 from mlfbuild.core import (
     InputFileError,
     NotFetchedError,
-    Tell,
+    OnProgress,
+    ProcessFailedError,
     UsageError,
     file_sha256,
+    no_progress,
     quoted,
     shown,
     storage_error,
-    tell_nobody,
 )
+from mlfbuild.library import CHUNK
 from mlfbuild.project import archive_problem
 from mlfbuild.requirements.cache import Cache, put
 from mlfbuild.requirements.unpack import unpack
 
+MAX_SIZE = 1024 * 1024 * 1024
+"""Bytes of an archive."""
+SILENCE = 30.0
+"""Seconds that a server may send nothing."""
+TOTAL_TIME = 3600.0
+"""Seconds that a download may take."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Download the archive ``url`` and unpack it; returns False if the cache has it already.
 
     ``digest`` is its SHA-256 in lower case. Raises ``InputFileError`` if the file has another hash or cannot be
@@ -44,12 +59,12 @@ def fetch_archive(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody)
             reason=f"sha256 {quoted(digest)} is not a SHA-256",
             hint="write 64 hexadecimal digits",
         )
-    if _restored(url, digest, cache, tell):
+    if _restored(url, digest, cache, on_progress):
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if not cache.is_intact(digest, cache.written_hash(digest)):
-            _download(url, digest, work, tell)
-            tell("unpacking", 0, 0)
+            _download(url, digest, work, on_progress)
+            on_progress("unpacking", 0, 0)
             unpack(work / digest, work / "tree", shown(url))
             put(work / digest, cache.archive(digest))
             cache.put_tree(work / "tree", digest)
@@ -61,7 +76,7 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
 
     Raises ``NotFetchedError`` if the cache does not have it, and as ``fetch_archive`` if it has to be unpacked again.
     """
-    if not _restored(url, digest, cache, tell_nobody):
+    if not _restored(url, digest, cache, no_progress):
         raise NotFetchedError(
             "archive-not-fetched",
             place=shown(url),
@@ -71,13 +86,13 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
     return cache.tree(digest)
 
 
-def _restored(url: str, digest: str, cache: Cache, tell: Tell) -> bool:
+def _restored(url: str, digest: str, cache: Cache, on_progress: OnProgress) -> bool:
     """Return whether the cache has intact files of the archive; unpack damaged ones again if the archive is intact."""
     if cache.is_intact(digest, cache.written_hash(digest)):
         return True
     if not cache.archive(digest).is_file():
         return False
-    with cache.work(digest, tell) as work:
+    with cache.work(digest, on_progress) as work:
         if cache.is_intact(digest, cache.written_hash(digest)):
             return True
         if _sha256(cache.archive(digest)) != digest:
@@ -95,21 +110,92 @@ def _sha256(path: Path) -> str:
         raise storage_error(path, error) from None
 
 
-def _download(url: str, digest: str, folder: Path, tell: Tell) -> None:
+class _Progress:
+    """The progress bar that pooch updates after each part of a file; it also enforces the limits of a download."""
+
+    total = 0
+    """Bytes that the server announces; 0 if it announces none."""
+
+    def __init__(self, url: str, on_progress: OnProgress) -> None:
+        self._url = url
+        self._on_progress = on_progress
+        self._end = time.monotonic() + TOTAL_TIME
+        self._size = self._next_report = 0
+
+    def update(self, size: int) -> None:
+        """Count ``size`` bytes; raises ``InputFileError`` for too large files and ``TimeoutError`` for slow servers."""
+        self._size += size
+        if max(self._size, self.total) > MAX_SIZE:
+            raise InputFileError(
+                "download-too-large",
+                place=shown(self._url),
+                reason=f"the file has more than {MAX_SIZE >> 20} MiB",
+                hint="choose a smaller archive",
+            )
+        if time.monotonic() > self._end:
+            raise TimeoutError(f"the download took more than {TOTAL_TIME:g} s")
+        if self._size >= self._next_report:
+            self._on_progress("receiving KiB", min(self._size, self.total or self._size) >> 10, self.total >> 10)
+            self._next_report = self._size + max(self.total // 50, CHUNK)  # fifty events for large files
+
+    def reset(self) -> None:
+        """Begin again, as pooch does before it reports the whole file."""
+        self._size = self._next_report = 0
+
+    def close(self) -> None:
+        """OnProgress what follows the download."""
+        self._on_progress("checking", 0, 0)
+
+
+def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> None:
+    """Download ``url`` to the file ``digest`` in ``folder``, and check its hash.
+
+    pooch takes proxies from the environment and passwords from ``~/.netrc``, which it sends to the host of the address
+    only. It follows redirections to http and https, not to files of this machine.
+    """
     import pooch  # only `fetch` and `lock` need it
 
-    from mlfbuild.requirements.download import Downloader
-
-    pooch.get_logger().setLevel("ERROR")
-    downloader = Downloader(tell)
+    path = folder / digest
+    progress = _Progress(url, on_progress)
+    headers = {"User-Agent": f"mlfbuild/{__version__}", "Accept-Encoding": "identity"}
+    # requests would trust only the authorities that it bundles, not those that an administrator added to the system
+    trusted = ssl.get_default_verify_paths()
+    web = pooch.HTTPDownloader(
+        progressbar=progress,
+        chunk_size=CHUNK,
+        headers=headers,
+        timeout=SILENCE,
+        verify=trusted.cafile or trusted.capath or True,
+    )
     try:
-        pooch.retrieve(url, f"sha256:{digest}", fname=digest, path=folder, downloader=downloader)
-    except ValueError:
+        if url.lower().startswith("file:"):
+            local = Path(url2pathname(urlsplit(url).path))
+            if not local.is_file():
+                raise _failed(url, "no such file")
+            progress.update(local.stat().st_size)
+            shutil.copyfile(local, path)
+            progress.close()
+        else:
+            web(url, str(path), None)
+        if path.stat().st_size < progress.total:
+            raise _failed(url, f"the connection ended after {path.stat().st_size} of {progress.total} bytes")
+    except OSError as error:
+        if error.errno is not None:
+            raise storage_error(folder, error) from None
+        # requests' errors are OSErrors without a number; the last part of their texts is the cause
+        status = str(error).partition(" for url: ")
+        raise _failed(url, f"HTTP {status[0]}" if status[1] else str(error).rpartition(": ")[2].rstrip("')")) from None
+    found = _sha256(path)
+    if found != digest:
         raise InputFileError(
             "archive-hash-wrong",
             place=shown(url),
-            reason=f"the file has the SHA-256 {downloader.sha256}, but the project file states {digest}",
+            reason=f"the file has the SHA-256 {found}, but the project file states {digest}",
             hint="correct sha256 if the file was meant to change, otherwise ask its publisher",
-        ) from None
-    except OSError as error:
-        raise storage_error(folder, error) from None
+        )
+
+
+def _failed(url: str, reason: str) -> ProcessFailedError:
+    return ProcessFailedError(
+        "download-failed", place=shown(url), reason=reason, hint="check the address and the network, and try again"
+    )

@@ -1,6 +1,6 @@
 """The cache of fetched repositories and archives, shared by all projects and builds of a user.
 
-    git/<hash>.git        a bare mirror of a repository, by the SHA-256 of its address
+    git/<hash>            the commit that a version of a repository was when it was fetched last
     archives/<sha256>     a downloaded archive
     trees/<id>/           the files of a commit, or of an archive by its SHA-256
     trees/<id>.sha256     the content hash of these files when they were written
@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import (
+    OnProgress,
     StorageError,
-    Tell,
     make_folder,
-    sha256,
+    no_progress,
     storage_error,
-    tell_nobody,
     trusted_owners,
     write_if_changed,
 )
@@ -60,10 +59,6 @@ class Cache:
 
     root: Path
 
-    def mirror(self, address: str) -> Path:
-        """Return the path of the bare mirror of the repository ``address``."""
-        return self.root / "git" / f"{sha256(address.encode())[:32]}.git"
-
     def archive(self, digest: str) -> Path:
         """Return the path of the archive with the SHA-256 ``digest``."""
         return self.root / "archives" / digest
@@ -77,15 +72,15 @@ class Cache:
 
         It counts only if this user, root or the owner of the cache wrote it: others may have changed the files, too.
         """
-        path = self._hash_file(name)
+        return self.trusted_text(self._hash_file(name))
+
+    def trusted_text(self, path: Path) -> str:
+        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted."""
         try:
-            return path.read_text("ascii").strip() if self.is_trusted(path) else ""
+            trusted = path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
+            return path.read_text("ascii").strip() if trusted else ""
         except (OSError, ValueError):
             return ""
-
-    def is_trusted(self, path: Path) -> bool:
-        """Whether this user, root or the owner of the cache wrote the file or link ``path``."""
-        return path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
 
     def is_intact(self, name: str, tree: str) -> bool:
         """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""
@@ -105,12 +100,12 @@ class Cache:
         return self.root / "trees" / f"{name}.sha256"
 
     @contextlib.contextmanager
-    def work(self, key: str, tell: Tell = tell_nobody) -> Iterator[Path]:
+    def work(self, key: str, on_progress: OnProgress = no_progress) -> Iterator[Path]:
         """Yield an empty folder for what becomes ``key``, a file name, while this process has the lock ``key``.
 
         Files that killed processes left are removed first. Raises ``StorageError``.
         """
-        with self._locked(key, tell):
+        with self._locked(key, on_progress):
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
             make_folder(folder.parent)
             for left in folder.parent.glob(f"{key}.*"):
@@ -124,19 +119,19 @@ class Cache:
                 shutil.rmtree(folder, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _locked(self, key: str, tell: Tell) -> Iterator[None]:
+    def _locked(self, key: str, on_progress: OnProgress) -> Iterator[None]:
         from filelock import FileLock  # builds whose files are intact take no lock
 
         path = self.root / "locks" / f"{key}.lock"
         make_folder(path.parent)
         lock = FileLock(path)
-        self._acquire(lock, path, tell)
+        self._acquire(lock, path, on_progress)
         try:
             yield
         finally:
             lock.release()
 
-    def _acquire(self, lock: FileLock, path: Path, tell: Tell) -> None:
+    def _acquire(self, lock: FileLock, path: Path, on_progress: OnProgress) -> None:
         """Acquire ``lock``; the system releases it when the process ends, so that no lock becomes stale."""
         from filelock import Timeout
 
@@ -144,7 +139,7 @@ class Cache:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
-                tell("waiting for another mlfbuild", 0, 0)
+                on_progress("waiting for another mlfbuild", 0, 0)
                 lock.acquire()
         except (OSError, NotImplementedError) as error:  # filelock raises the latter without flock
             raise StorageError(

@@ -1,33 +1,75 @@
-"""Requirements from Git repositories: a mirror for each repository, and the files of a commit.
+"""Requirements from Git repositories: the program ``git`` fetches one commit, whose files the cache keeps.
 
-``fetch_version`` and ``fetch_commit`` update the mirror with ``git fetch`` and write the files of the commit to the
-cache. ``git_root`` returns these files to builds. It does not access the network, and runs Git only if the files were
-damaged and have to be written again from the mirror.
+``fetch_version`` asks the server which commit a tag, a branch or ``HEAD`` is (``git ls-remote``), fetches that commit
+without its history, and writes its files to the cache; ``fetch_commit`` does so for a locked commit. ``git_root``
+returns these files to builds: it hashes them, runs no program and does not access the network.
 
 Files are the bytes of the commit: attributes, filters, line-end conversion and hooks are switched off. A submodule is
-an empty folder.
+an empty folder. Commands that access the network honour the user's configuration: proxies, certificates, credentials
+and mirrors (``url.<base>.insteadOf``). Commands that write files ignore it.
+
+There is no clone: the repository that Git needs for the objects is new for each commit and removed afterwards, so that
+no settings of it can be manipulated between two runs. Damaged files are therefore fetched again, not restored offline.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFailedError, Tell, UsageError, tell_nobody
-from mlfbuild.requirements.cache import Cache, put
-from mlfbuild.requirements.git_command import check_address, git, git_fetch, shown_address
-from mlfbuild.requirements.git_names import check_version, full_commit, is_abbreviated, nearest_names
+from mlfbuild.core import (
+    InputFileError,
+    NotFetchedError,
+    OnProgress,
+    ProcessFailedError,
+    StorageError,
+    UsageError,
+    disk_problem,
+    find_tool,
+    listed,
+    make_folder,
+    no_progress,
+    printable,
+    quoted,
+    run,
+    sha256,
+    shown,
+    suggestion,
+    write_if_changed,
+)
+from mlfbuild.project import git_problem
+from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.tree_hash import leading_out
 
-_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -export-ignore -export-subst\n"
-"""The attributes of each mirror; they take precedence over the ``.gitattributes`` of commits."""
-_SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
-"""Files of a mirror that can make Git run programs."""
 HEAD = "HEAD"
 """The version that is the repository's default branch."""
-_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -export-ignore -export-subst\n"
+"""The attributes of the repository for objects; they take precedence over the ``.gitattributes`` of commits."""
+_KEPT = (
+    "GIT_SSH", "GIT_ASKPASS", "GIT_PROXY_COMMAND", "GIT_ALLOW_PROTOCOL", "GIT_EXEC_PATH", "GIT_SSL_", "GIT_HTTP_",
+)  # fmt: skip
+"""Prefixes of Git's variables that stay; others name a repository of the caller, such as that of a running hook."""
+_CONFIGURATION = tuple(
+    f"GIT_CONFIG_{name}" for name in ("GLOBAL", "SYSTEM", "NOSYSTEM", "KEY_", "VALUE_", "COUNT")
+)  # fmt: skip
+"""Prefixes of variables with the user's configuration, which stay in commands that access the network."""
+_OPTIONS = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.autocrlf=false", "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false", "-c", "protocol.ext.allow=never", "-c", "http.lowSpeedLimit=1",
+    "-c", "http.lowSpeedTime=60", "-c", "core.protectHFS=true", "-c", "core.protectNTFS=true",
+    "-c", "transfer.fsckObjects=true", "-c", "fetch.fsck.zeroPaddedFilemode=ignore",
+    "-c", "fetch.fsck.badTimezone=ignore", "-c", "fetch.fsck.missingSpaceBeforeDate=ignore",
+)  # fmt: skip
+"""``fsckObjects`` refuses trees with names such as ``.git`` or ``..``; mistakes of old versions of Git are accepted."""
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
+_ABBREVIATED = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
+_REF = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64})\t(HEAD|refs/\S+)$", re.MULTILINE)
+_SECRET = re.compile(r"(?<=://)[^/?#\s]*@")
+_SHOWN = 50
+"""Lines of Git's output in an error."""
 
 
 class GitPin(NamedTuple):
@@ -39,7 +81,7 @@ class GitPin(NamedTuple):
     """SHA-256, see ``tree_hash``."""
 
 
-def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody) -> tuple[GitPin, bool]:
+def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress = no_progress) -> tuple[GitPin, bool]:
     """Fetch the commit that the tag, branch or commit ``version`` of the repository ``url`` is now.
 
     ``url`` is the address of a provider; a local path is absolute. Returns the commit, and whether it is new in the
@@ -47,90 +89,71 @@ def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody
     ``InputFileError`` for a link that leads out of the tree, ``ProcessFailedError`` with Git's output,
     ``ToolNotFoundError`` and ``StorageError``.
     """
-    check_address(url)
-    check_version(version, url)
-    commit = full_commit(version)
-    known = cache.written_hash(commit) if commit else ""
-    if known and cache.is_intact(commit, known):
-        return GitPin(commit, known), False
-    mirror = cache.mirror(url)
-    with cache.work(mirror.stem, tell) as work:
-        if mirror.is_dir() and not _is_safe(mirror, cache):
-            shutil.rmtree(mirror)
-        if not (commit and _commit(mirror, commit)):
-            _update(mirror, url, version, work, tell)
-        return _files(url, version, _resolved(mirror, version, url), cache, work, tell)
+    problem = git_problem(url)
+    if problem is not None:
+        raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
+    if _COMMIT.fullmatch(version):
+        return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
+    commit = _commit_of(url, version)
+    found = _fetched(url, commit, cache.written_hash(commit), cache, on_progress)
+    make_folder(_record(url, version, cache).parent)
+    write_if_changed(_record(url, version, cache), f"{commit}\n".encode())
+    return found
 
 
-def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, tell: Tell = tell_nobody) -> bool:
+def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, on_progress: OnProgress = no_progress) -> bool:
     """Fetch the commit of ``pin``, at which ``version`` is locked; returns whether it is new in the cache.
 
     Raises as ``fetch_version``, ``UsageError`` if the repository no longer has the commit, and ``InputFileError`` if
     its files are not those of the pin.
     """
-    if cache.is_intact(pin.commit, pin.tree):
-        return False
-    for _ in range(2):
-        try:
-            found, _ = fetch_version(url, pin.commit, cache, tell)
-        except UsageError:
-            raise UsageError(
-                "git-commit-gone",
-                place=shown_address(url),
-                reason=f"the repository no longer has commit {pin.commit}, at which {version} is locked",
-                hint=f"run `mlfbuild lock` to use the present {version}",
-            ) from None
-        if found == pin:
-            return True
-        with cache.work(cache.mirror(url).stem, tell):  # the cache was changed, or else the lock file
-            for damaged in (cache.mirror(url), cache.tree(pin.commit)):
-                shutil.rmtree(damaged, ignore_errors=True)
-    raise _mismatch(pin, found.tree)
+    try:
+        found, new = _fetched(url, pin.commit, pin.tree, cache, on_progress)
+    except UsageError:
+        raise UsageError(
+            "git-commit-gone",
+            place=shown_address(url),
+            reason=f"the repository no longer has commit {pin.commit}, at which {version} is locked",
+            hint=f"run `mlfbuild lock` to use the present {version}",
+        ) from None
+    if found != pin:
+        raise _mismatch(pin, found.tree)
+    return new
 
 
 def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
     """Return the folder with the files of ``pin``; all of them are hashed. Does not access the network.
 
-    Damaged files are written again from the mirror, which takes Git. Raises ``NotFetchedError`` if the cache does not
-    have the commit, and ``InputFileError`` if its files are not those of the pin.
+    Raises ``NotFetchedError`` if the cache does not have the commit or its files were changed, and ``InputFileError``
+    if the commit has other files than the pin.
     """
-    if not cache.is_intact(pin.commit, pin.tree):
-        mirror = cache.mirror(url)
-        if not _is_safe(mirror, cache):
-            raise _not_fetched(url, pin, cache)
-        with cache.work(mirror.stem) as work:
-            # Another build may have written the files while this one waited, and may be reading them.
-            if cache.is_intact(pin.commit, pin.tree):
-                return cache.tree(pin.commit)
-            try:
-                found = _exported(mirror, pin.commit, shown_address(url), cache, work)
-            except ProcessFailedError:
-                raise _not_fetched(url, pin, cache) from None
-        if found != pin:
-            raise _mismatch(pin, found.tree)
-    return cache.tree(pin.commit)
-
-
-def mirrored_pin(url: str, version: str, cache: Cache) -> GitPin | None:
-    """Return what ``version`` was when the repository was fetched last, ``None`` if it was not; uses no network."""
-    mirror = cache.mirror(url)
-    if not _is_safe(mirror, cache):
-        return None
-    try:
-        commit = _resolved(mirror, version, url)
-    except MlfError:
-        return None
-    tree = cache.written_hash(commit)
-    return GitPin(commit, tree) if tree else None
-
-
-def _not_fetched(url: str, pin: GitPin, cache: Cache) -> NotFetchedError:
-    return NotFetchedError(
+    if cache.is_intact(pin.commit, pin.tree):
+        return cache.tree(pin.commit)
+    written = cache.written_hash(pin.commit)
+    if written != pin.tree and cache.is_intact(pin.commit, written):
+        raise _mismatch(pin, written)
+    raise NotFetchedError(
         "commit-not-fetched",
         place=shown_address(url),
         reason=f"commit {pin.commit} is missing or damaged in {cache.root}",
         hint="run `mlfbuild fetch`",
     )
+
+
+def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
+    """Return what ``version`` was when it was fetched last, ``None`` if it was not; uses no network."""
+    commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
+    tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
+    return GitPin(commit, tree) if tree else None
+
+
+def shown_address(url: str) -> str:
+    """Return ``url`` for messages, without a user name and password."""
+    return _SECRET.sub("", shown(url))
+
+
+def _record(url: str, version: str, cache: Cache) -> Path:
+    return cache.root / "git" / sha256(f"{url}\0{version}".encode())
 
 
 def _mismatch(pin: GitPin, tree: str) -> InputFileError:
@@ -142,115 +165,73 @@ def _mismatch(pin: GitPin, tree: str) -> InputFileError:
     )
 
 
-def _is_safe(mirror: Path, cache: Cache) -> bool:
-    """Whether the mirror exists, and no other user who can write to the cache changed its settings."""
-    found = [mirror / name for name in _SETTINGS if os.path.lexists(mirror / name)]
-    return mirror.is_dir() and all(map(cache.is_trusted, found))
-
-
-# Mirrors -------------------------------------------------------------------------------------------------------------
-
-
-def _update(mirror: Path, url: str, version: str, work: Path, tell: Tell) -> None:
-    """Bring all branches and tags of ``mirror`` up to date; makes it if need be."""
-    _remove_leftovers(mirror)
-    if mirror.is_dir():
-        try:
-            git_fetch(url, "fetch", "--prune", "--no-recurse-submodules", url, *_REFS, repository=mirror, tell=tell)
-            _fetch_unnamed(mirror, url, version, tell)
-            return
-        except ProcessFailedError:
-            if _is_sound(mirror):
-                raise
-    git_fetch(url, "clone", "--bare", "--template=", "--", url, str(work / "mirror"), tell=tell)
-    (work / "mirror/info").mkdir(exist_ok=True)
-    (work / "mirror/info/attributes").write_text(_ATTRIBUTES)
-    _fetch_unnamed(work / "mirror", url, version, tell)
-    put(work / "mirror", mirror)
-
-
-def _fetch_unnamed(mirror: Path, url: str, version: str, tell: Tell) -> None:
-    """Fetch the commit ``version`` if no branch or tag leads to it; many servers give such commits, too."""
-    commit = full_commit(version)
-    if commit and not _commit(mirror, commit):
-        try:
-            git_fetch(url, "fetch", "--no-tags", url, commit, repository=mirror, tell=tell)
-        except ProcessFailedError:
-            return  # the caller reports that the commit is missing
-
-
-def _remove_leftovers(mirror: Path) -> None:
-    """Remove the lock files and unfinished packs of a Git that was killed; this process has the lock of the mirror."""
-    for left in (*mirror.glob("*.lock"), *mirror.glob("refs/**/*.lock"), *mirror.glob("objects/pack/tmp_*")):
-        left.unlink(missing_ok=True)
-
-
-def _is_sound(mirror: Path) -> bool:
-    try:
-        git("fsck", "--connectivity-only", "--no-dangling", repository=mirror)
-    except ProcessFailedError:
-        return False
-    return True
-
-
-def _commit(mirror: Path, name: str) -> str:
-    """Return the commit ``name`` of ``mirror``, empty if it does not have one."""
-    try:
-        found = git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", repository=mirror)
-    except ProcessFailedError:
-        return ""
-    return found.split()[-1] if found.split() else ""
-
-
-def _resolved(mirror: Path, version: str, url: str) -> str:
-    """Return the commit that ``version`` is in ``mirror``: a full commit, a tag, a branch or an abbreviated commit.
-
-    Raises ``UsageError`` with similar names if there is none.
-    """
-    names = [full_commit(version)] if full_commit(version) else [f"refs/tags/{version}", f"refs/heads/{version}"]
-    names += [version.lower()] if is_abbreviated(version) else [HEAD] if version == HEAD else []
-    commit = next(filter(None, (_commit(mirror, name) for name in names)), "")
-    if commit:
-        return commit
-    output = git("for-each-ref", "--format=%(refname:strip=2)", "refs/tags", "refs/heads", repository=mirror)
-    raise UsageError(
-        "git-version-unknown",
-        place=shown_address(url),
-        reason=f"the repository has no tag, branch or commit {version!a}",
-        hint=nearest_names(version, output.split()),
+def _commit_of(url: str, version: str) -> str:
+    """Return the commit that the tag, the branch or the beginning of a commit ``version`` is on the server now."""
+    refs = {name: commit for commit, name in _REF.findall(_git("ls-remote", "--", url, url=url))}
+    names = (
+        f"refs/tags/{version}^{{}}",
+        f"refs/tags/{version}",
+        f"refs/heads/{version}",
+        *([HEAD] * (version == HEAD)),
+    )
+    commit = next((refs[name] for name in names if name in refs), "")
+    if not commit and _ABBREVIATED.fullmatch(version):
+        commit = next((each for each in refs.values() if each.startswith(version.lower())), "")
+    return commit or _no_version(
+        url, version, [name.split("/", 2)[2] for name in refs if re.match("refs/(tags|heads)/[^^]*$", name)]
     )
 
 
-# Files ---------------------------------------------------------------------------------------------------------------
+def _no_version(url: str, version: str, names: list[str]) -> str:
+    near = suggestion(version, names).strip(" ()")
+    hint = f"choose one of {listed(names[::-1])}" if names else "check the address, the repository is empty"
+    if _ABBREVIATED.fullmatch(version):
+        near = "write all digits of a commit: servers find no commit by its first ones"
+    raise UsageError(
+        "git-version-unknown",
+        place=shown_address(url),
+        reason=f"the repository has no tag, branch or commit {quoted(version)}",
+        hint=near or hint,
+    )
 
 
-def _files(url: str, version: str, commit: str, cache: Cache, work: Path, tell: Tell) -> tuple[GitPin, bool]:
-    """Write the files of ``commit`` to the cache unless they are there; fetches a damaged repository anew."""
-    tree = cache.written_hash(commit)
+def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProgress) -> tuple[GitPin, bool]:
+    """Return the commit with its files in the cache, and whether they were fetched now: not if their hash is ``tree``.
+
+    Raises ``UsageError`` if the repository does not have the commit.
+    """
     if cache.is_intact(commit, tree):
         return GitPin(commit, tree), False
-    mirror = cache.mirror(url)
-    tell("checking out", 0, 0)
-    try:
-        return _exported(mirror, commit, shown_address(url), cache, work), True
-    except ProcessFailedError:
-        shutil.rmtree(mirror, ignore_errors=True)
-    _update(mirror, url, version, work, tell)
-    return _exported(mirror, commit, shown_address(url), cache, work), True
+    with cache.work(commit, on_progress) as work:
+        tree = tree or cache.written_hash(commit)
+        if cache.is_intact(commit, tree):  # another process fetched it while this one waited
+            return GitPin(commit, tree), False
+        repository = work / "repository"
+        hashes = "sha256" if len(commit) == 64 else "sha1"
+        _git("init", "-q", "--bare", "--template=", f"--object-format={hashes}", repository)
+        (repository / "info").mkdir(exist_ok=True)
+        (repository / "info/attributes").write_text(_ATTRIBUTES)
+        on_progress("receiving", 0, 0)
+        options = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
+        try:
+            _git(*options, "--depth=1", url, commit, repository=repository, url=url)
+        except (
+            ProcessFailedError
+        ):  # old servers and those of plain files give branches and tags only, with their history
+            _git(*options, url, "+refs/*:refs/*", repository=repository, url=url)
+        on_progress("checking out", 0, 0)
+        return GitPin(commit, _written(repository, commit, shown_address(url), cache)), True
 
 
-def _exported(mirror: Path, commit: str, where: str, cache: Cache, work: Path) -> GitPin:
-    """Write the files of ``commit`` to the cache, byte for byte.
-
-    Raises ``ProcessFailedError`` if the mirror is damaged, and ``InputFileError`` for a link that leads out or a
-    commit without files.
-    """
-    folder = work / "tree"
-    shutil.rmtree(folder, ignore_errors=True)
+def _written(repository: Path, commit: str, where: str, cache: Cache) -> str:
+    """Write the files of ``commit`` to the cache, byte for byte, and return their content hash."""
+    folder = repository.with_name("tree")
     folder.mkdir()
-    index = {"GIT_INDEX_FILE": str(work / "index")}
-    git("read-tree", commit, repository=mirror, environment=index)
-    git(f"--work-tree={folder}", "checkout-index", "--all", "--force", repository=mirror, environment=index)
+    try:
+        _git("read-tree", f"{commit}^{{commit}}", repository=repository)
+    except ProcessFailedError:
+        _no_version(where, commit, [])
+    _git(f"--work-tree={folder}", "checkout-index", "--all", "--force", repository=repository)
     link = leading_out(folder)
     if link:
         raise InputFileError(
@@ -266,4 +247,41 @@ def _exported(mirror: Path, commit: str, where: str, cache: Cache, work: Path) -
             reason="the commit has no files",
             hint="choose another version",
         )
-    return GitPin(commit, cache.put_tree(folder, commit))
+    shutil.rmtree(repository, ignore_errors=True)
+    return cache.put_tree(folder, commit)
+
+
+def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> str:
+    """Run Git and return its output; with ``url``, which it accesses, by the user's configuration.
+
+    Raises ``ToolNotFoundError``, ``StorageError`` for a full disk, and ``ProcessFailedError`` with the output.
+    """
+    kept = (*_KEPT, *_CONFIGURATION) if url else _KEPT
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(kept)
+    }
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+    if not url:
+        environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    place = [f"--git-dir={repository}"] if repository is not None else []
+    try:
+        return run([find_tool("git"), *place, *_OPTIONS, *words], env=environment)
+    except ProcessFailedError as error:
+        problem = disk_problem(error.output)
+        if problem:
+            raise StorageError(
+                "cache-disk-full",
+                place=shown_address(url) or str(repository),
+                reason=f"git cannot write to the cache: {problem}",
+                hint="check free space and permissions of the cache folder",
+            ) from None
+        if not url:
+            raise
+        lines = [line for line in error.output.splitlines() if line.strip()][-_SHOWN:]
+        raise ProcessFailedError(
+            "git-failed",
+            "\n".join(_SECRET.sub("", printable(line)) for line in lines),  # servers choose the text
+            place=shown_address(url),
+            reason=f"the repository cannot be fetched: git {error.reason}",
+            hint="see its output below",
+        ) from None

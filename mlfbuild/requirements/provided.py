@@ -11,7 +11,7 @@ from mlfbuild.project import Provider
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache, default_cache
 from mlfbuild.requirements.folder import folder_library
-from mlfbuild.requirements.git import GitPin, git_root, mirrored_pin
+from mlfbuild.requirements.git import GitPin, fetched_pin, git_root
 from mlfbuild.requirements.requirement_checks import without_secret
 
 
@@ -59,7 +59,7 @@ def pin_of(provider: Provider, cache: Cache) -> GitPin:
         raise ProjectFileError(
             [Diagnostic("provider-not-locked", place=provider.where, reason=provider.unlocked, hint=hint)]
         )
-    pin = mirrored_pin(provider.address, provider.version, cache)
+    pin = fetched_pin(provider.address, provider.version, cache)
     if pin is None:
         raise NotFetchedError(
             "provider-not-fetched",

@@ -11,10 +11,21 @@ version: v4.1.0}`` resolve to the library in that folder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, groupby
+from pathlib import Path
 
 from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, quoted
-from mlfbuild.library import ARCHIVE_FOLDER, DifferentBundlesError, Requirement, ResolvedLibrary, short_name, united
+from mlfbuild.library import (
+    ARCHIVE_FOLDER,
+    DifferentBundlesError,
+    Module,
+    Requirement,
+    ResolvedLibrary,
+    requirements_of,
+    short_name,
+    united,
+)
 from mlfbuild.project import Provider
 from mlfbuild.requirements.command_lines import lines_to_add, needs, origin, requires, unknown_version
 from mlfbuild.requirements.requirement_checks import two_upstreams, unsound, without_secret
@@ -22,6 +33,11 @@ from mlfbuild.requirements.versions import is_commit, is_range, same_version, sa
 
 LibraryOf = Callable[[Provider | Requirement], ResolvedLibrary]
 """Returns the library of a provider (never a ``package``), or the one that the archive of a requirement bundles."""
+
+
+def model_requirements(module: Module, model: str, source: Path) -> tuple[Requirement, ...]:
+    """Return the requirements of ``module`` of the project's ``model``; their origin is ``kws (kws.tar)``."""
+    return tuple(replace(one, origin=f"{model} ({source.name})") for one in requirements_of(module))
 
 
 def resolve(

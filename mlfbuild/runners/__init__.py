@@ -1,4 +1,4 @@
-"""Devices that firmware images run on, however they are reached: one protocol, and a class for each way.
+"""Devices that firmware images run on, however they are reached: one protocol, and a class for each transport.
 
     runner: {gdb: "localhost:3333"}  ->  open_runner  ->  Runner: load, reset, go, read, write, console, close
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mlfbuild.runners.gdb_servers import gdb_server
     from mlfbuild.runners.host_calls import FileOpener, HostCalls, HostRun, opener_in, start_at_entry
     from mlfbuild.runners.image_checks import check_fpu
+    from mlfbuild.runners.image_run import run_to_end
     from mlfbuild.runners.open import device_memory, is_emulated, needed_for, open_runner
     from mlfbuild.runners.serial_port import SerialPort
     from mlfbuild.runners.types import Runner
-    from mlfbuild.runners.whole_run import run_to_end
 else:
     __getattr__ = lazy_attributes(__name__)

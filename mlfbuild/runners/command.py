@@ -19,12 +19,12 @@ from mlfbuild.core import (
     LOOK,
     RUN_BY_HAND,
     InputFileError,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     TimedOutError,
     UsageError,
     find_tool,
-    tell_nobody,
+    no_progress,
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import background
@@ -138,10 +138,10 @@ class Command:
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(device_lock(" ".join(filter(None, [self.name, keys.probe])), place))
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Run the command ``flash``, if there is one; otherwise ``run`` loads the image."""
         if self._keys.flash:
-            tell("flashing", 0, 0)
+            on_progress("flashing", 0, 0)
             flash_image(self._keys, image, self._place)
 
     def run(self, image: Path, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:

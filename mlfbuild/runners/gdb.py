@@ -13,15 +13,15 @@ from typing import Any
 
 from mlfbuild.core import (
     MlfError,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     TimedOutError,
     ToolNotFoundError,
     UsageError,
     find_tool,
+    no_progress,
     require_extra,
     stops_held,
-    tell_nobody,
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
@@ -184,7 +184,7 @@ class Gdb:
 
     # Loading ---------------------------------------------------------------------------------------------------------
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
         firmware = device_image(image)
         self._check(firmware)
@@ -192,7 +192,7 @@ class Gdb:
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
         self._numbers = {}  # GDB takes registers from the image if the server does not describe them
         if not self._holds():
-            self._download(firmware, tell)
+            self._download(firmware, on_progress)
             self.reset()  # what servers and flash controllers have read before may be in their caches
             self._compare(firmware)
 
@@ -208,20 +208,20 @@ class Gdb:
         regions = memory_map(self._say("info mem"))
         check_size(firmware, regions, self.name, all_memory=bool(regions))
 
-    def _download(self, firmware: DeviceImage, tell: Tell) -> None:
+    def _download(self, firmware: DeviceImage, on_progress: OnProgress) -> None:
         size = firmware.size
 
         def progress(record: str) -> None:
             sent = _SENT.search(record)
             if sent is not None:
-                tell("loading", min(int(sent[1]), size), size)
+                on_progress("loading", min(int(sent[1]), size), size)
 
-        tell("loading", 0, size)
+        on_progress("loading", 0, size)
         try:
             self._client.ask("-target-download", max(_FLASH_SECONDS, self._timeout), progress)
         except GdbRefusal as error:
             raise self._not_written(firmware, error.words) from None
-        tell("loading", size, size)
+        on_progress("loading", size, size)
 
     def _holds(self) -> bool:
         """Return whether the device holds the image already: flash wears out, and writing it takes time."""

@@ -11,7 +11,7 @@ from mlfbuild.runners.types import Runner
 from mlfbuild.targets import BOARDS, MemoryRegion
 
 _MODULES = {"run": "command"}
-"""Modules of ways whose names differ from their keys."""
+"""Modules of transports whose names differ from their keys."""
 
 
 @contextlib.contextmanager
@@ -23,14 +23,14 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
     of the probe is missing, ``ConflictError`` if another process has the device, and ``ProcessFailedError`` if the
     server or the device does not answer as expected.
     """
-    # Only one way is used, and each imports its own library.
+    # Only one transport is used, and each imports its own library.
     if keys.labgrid is not None:
         from mlfbuild.runners.labgrid import acquired
 
         with acquired(keys, place) as reached, open_runner(reached, place, memory) as found:
             yield found
         return
-    module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(keys.way, keys.way)}")
+    module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(keys.transport, keys.transport)}")
     runner: Runner = module.connect(keys, place, device_memory(keys) or tuple(memory))
     try:
         yield runner

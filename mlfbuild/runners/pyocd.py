@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import (
     MlfError,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     TimedOutError,
     ToolNotFoundError,
     UsageError,
     listed,
+    no_progress,
     require_extra,
     stops_held,
-    tell_nobody,
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
@@ -159,7 +159,7 @@ class PyOcd:
 
     # Loading ---------------------------------------------------------------------------------------------------------
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the segments of ``image``, compare what the device holds then, and reset it."""
         firmware = device_image(image)
         cpuid, mvfr0 = (int.from_bytes(self.read(address, 4), "little") for address in (_CPUID, MVFR0))
@@ -173,7 +173,7 @@ class PyOcd:
         def progress(fraction: float) -> None:  # pyOCD begins again for each memory
             nonlocal done
             done = max(done, round(fraction * firmware.size))
-            tell("loading", done, firmware.size)
+            on_progress("loading", done, firmware.size)
 
         progress(0)
         with self._errors():
@@ -182,7 +182,7 @@ class PyOcd:
             if self.read(origin, len(content)) != content:
                 reason = f"the memory from {origin:#x} to {origin + len(content):#x} does not contain what was written"
                 raise self._not_written(reason)
-        tell("loading", firmware.size, firmware.size)
+        on_progress("loading", firmware.size, firmware.size)
         self.reset()
 
     def _write(self, image: Path, progress: Callable[[float], object]) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from mlfbuild.core import InputFileError, MlfError, ProcessFailedError, Tell, UsageError, read_bytes, tell_nobody
+from mlfbuild.core import InputFileError, MlfError, OnProgress, ProcessFailedError, UsageError, no_progress, read_bytes
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.command import flash_image
 from mlfbuild.runners.device_image import device_image
@@ -70,7 +70,7 @@ class Serial:
 
     # Images -----------------------------------------------------------------------------------------------------------
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Have the device hold the image, and reset it; see ``Runner.load``.
 
         The ``flash`` command is run only if the device holds another image. Raises ``ProcessFailedError`` if it holds
@@ -81,11 +81,11 @@ class Serial:
         self._entry = content.entry
         flashes = bool(self._keys.flash)
         if flashes and not self._holds(content):
-            tell("flashing", 0, 0)
+            on_progress("flashing", 0, 0)
             self._port.close()  # the command may need it
             flash_image(self._keys, image, self._place)
         self._connect(_BOOT_SECONDS if flashes else None)
-        different = self._difference(content, tell)
+        different = self._difference(content, on_progress)
         if different is not None:
             hint = f"flash {image}, or add flash: with the command that does"
             raise ProcessFailedError(
@@ -99,11 +99,11 @@ class Serial:
     def _holds(self, image: _SerialImage) -> bool:
         try:
             self._connect(_LOOK_SECONDS)
-            return self._difference(image, tell_nobody) is None
+            return self._difference(image, no_progress) is None
         except ProcessFailedError:
             return False
 
-    def _difference(self, image: _SerialImage, tell: Tell) -> str | None:
+    def _difference(self, image: _SerialImage, on_progress: OnProgress) -> str | None:
         """Return what differs between the image and the device."""
         assert self._hello is not None
         if self._hello.anchor | 1 != image.anchor | 1:
@@ -116,7 +116,7 @@ class Serial:
                 if crc != _word(zlib.crc32(piece)):
                     return f"{len(piece):,} bytes at {address + at:#010x} differ"
                 done += len(piece)
-                tell("comparing", done, total)
+                on_progress("comparing", done, total)
         return None
 
     # Running ----------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def _serial_image(path: Path) -> _SerialImage:
             "image-without-serial",
             place=path,
             reason=f"the image does not contain mlf_serial.c, or is stripped (it has no symbol {_ANCHOR})",
-            hint="add mlf_serial.c to the firmware, as in docs/runners/serial.md",
+            hint="add mlf_serial.c to the firmware, as in docs/serial.md",
         )
     constants = [
         (segment["p_paddr"], segment.data())

@@ -1,4 +1,43 @@
-"""The protocol of a runner."""
+"""The protocol of a runner: what mlfbuild needs of a device, however it is reached.
+
+**What.** A ``Runner`` is one device that is connected, and that no other process uses. Verification, measurement and
+``run-firmware`` are written against it, so that the same code works with an emulator, a probe or a serial line, and a
+new transport is one class and one key of the project file (``TRANSPORTS`` in ``mlfbuild.project``).
+
+    key        class                               how memory is accessed
+    qemu       qemu, which starts QEMU with gdb    GDB remote protocol
+    gdb        gdb, which runs GDB (gdb_client)    GDB remote protocol, any server
+    pyocd      pyocd                               pyOCD's library, without a server
+    serial     serial over link and frames         the monitor in the firmware (runtime/serial)
+    labgrid    labgrid, which acquires a place     one of the above, as the place offers
+    run        command                             not at all: it only starts images
+
+**State.** The device is *halted* between calls, with the exception of ``go``, which returns when it is halted again.
+So no call races with the firmware: memory that one call reads does not change before the next one.
+
+**Rules.**
+
+1. ``load`` writes an image, compares what the device holds then, and resets. Nothing else writes flash. On a serial
+   line the user's command ``flash`` writes it, and ``load`` only compares.
+2. ``reset`` stops the core before its first instruction, so that breakpoints can be set before any code ran.
+3. ``go`` is the only way to run. It ends at one of ``stops``, or after ``timeout`` seconds with ``TimedOutError``.
+   A Cortex-M0+ has four hardware breakpoints, so callers pass at most four stops.
+4. ``read`` and ``write`` see memory as the core does. ``write`` is for RAM: writing flash this way fails or is ignored.
+5. ``close`` leaves the device running its own firmware, and ends every process that was started for it, also after an
+   error. It may be called twice.
+6. An answer that does not come is an error, never a wait without end: a device that was unplugged must not stop a CI.
+
+**Example.** One call of the firmware to its host, as ``host_calls`` serves it:
+
+    runner.reset()
+    at = runner.go([stop, fault], timeout=10)           # mlf_host_stop, and the handler of hard faults
+    block = runner.read(call, 8)                        # mlf_host_call: the operation and the address of its arguments
+    runner.write(call, struct.pack("<I", result))       # what the operation returned; then go again
+
+**What it does not do.** It knows neither models nor test firmware nor semihosting (``host_calls`` does), and it does
+not find devices: the project file names one. There is no access while the core runs, because a serial line and several
+probes do not offer it. Errors are those of ``mlfbuild.core``; libraries of transports never appear in them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +45,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from mlfbuild.core import Tell, tell_nobody
+from mlfbuild.core import OnProgress, no_progress
 
 
 class Runner(Protocol):
@@ -20,12 +59,12 @@ class Runner(Protocol):
     name: str
     """The device in messages: ``gdb localhost:3333``."""
 
-    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+    def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the loadable segments of the ELF file ``image``, compare what the device holds then, and reset.
 
-        ``tell("loading", bytes, total)`` is called with the progress. Raises ``UnsupportedModelError`` if the image is
-        for another CPU or byte order, or larger than the device's memory, ``ProcessFailedError`` if the memory cannot
-        be written.
+        ``on_progress("loading", bytes, total)`` is called with the progress. Raises ``UnsupportedModelError`` if the
+        image is for another CPU or byte order, or larger than the device's memory, ``ProcessFailedError`` if the memory
+        cannot be written.
         """
 
     def reset(self) -> None:

@@ -34,12 +34,12 @@ Construction variables
     ``MLFCMAKEFLAGS``
         Further ``NAME=VALUE`` definitions for CMake.
     ``MLFFROZEN``
-        Whether to stop if anything differs from mlfbuild.lock. ``scons MLFFROZEN=1`` sets it, too.
+        Whether to stop if anything differs from mlfbuild.lock. ``scons MLFFROZEN=1`` also sets it.
     ``MLFNOWAIT``
-        Whether to stop if another build is using the folder. ``scons MLFNOWAIT=1`` sets it, too.
+        Whether to stop if another build is using the folder. ``scons MLFNOWAIT=1`` also sets it.
     ``MLFTIMEOUT``
         For ``MlfRun``: the seconds after which firmware that has not ended is stopped; for ``MlfVerify``: those that a
-        case may take. ``scons MLFTIMEOUT=10`` sets it, too.
+        case may take. ``scons MLFTIMEOUT=10`` also sets it.
     ``MLFVERBOSE``
         Whether to print the output of CMake and Ninja.
     ``MLFNAME``

@@ -289,7 +289,7 @@ def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> Non
 
         begin()
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
-        unpack_file(archive, path, model=env.subst("$MLFNAME"), tell=show)
+        unpack_file(archive, path, model=env.subst("$MLFNAME"), notify=show)
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons remembers that they did not exist, and scanners rely on that
 

@@ -43,7 +43,7 @@ def _build(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> Non
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
         output = build_firmware(
-            job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]], tell=lambda *_: begin(), show=show
+            job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]], on_progress=lambda *_: begin(), show=show
         )
     if env["MLFVERBOSE"] or "warning:" in output:
         show(output)

@@ -2,26 +2,128 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
+from SCons.Script import GetOption
+from SCons.Tool import SourceFileScanner
 
 from mlfbuild.core import UsageError, listed as listed_names
-from mlfbuild.jobs import BlobSources, Part, TargetJob, check_compiler
+from mlfbuild.jobs import BlobSources, DevicePart, Part, TargetJob, check_compiler
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import action
-from mlfbuild.scons.devices import device_library
 from mlfbuild.scons.includes import known_object
-from mlfbuild.scons.required_libraries import dependency_dirs, dependency_library
 from mlfbuild.scons.symbol_check import check_programs, remember_owner
 from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 from mlfbuild.targets import CPUS, macro_rules
+
+_required: dict[str, Any] = {}
+"""The library's node by its path."""
+
+
+def dependency_dirs(tree: TreeNodes, source: ResolvedLibrary) -> list[Any]:
+    """Return the include folders of ``source``, whose files are copied to the folder of the target."""
+    folder = _copies(tree, source)
+    return [folder.Dir(path) for path in source.include_dirs]
+
+
+def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedLibrary, theirs: list[Any]) -> Any:
+    """Return the node of the static library of ``source`` in ``folder``, one for all models of ``env``.
+
+    It is compiled with the flags that ``env`` has when the build runs, with its own options, and without warnings,
+    because users cannot change its code. ``theirs`` are the include folders of the firmware.
+    """
+    if not source.sources:
+        return []
+    target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_dep_{source.name}$LIBSUFFIX"))
+    key = target.get_abspath()
+    if key not in _required:
+        copies = _copies(tree, source)
+        changes = {
+            "CPPPATH": [*dependency_dirs(tree, source), *theirs],
+            "MLFDEPENDENCYFLAGS": _options(env, source),
+            "_CCCOMCOM": f"{env.get('_CCCOMCOM', '')} $MLFDEPENDENCYFLAGS",  # after all flags of env
+        }
+        objects = [
+            env.StaticObject(_library_object(env, folder, source, path), copies.File(path), **changes)
+            for path in source.sources
+        ]
+        _required[key] = env.StaticLibrary(target, objects)
+    return _required[key]
+
+
+def _copies(tree: TreeNodes, source: ResolvedLibrary) -> Any:
+    return tree.folder.up().Dir("dependencies").Dir(source.name)
+
+
+def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -> Any:
+    stem = os.path.splitext(path)[0]  # noqa: PTH122 - a path with slashes on every machine
+    return folder.Dir(f"dep_{source.name}").File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))
+
+
+def _options(env: Any, source: ResolvedLibrary) -> list[str]:
+    compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
+    quiet = (
+        ["-w", "-ffunction-sections", "-fdata-sections"]
+        if "gcc" in compiler or "clang" in compiler or compiler == "cc"
+        else []
+    )
+    options = [option.replace("$", "$$") for option in source.compile_options]
+    return [*options, *quiet]
+
+
+def device_library(env: Any, folder: Any, tree: TreeNodes, part: DevicePart) -> Any:
+    """Return the node of the library of ``part``, in ``folder``.
+
+    Only ``MLF_DEVICE_<NAME>_COMPILER`` and ``MLF_DEVICE_<NAME>_FLAGS`` of ``env`` have an effect on it. Raises
+    ``UsageError`` if no compiler is known.
+    """
+    compiler = env.subst(f"${part.variable}_COMPILER") or os.environ.get(part.tools.variable) or part.tools.compiler
+    if not compiler:
+        raise UsageError(
+            "device-compiler-unknown",
+            place=f"device {part.name}",
+            reason=f"codegen/{part.name} of module {part.module} is code for it, and no compiler is known",
+            hint=f"set {part.variable}_COMPILER, and its options in {part.variable}_FLAGS",
+        )
+    flags = env.get(f"{part.variable}_FLAGS")
+    folders = [tree.folder.Dir(path) for path in part.include_dirs]
+    command = [compiler, *(part.flags if flags is None else env.Split(flags)), *(f"-I{each}" for each in folders)]
+    action = env.Action([[*command, "-o", "$TARGET", "-c", "$SOURCE"]], "$CCCOMSTR")
+    objects = [
+        env.Command(
+            folder.Dir(part.target).File(f"{path.replace('/', '-')}.o"),
+            tree.folder.File(path),
+            action,
+            source_scanner=SourceFileScanner,
+            CPPPATH=folders,
+        )
+        for path in part.sources
+    ]
+    compiled = [tree.folder.File(path) for path in part.objects]
+    archive = env.Action([[_archiver(compiler), "rcs", "$TARGET", "$SOURCES"]], "$ARCOMSTR")
+    return env.Command(folder.File(f"libmlf_{part.target}.a"), [*objects, *compiled], archive)
+
+
+@functools.cache
+def _archiver(compiler: str) -> str:
+    """Return the archiver that belongs to ``compiler``; if it does not run, the first compilation reports that."""
+    if GetOption("clean") or GetOption("help"):
+        return "ar"
+    try:
+        done = subprocess.run([compiler, "-print-prog-name=ar"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "ar"
+    return done.stdout.strip() or "ar"
+
 
 _LIBRARIES_FOLDER = "mlf.lib"
 """Folder in the build folder of the trees; the dot makes it different from every target's name."""

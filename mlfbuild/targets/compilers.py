@@ -14,6 +14,7 @@ from mlfbuild.targets.types import CLANG, GCC
 
 HOST_COMPILERS = ("cc", "gcc", "clang")
 """Names that CMake looks up if CC is not set."""
+# Far more than a compiler takes to start.
 _SECONDS = 60
 
 

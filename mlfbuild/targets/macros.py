@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mlfbuild.targets.types import Cpu
 
+# GCC and clang spell some of them differently.
 _ARCHITECTURES = {
     "armv6s-m": "6S?M",
     "armv7-m": "7M",
@@ -53,6 +54,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
         )
     else:
         systems = "#define (__linux__|__unix__|__APPLE__|_WIN32|__CYGWIN__) "
+        # A cross compiler defines none of them.
         yield MacroRule(systems, True, "compiles for bare metal, not for this machine")
 
 
@@ -60,6 +62,7 @@ def _arm(cpu: Cpu) -> Iterator[MacroRule]:
     name = _ARCHITECTURES[cpu.architecture]
     architecture = f"does not compile for {cpu.architecture}, the architecture of {cpu.name}"
     yield MacroRule(f"#define __ARM_ARCH_{name}__ ", True, architecture)
+    # GCC 12 has one name for Armv8-M and Armv8.1-M Mainline, so that MVE tells them apart.
     if "mve" in cpu.features:
         yield MacroRule("#define __ARM_FEATURE_MVE ", True, f"compiles without MVE (Helium), which {cpu.name} has")
     else:

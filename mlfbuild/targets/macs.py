@@ -23,6 +23,7 @@ from mlfbuild.targets.types import Cpu
 _MVE = {"int8": 16, "uint8": 16, "int16": 8, "int32": 4, "float16": 8, "float32": 4}
 _NEON = {"int8": 8, "uint8": 8, "int16": 4, "int32": 4, "float32": 4}
 _DSP = {"int8": 2, "uint8": 2, "int16": 2, "int32": 1}
+# Two of int8, because a word can hold two numbers 16 bits apart.
 _SCALAR = {"int8": 2, "uint8": 2, "int16": 1, "int32": 1}
 _NO_MLA = frozenset({"armv6s-m", "armv8-m.base", "rv32imc"})
 

@@ -58,7 +58,11 @@ class TimedMemory:
 
 @dataclass(frozen=True)
 class Mcu:
-    """A microcontroller: one core with its caches and memories, at one clock."""
+    """A microcontroller: one core with its caches and memories, at one clock.
+
+    A model for cycles only: ``mlfbuild.timing`` adds up costs of its core (``cpu``) and the wait states of
+    ``memories``, which depend on the clock. ``error`` is what the memories add to the stated error of the core.
+    """
 
     name: str
     """The project file's word: ``stm32l4r5``."""
@@ -104,6 +108,7 @@ class Mcu:
     def with_data_in(self, memory: str) -> Mcu:
         """Return the part with its data in ``memory`` instead of its second one."""
         code, *_ = self.memories
+        # The second memory has all data.
         order = dict.fromkeys((code, memory, *self.memories))
         return replace(self, memories={name: self.memories[name] for name in order})
 

@@ -36,6 +36,7 @@ MCUS = _mcus()
 
 def ideal_mcu(cpu: str) -> Mcu:
     """Return a part for benchmarks whose memories have no wait states, with the core ``cpu``."""
+    # Larger than any image, and as wide as the widest access of a core.
     memory = TimedMemory(1 << 31, 8)
     memories = dict.fromkeys(("flash", "sram", "itcm", "dtcm", "external"), memory)
     return Mcu(f"ideal-{cpu}", f"{cpu} without wait states", cpu, 100_000_000, memories)

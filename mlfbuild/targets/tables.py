@@ -21,6 +21,7 @@ _Entry = TypeVar("_Entry")
 def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
     if name in table:
         return table[name]
+    # Only after a mistake: the import takes longer than the look-up.
     import difflib
 
     near = difflib.get_close_matches(name, table, n=1) if what != "mcu" else []  # a similar one has another core

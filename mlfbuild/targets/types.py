@@ -13,7 +13,11 @@ GCC, CLANG = "gcc", "clang"
 
 @dataclass(frozen=True)
 class Cpu(Keys):
-    """A processor core as a C compiler sees it: an entry of ``data/cpus.toml``."""
+    """A processor core as a C compiler sees it: an entry of ``data/cpus.toml``.
+
+    ``flags``, ``float_abi`` and ``compilers`` are for builds, ``features`` for the choice of kernels. An ``+nofp`` or
+    similar at the end of a name takes features away: such cores have an entry of their own.
+    """
 
     TITLE = "cpu"
 
@@ -77,7 +81,10 @@ class MemoryRegion:
 
 @dataclass(frozen=True)
 class Board:
-    """A board that QEMU emulates and ``mlfbuild/runtime/board`` supports."""
+    """A board that QEMU emulates and ``mlfbuild/runtime/board`` supports.
+
+    Tests run on it: a core that no board emulates runs on one whose core executes all of its instructions (``runs``).
+    """
 
     name: str
     """QEMU's machine name: ``mps2-an386``."""

@@ -17,6 +17,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.usecases.boards import KnownTarget, known_targets
     from mlfbuild.usecases.build import ModelResult, build_firmware, build_project
     from mlfbuild.usecases.bundle import (
         ReceivedImage, WrittenBundle, bundle_archives, bundle_project, received_image, verify_received,

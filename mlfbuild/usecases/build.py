@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import MlfError, Tell, counted, tell_nobody
+from mlfbuild.core import MlfError, OnProgress, counted, no_progress
 from mlfbuild.jobs import (
     UP_TO_DATE,
     CompileJob,
     FirmwareJob,
     Progress,
+    SharedArchive,
     Silent,
     TargetJob,
     Task,
-    Twins,
     check_target,
     compile_once,
     cross_build,
@@ -26,9 +26,9 @@ from mlfbuild.jobs import (
     map_in_workers,
     notes_of,
     raise_first,
+    shared_archives,
     target_dependencies,
     trees_locked,
-    twins,
     unpack_job,
     watched,
 )
@@ -99,22 +99,22 @@ def build_firmware(
     job: FirmwareJob,
     definitions: Sequence[str] = (),
     jobs: int | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
     show: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Build the firmware, check its link and its budgets; return what CMake and Ninja printed.
 
-    ``tell`` receives the progress, ``show`` a line about what cannot be checked. Raises as ``cross_build``,
+    ``on_progress`` receives the progress, ``show`` a line about what cannot be checked. Raises as ``cross_build``,
     ``LinkFaultsError`` and ``OverBudgetError``.
     """
-    output = cross_build(job, definitions, jobs, tell)
+    output = cross_build(job, definitions, jobs, on_progress)
     from mlfbuild import report  # reads ELF files, which builds of models do not need
     from mlfbuild.report.budgets import check_budgets
     from mlfbuild.report.link import check_link
 
     read = functools.cache(lambda: report.image_sizes(job))  # takes up to a third of a second
     unchecked = check_link(job, read)
-    check_budgets(job, read, tell)
+    check_budgets(job, read, on_progress)
     if unchecked:
         show(unchecked)
     return output
@@ -123,24 +123,24 @@ def build_firmware(
 def _build_models(
     targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
 ) -> tuple[ModelResult, ...]:
-    groups = twins((job for target in targets for job in target.models), lenders)
+    groups = shared_archives((job for target in targets for job in target.models), lenders)
     tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
     results: dict[Path, ModelResult] = {}
     errors: dict[int, MlfError] = {}
 
-    def follow(group: Twins, step: tuple[int, str]) -> None:
+    def follow(group: SharedArchive, step: tuple[int, str]) -> None:
         number, doing = step
         task = tasks[group.jobs[number].archive]
         if doing == _COMPILING:
             watch.start(task)
         watch.step(task, doing)
 
-    current: list[Twins] = []
-    stale: list[Twins] = []
+    current: list[SharedArchive] = []
+    stale: list[SharedArchive] = []
     for group in groups:
         (current if _is_current(group) else stale).append(group)
     for batch, workers in ((current, 1), (stale, jobs)):  # a worker takes longer to start than to find nothing to do
-        for group, built in map_in_workers(_build_twins, () if errors else batch, workers, follow):
+        for group, built in map_in_workers(_build_shared, () if errors else batch, workers, follow):
             if isinstance(built, MlfError):
                 errors[groups.index(group)] = built
                 for job in group.jobs:
@@ -153,7 +153,7 @@ def _build_models(
     return tuple(results[job.archive] for target in targets for job in target.models)
 
 
-def _is_current(group: Twins) -> bool:
+def _is_current(group: SharedArchive) -> bool:
     """Return whether all archives of ``group`` are up to date; a build checks again with the locks of its trees."""
     try:
         return all(map(is_current, group.jobs))
@@ -165,15 +165,15 @@ def _model_task(job: CompileJob) -> Task:
     return Task("compile", job.title, job.target, model=job.model)
 
 
-def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[ModelResult]:
+def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None]) -> list[ModelResult]:
     """Make one archive for a group of jobs, and unpack it for each of them."""
     for number in range(len(group.jobs)):
-        tell((number, _COMPILING))
+        send((number, _COMPILING))
     with trees_locked(group.jobs):
         compiled = compile_once(group.jobs, group.lenders)
         trees = []
         for number, job in enumerate(group.jobs):
-            tell((number, "unpacking"))
+            send((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
     notes = () if compiled is None else notes_of(compiled)
     return [
@@ -196,7 +196,10 @@ def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> None:
     task = Task("build", image.title, image.target.name, firmware=image.name)
     with watched(watch, task):
         output = build_firmware(
-            image, jobs=jobs, tell=functools.partial(watch.step, task), show=functools.partial(watch.output, task)
+            image,
+            jobs=jobs,
+            on_progress=functools.partial(watch.step, task),
+            show=functools.partial(watch.output, task),
         )
     if "warning:" in output:
         watch.output(task, output)

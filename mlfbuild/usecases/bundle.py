@@ -326,7 +326,7 @@ def verify_received(
                     file,
                     flash=flash and number == 0,
                     timeout=timeout,
-                    tell=functools.partial(watch.step, task),
+                    on_progress=functools.partial(watch.step, task),
                 )
             watch.finish(task, "passed") if report.passed else watch.fail(task, "FAILED")
             reports.append(report)

@@ -70,11 +70,11 @@ def calibrate_target(project: Project, targets: Sequence[str], progress: Progres
     watch, task = progress or Silent(), Task("calibrate", target.name, target.name)
     watch.expect(1)
     with watched(watch, task):
-        tell = functools.partial(watch.step, task)
+        on_progress = functools.partial(watch.step, task)
         with verify.connected(device) as connection:
-            measured = verify.measured_kernels(connection, target.toolchain, folder / "device", counter, tell)
+            measured = verify.measured_kernels(connection, target.toolchain, folder / "device", counter, on_progress)
             name = connection.name
-        modelled = verify.modelled_kernels(board, target.toolchain, folder / "model", tell)
+        modelled = verify.modelled_kernels(board, target.toolchain, folder / "model", on_progress)
         found = verify.solve(measured, modelled, target.mcu)
     watch.finish(task, "calibrated")
     return CalibratedTarget(target.name, target.mcu.name, name, counter, found)

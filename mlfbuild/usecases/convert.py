@@ -24,14 +24,14 @@ class Conversion:
 
 
 def convert_archive(
-    path: Path, version: int, output: Path, names: Sequence[str] = (), *, repair: bool = False
+    path: Path, version: int, output: Path, names: Sequence[str] = (), params: str = "params", *, repair: bool = False
 ) -> Conversion:
-    """Write the archive ``path`` to ``output`` in ``version`` of the format.
+    """Write the archive ``path`` to ``output`` in ``version`` of the format, with parameters in the form ``params``.
 
     ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. ``repair`` first corrects what its
     exporter is known to have written wrongly. The output is written whole or not at all. Raises ``InputFileError``,
-    ``UsageError`` for content that the version cannot hold and for invalid names, ``ConflictError`` if ``output`` is
-    another kind of file, and ``StorageError``.
+    ``UsageError`` for content that the version or the form cannot hold and for invalid names, ``ToolNotFoundError``
+    without the package that writes BSON, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
     """
     check_output(output, path)
     result = repaired(*open_dated_archive(path)) if repair else None
@@ -41,7 +41,7 @@ def convert_archive(
         library = rename_modules(library, new_names)
     except UsageError as error:
         raise error.within(path) from None
-    write_archive(library, output, version)
+    write_archive(library, output, version, params)
     return Conversion(output.stat().st_size, result, moved_fields(library, version))
 
 

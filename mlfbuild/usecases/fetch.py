@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, Tell, UsageError
+from mlfbuild.core import Diagnostic, MlfError, OnProgress, ProjectFileError, UsageError
 from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
 from mlfbuild.project import Project, Provider, load_project
 from mlfbuild.requirements import Cache, GitPin, default_cache, fetch_archive, fetch_commit, fetch_version, root_of
@@ -69,14 +69,14 @@ def fetch_dependencies(
     return done
 
 
-def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, tell: Tell) -> Fetched:
+def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, on_progress: OnProgress) -> Fetched:
     try:
         if provider.kind == "url":
-            new = fetch_archive(provider.place, provider.sha256, cache, tell)
+            new = fetch_archive(provider.place, provider.sha256, cache, on_progress)
         elif pin is None:
-            pin, new = fetch_version(provider.address, provider.version, cache, tell)
+            pin, new = fetch_version(provider.address, provider.version, cache, on_progress)
         else:
-            new = fetch_commit(provider.address, provider.version, pin, cache, tell)
+            new = fetch_commit(provider.address, provider.version, pin, cache, on_progress)
         return Fetched(provider, root_of(provider, cache, pin), new, pin)
     except UsageError as error:
         place = f"{provider.where}: {error.place}" if error.place else provider.where

@@ -19,14 +19,14 @@ def flash_firmware(image: ChosenImage, progress: Progress | None = None) -> str:
     task = Task("flash", image.elf.name, image.target.name)
     size = 0
 
-    def tell(doing: str, done: int, of: int) -> None:
+    def on_progress(doing: str, done: int, of: int) -> None:
         nonlocal size
         size = of
         watch.step(task, doing, done, of)
 
     started = time.monotonic()
     with watched(watch, task):
-        device = verify.flash_image(image.elf, image.target, tell)
+        device = verify.flash_image(image.elf, image.target, on_progress)
     rate = size / max(time.monotonic() - started, 1e-3) / 1000
     watch.finish(task, f"{size:,} bytes written to {device}, {rate:,.0f} kB/s")
     return device

@@ -45,14 +45,14 @@ def generate_model(
     depfile: Path | None = None,
     depends: str = "model",
     tree_stamp: Path | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> ModelResult:
     """Compile the job's model unless its archive is current, and repair its tree; correct files keep their time.
 
     Then write ``stamp``, each time, and ``depfile``, a rule of Make that makes ``stamp`` out of date: if ``depends`` is
     "model", when a file that the archive is made from changes; if it is "tree", when a file of the tree is edited or
     deleted. ``tree_stamp`` is the stamp of a following step with ``depends`` "tree": ``<tree_stamp>.d`` is its depfile,
-    and the empty file ``<tree_stamp>.fresh`` says that the tree is correct. ``tell`` is called if another build makes
+    and the empty file ``<tree_stamp>.fresh`` says that the tree is correct. ``notify`` is called if another build makes
     this model now, which this one waits for.
 
     Raises as compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
@@ -61,7 +61,7 @@ def generate_model(
         raise UsageError(
             "option-needs-another", place="--depfile", reason="a depfile is a rule for a stamp", hint="add --stamp"
         )
-    with trees_locked([job], tell):
+    with trees_locked([job], notify):
         return _generated(job, stamp, depfile, depends, tree_stamp)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import ProcessFailedError, Tell, UsageError, tell_nobody, write_atomic
+from mlfbuild.core import OnProgress, ProcessFailedError, UsageError, no_progress, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.jobs import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
 from mlfbuild.library import TensorInfo, corrected_sources
@@ -54,7 +54,7 @@ def run_archive(
     *,
     sandbox: bool = False,
     target: DeviceTarget | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
 
@@ -73,7 +73,7 @@ def run_archive(
     """
     check_arrays_output(output, archive, inputs)
     if target is not None:
-        result, arrays = _run_on_target(archive, model, inputs, timeout, target, tell)
+        result, arrays = _run_on_target(archive, model, inputs, timeout, target, on_progress)
     elif sandbox:
         result, arrays = _run_in_sandbox(archive, model, inputs, timeout, board)
     elif board is None:
@@ -165,7 +165,7 @@ def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeo
 
 
 def _run_on_target(
-    archive: Path, model: str | None, path: Path, timeout: float, target: DeviceTarget, tell: Tell
+    archive: Path, model: str | None, path: Path, timeout: float, target: DeviceTarget, on_progress: OnProgress
 ) -> tuple[ArchiveRun, dict[str, Array]]:
     job, where = target.target, str(archive)
     device = device_of(job, target.place)
@@ -175,7 +175,7 @@ def _run_on_target(
     assert job.toolchain is not None  # device_target has checked it
     libraries = bundled_libraries(library, module, where)
     with connected(device) as connection:
-        outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, tell)
+        outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, on_progress)
         name = connection.name
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return ArchiveRun(module.name, cases, module.outputs, name, corrected_sources(module)), named

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlfbuild.archive.program import (
     GRAPH,
+    PLAN,
     RELAY,
     TIR,
     CodeFunction,
@@ -19,9 +20,7 @@ from mlfbuild.archive.program import (
 )
 from mlfbuild.core import UsageError, counted, listed, quoted, suggestion
 from mlfbuild.jobs import chosen_modules, open_model
-from mlfbuild.library import Content, Module
-
-PROGRAM_PARTS = (RELAY, TIR, GRAPH)
+from mlfbuild.library import Content, Module, plan_json
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class ProgramPart:
 
     module: Module
     part: str
-    """One of ``PROGRAM_PARTS``."""
+    """``relay``, ``tir``, ``graph`` or ``plan``."""
     content: Content
     _known: KnownFiles = field(repr=False)
 
@@ -52,12 +51,13 @@ class FunctionText:
 def program_parts(path: Path, part: str | None = None, modules: Collection[str] = ()) -> list[ProgramPart]:
     """Return the texts of the archive ``path``, limited to one ``part`` and to ``modules`` if they are named.
 
-    Raises as ``open_model``, and ``UsageError`` if a module does not exist or no module has the part.
+    Without ``part``, they are those of the program: the plan of its kernels is not among them. Raises as
+    ``open_model``, and ``UsageError`` if a module does not exist or no module has the part.
     """
     library = chosen_modules(open_model(path), modules, path)
     known: KnownFiles = {}
     found = [each for module in library.modules for each in _parts(module, known)]
-    chosen = [each for each in found if part in {None, each.part}]
+    chosen = [each for each in found if part in {None, each.part} and (each.part != PLAN or part == PLAN)]
     if not chosen:
         others = list(dict.fromkeys(each.part for each in found))
         raise UsageError(
@@ -76,6 +76,9 @@ def _parts(module: Module, known: KnownFiles) -> Iterator[ProgramPart]:
         yield ProgramPart(module, TIR, text, known)
     if module.graph_json is not None:
         yield ProgramPart(module, GRAPH, module.graph_json, known)
+    plan = plan_json((module,))
+    if plan is not None:
+        yield ProgramPart(module, PLAN, plan, known)
 
 
 def function_called(path: Path, name: str, modules: Collection[str] = ()) -> FunctionText:

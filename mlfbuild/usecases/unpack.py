@@ -17,13 +17,13 @@ def unpack_file(
     model: str = "",
     places: Sequence[str] = (),
     optimize: str = DEFAULT_LEVEL,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> UnpackResult:
     """Unpack ``archive`` into ``folder``; ``model`` adds the CMake target ``mlf::<model>``.
 
-    ``places`` are ``CLASS=SECTION`` words, ``optimize`` is the optimisation level of its code. ``tell`` is called if
+    ``places`` are ``CLASS=SECTION`` words, ``optimize`` is the optimisation level of its code. ``notify`` is called if
     another process unpacks into the folder, which this one waits for. Raises as ``build.unpack_archive``.
     """
     placement = placement_of(places)
-    with tree_locked(folder, tell):
+    with tree_locked(folder, notify):
         return unpack_archive(archive, folder, model=model or None, placement=placement, optimize=optimize)

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.core import ProcessFailedError, Tell, UsageError, find_tool, make_folder, run, run_ninja, tell_nobody
+from mlfbuild.core import (
+    OnProgress,
+    ProcessFailedError,
+    UsageError,
+    find_tool,
+    make_folder,
+    no_progress,
+    run,
+    run_ninja,
+)
 from mlfbuild.runners import is_emulated, opener_in, read_firmware
 from mlfbuild.targets import RUNTIME, Board, Mcu, TimedMemory
 from mlfbuild.verify.cycles import check_counted, check_pace
@@ -165,33 +174,33 @@ def _not_identifiable(best: Mcu, modelled: Callable[[Mcu], Kernels]) -> Iterator
 # Images --------------------------------------------------------------------------------------------------------------
 
 
-def _build(folder: Path, toolchain: Path | None, definitions: dict[str, str], tell: Tell) -> Path:
+def _build(folder: Path, toolchain: Path | None, definitions: dict[str, str], on_progress: OnProgress) -> Path:
     make_folder(folder)
     own = {"CMAKE_MAKE_PROGRAM": str(find_tool("ninja")), "CMAKE_BUILD_TYPE": "RelWithDebInfo", **definitions}
     if toolchain is not None:
         own["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
     options = [f"-D{name}={value}" for name, value in own.items()]
     build, cmake = folder / "build", find_tool("cmake")
-    tell("configuring", 0, 0)
+    on_progress("configuring", 0, 0)
     run([cmake, "--fresh", "-G", "Ninja", "-S", RUNTIME / "profile", "-B", build, "--no-warn-unused-cli", *options])
-    run_ninja([cmake, "--build", build], tell)
+    run_ninja([cmake, "--build", build], on_progress)
     return build / "calibrate.elf"
 
 
 def modelled_kernels(
-    board: Board, toolchain: Path | None, folder: Path, tell: Tell = tell_nobody
+    board: Board, toolchain: Path | None, folder: Path, on_progress: OnProgress = no_progress
 ) -> Callable[[Mcu], Kernels]:
     """Return a function that models the cycles of the kernels on a microcontroller, with runs on ``board``.
 
     Raises as ``Counting`` and ``run_elf``.
     """
-    image = _build(folder, toolchain, {"MLF_BOARD": board.name}, tell)
+    image = _build(folder, toolchain, {"MLF_BOARD": board.name}, on_progress)
     extents = read_firmware(image).functions
     named = {"main": OUTSIDE, "run_all": REST, **{f"kernel_{name}": at for at, name in enumerate(KERNELS, 1)}}
     table = [(extents[name][0], sum(extents[name]) - 1, number) for name, number in named.items()]
 
     def modelled(mcu: Mcu) -> Kernels:
-        tell("modelling", 0, 0)
+        on_progress("modelling", 0, 0)
         counting = Counting(image, table, folder, board=board, mcu=mcu)
         run_elf(image, board, plugin=counting.plugin, timeout=_SECONDS)
         calls = [call for call in counting.calls() if call.number != REST]
@@ -201,7 +210,7 @@ def modelled_kernels(
 
 
 def measured_kernels(
-    connection: Connection, toolchain: Path | None, folder: Path, counter: str, tell: Tell = tell_nobody
+    connection: Connection, toolchain: Path | None, folder: Path, counter: str, on_progress: OnProgress = no_progress
 ) -> Kernels:
     """Return the cycles of the kernels on the device of ``connection``.
 
@@ -218,9 +227,9 @@ def measured_kernels(
         )
     make_folder(folder)
     definitions = {**device.definitions(folder.resolve()), "MLF_COUNTER": counter.upper()}
-    image = _build(folder, toolchain, definitions, tell)
-    tell("measuring", 0, 0)
-    ended = connection.calls(image, opener_in(folder), [_WRITTEN], tell).run(_SECONDS)
+    image = _build(folder, toolchain, definitions, on_progress)
+    on_progress("measuring", 0, 0)
+    ended = connection.calls(image, opener_in(folder), [_WRITTEN], on_progress).run(_SECONDS)
     check_counted(connection.runner, counter, ended, "calibrate")
     pace, _, *cycles = struct.unpack(f"<{2 + _PASSES * len(KERNELS)}I", (folder / _WRITTEN).read_bytes())
     check_pace(connection.runner, counter, pace)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import ProcessFailedError, Tell, UsageError, listed, read_bytes, tell_nobody, write_atomic
+from mlfbuild.core import OnProgress, ProcessFailedError, UsageError, listed, no_progress, read_bytes, write_atomic
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.runners import HostRun, Runner, is_emulated, opener_in
@@ -124,7 +124,7 @@ def measure_cycles(
     workdir: Path,
     timeout: float,
     clock: int | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> CycleRuns:
     """Measure ``runs`` runs of the test firmware ``image``, built with ``counter``, on one case of ``inputs``.
 
@@ -134,7 +134,7 @@ def measure_cycles(
     taken, written = exchange_names()
     write_atomic(workdir / taken, interleaved(inputs) * (2 * runs))
     (workdir / written).unlink(missing_ok=True)
-    tell("measuring", 0, 2 * runs)
+    on_progress("measuring", 0, 2 * runs)
     calls, last, longest = 0, time.monotonic(), 0.0
 
     def served() -> None:
@@ -142,7 +142,7 @@ def measure_cycles(
         now = time.monotonic()
         calls, longest, last = calls + 1, max(longest, now - last), now
 
-    host = connection.calls(image, opener_in(workdir), [taken, written], tell)
+    host = connection.calls(image, opener_in(workdir), [taken, written], on_progress)
     last = time.monotonic()
     ended = host.run(timeout, served)
     check_counted(connection.runner, counter, ended, subject.name)

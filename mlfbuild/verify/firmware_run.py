@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mlfbuild.core import LOOK, ProcessFailedError, Tell, TimedOutError, UsageError, run, tell_nobody, write_atomic
+from mlfbuild.core import (
+    LOOK,
+    OnProgress,
+    ProcessFailedError,
+    TimedOutError,
+    UsageError,
+    no_progress,
+    run,
+    write_atomic,
+)
 from mlfbuild.jobs import TargetJob
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import run_elf
@@ -28,18 +37,18 @@ def run_firmware(
     *,
     printed: Callable[[str], object] = str,
     load: bool = True,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> str:
     """Run ``elf`` on the target's device, on its board in QEMU, or on this machine, and return its output.
 
     ``printed`` is called with the output: of a device while it runs, otherwise at the end. ``load`` writes the image to
-    a device before, with progress to ``tell``. If the exit status is not 0, raises ``ProcessFailedError`` with the
-    output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
+    a device before, with progress to ``on_progress``. If the exit status is not 0, raises ``ProcessFailedError`` with
+    the output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
     lines of the output: firmware that never ends often prints without end, too.
     """
     try:
         if target.runner is not None:
-            return _run_on_device(elf, target, timeout, printed, tell if load else None)
+            return _run_on_device(elf, target, timeout, printed, on_progress if load else None)
         output = run([elf], timeout=timeout) if target.toolchain is None else _run_on_board(elf, target, timeout)
     except TimedOutError as error:
         error.output = _end_of(error.output)
@@ -48,11 +57,11 @@ def run_firmware(
     return output
 
 
-def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
+def flash_image(elf: Path, target: TargetJob, on_progress: OnProgress = no_progress) -> str:
     """Write ``elf`` to the device of ``target``, let it run, and return the name of the device.
 
-    ``tell`` is called with the progress. Raises ``UsageError`` if the target has no runner, and as ``open_runner`` and
-    ``Runner.load``.
+    ``on_progress`` is called with the progress. Raises ``UsageError`` if the target has no runner, and as
+    ``open_runner`` and ``Runner.load``.
     """
     from mlfbuild.runners import check_fpu, open_runner
 
@@ -72,7 +81,7 @@ def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
         )
     check_fpu(elf, target.cpu)
     with open_runner(target.runner, _place(target)) as runner:
-        runner.load(elf, tell)
+        runner.load(elf, on_progress)
         return runner.name
 
 
@@ -89,15 +98,15 @@ def _end_of(output: str) -> str:
 
 
 def _run_on_device(
-    elf: Path, target: TargetJob, timeout: float, printed: Callable[[str], object], tell: Tell | None
+    elf: Path, target: TargetJob, timeout: float, printed: Callable[[str], object], on_progress: OnProgress | None
 ) -> str:
     from mlfbuild.runners import check_fpu, open_runner, run_to_end
 
     assert target.runner is not None
     check_fpu(elf, target.cpu)
     with open_runner(target.runner, _place(target)) as runner:
-        if tell is not None:
-            runner.load(elf, tell)
+        if on_progress is not None:
+            runner.load(elf, on_progress)
         ended = run_to_end(runner, elf, timeout, printed)
         device = runner.name
     if ended.exit_status is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes
 from mlfbuild.jobs.tree import HOST, SYMBOL, Subject
-from mlfbuild.project import WAYS
+from mlfbuild.project import TRANSPORTS
 from mlfbuild.targets import BOARDS
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read_subject(image: Path) -> Subject:
 
 
 def _check(subject: Subject, where: str) -> None:
-    if subject.board in WAYS:
+    if subject.board in TRANSPORTS:
         raise UsageError(
             "image-for-a-device",
             place=where,

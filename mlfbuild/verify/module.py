@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import Tell, UsageError, tell_nobody
+from mlfbuild.core import OnProgress, UsageError, no_progress
 from mlfbuild.jobs.tree import HOST, Subject, subject_of
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, Board
@@ -52,17 +52,16 @@ def verify_module(
     timeout: float | None = None,
     placement: Path | None = None,
     connection: Connection | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> VerifyReport:
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
     It runs on the device of ``connection``, if there is one. Otherwise ``board`` ``None`` is this machine;
     ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the fragment that assigns sections to
-    memory regions. A case may take ``timeout`` seconds (default ``SECONDS_A_CASE``).
-    Everything is built and kept in ``workdir``; ``tell`` receives progress. Faults of the module are in the report.
-    Raises ``CheckFailedError`` if the file holds no cases, ``InputFileError``, ``UnsupportedModelError``,
-    ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` if the test firmware cannot be built or the
-    emulator fails.
+    memory regions. A case may take ``timeout`` seconds (default ``SECONDS_A_CASE``). Everything is built and kept in
+    ``workdir``; ``on_progress`` receives progress. Faults of the module are in the report. Raises ``CheckFailedError``
+    if the file holds no cases, ``InputFileError``, ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``,
+    and ``ProcessFailedError`` if the test firmware cannot be built or the emulator fails.
     """
     device = connection.device if connection else None
     if board is None and device is None and toolchain is not None:
@@ -77,8 +76,10 @@ def verify_module(
         subject = subject_of(module, device.name, device.ram_for_data)
     else:
         subject = subject_of(module, board.name if board else HOST)
-    image = build_harness(tree, module, board, toolchain, workdir, placement=placement, device=device, tell=tell)
-    return _check(image, subject, loaded, workdir, timeout, tell, connection)
+    image = build_harness(
+        tree, module, board, toolchain, workdir, placement=placement, device=device, on_progress=on_progress
+    )
+    return _check(image, subject, loaded, workdir, timeout, on_progress, connection)
 
 
 def verify_image(
@@ -88,7 +89,7 @@ def verify_image(
     *,
     board: str | None = None,
     timeout: float | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> VerifyReport:
     """Check the test firmware ``image``, which describes its module and board, against the file ``vectors``.
 
@@ -103,7 +104,7 @@ def verify_image(
             reason=f"the image runs on {_place(subject)}, not on {board}",
             hint=f"link it for {board}",
         )
-    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout, tell)
+    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout, on_progress)
 
 
 def _place(subject: Subject) -> str:
@@ -116,7 +117,7 @@ def _check(
     vectors: Vectors,
     workdir: Path,
     timeout: float | None,
-    tell: Tell,
+    on_progress: OnProgress,
     connection: Connection | None = None,
 ) -> VerifyReport:
     board = None if connection or subject.board == HOST else BOARDS[subject.board]
@@ -131,7 +132,7 @@ def _check(
         done, now = written // size, time.monotonic()
         begin.append(now)
         rate = f" ({done / (now - begin[0]):.1f} cases a second)" if connection and now > begin[0] else ""
-        tell(f"running{rate}", min(done, vectors.cases), vectors.cases)
+        on_progress(f"running{rate}", min(done, vectors.cases), vectors.cases)
 
     grown(0)
     stopped = run_cases(
@@ -142,7 +143,7 @@ def _check(
         timeout or SECONDS_A_CASE,
         grown=grown,
         connection=connection,
-        tell=tell,
+        on_progress=on_progress,
     )
     runs = read_runs(workdir, subject, _RUNS)
     report = report_of(subject, vectors, runs, stopped, connection.name if connection else subject.board)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import StorageError, Tell, TimedOutError, read_bytes, shown, tell_nobody, write_atomic
+from mlfbuild.core import OnProgress, StorageError, TimedOutError, no_progress, read_bytes, shown, write_atomic
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.targets import Board
 from mlfbuild.verify.device import Connection
@@ -52,20 +52,20 @@ def run_cases(
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
     connection: Connection | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> str | None:
     """Run the image on ``inputs`` in ``workdir``; return why it stopped early, ``None`` if it ended by itself.
 
     It runs on ``board``, on the device of ``connection``, or on this machine. Each result may take ``timeout`` seconds.
-    ``plugin`` is a plugin of QEMU. ``grown`` is called with the bytes of the results so far, ``tell`` with the progress
-    of loading. Raises ``StorageError`` if the results cannot be written, ``ProcessFailedError`` if the emulator itself
-    or the connection fails.
+    ``plugin`` is a plugin of QEMU. ``grown`` is called with the bytes of the results so far, ``on_progress`` with the
+    progress of loading. Raises ``StorageError`` if the results cannot be written, ``ProcessFailedError`` if the
+    emulator itself or the connection fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     files = [_INPUTS, _OUTPUTS]
     if connection is not None:
-        return _run_on_device(connection, image, files, workdir, timeout, grown, tell)
+        return _run_on_device(connection, image, files, workdir, timeout, grown, on_progress)
     try:
         result = run_harness(image, board, files, workdir, timeout, plugin, grown)
     except TimedOutError:
@@ -80,9 +80,9 @@ def _run_on_device(
     workdir: Path,
     timeout: float,
     grown: Callable[[int], None] | None,
-    tell: Tell,
+    on_progress: OnProgress,
 ) -> str | None:
-    result = connection.run(image, files, workdir, timeout, grown, tell)
+    result = connection.run(image, files, workdir, timeout, grown, on_progress)
     if result.exit_status is None:
         return result.stopped
     return _why_stopped(result.exit_status, result.output, workdir)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.archive.conversion import convert
-from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.layout import PARAMS_FORMS, archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.jobs.tree.unpacking import tree_files
@@ -52,6 +52,26 @@ def read(library: Library, version: int | None = None) -> Library:
 def module_json(library: Library, version: int | None = None) -> Any:
     document = json.loads(bytes(archive_files(library, version)["metadata.json"]))
     return next(iter(document["modules"].values())) if "modules" in document else document
+
+
+@pytest.mark.parametrize("form", PARAMS_FORMS)
+def test_parameters_in_each_form(form: str) -> None:
+    library = graph_library()
+    (name,) = (module.name for module in library.modules)
+    plain, files = archive_files(library), archive_files(library, params=form)
+    assert set(files) - set(plain) == ({f"parameters/{name}.{form}"} - set(plain))
+    assert {path for path in plain if files.get(path) != plain[path]} <= {f"parameters/{name}.params"}
+    again = read_files(files, "a.tar")
+    assert archive_files(again) == plain
+
+
+def test_parameters_too_large_for_a_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlfbuild.library.params_json.MAX_JSON", 10)
+    monkeypatch.setattr("mlfbuild.library.params_json.MAX_BSON", 10)
+    for form in ("json", "bson"):
+        with pytest.raises(UsageError) as error:
+            archive_files(graph_library(), params=form)
+        assert error.value.code == "params-too-large-for-form"
 
 
 # There and back

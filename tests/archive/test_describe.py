@@ -33,7 +33,7 @@ from mlfbuild.library import (
     TracedTensor,
     UnknownField,
 )
-from mlfbuild.library.devices import device_name
+from mlfbuild.library.other_devices import device_name
 from support.libraries import graph_library, native_library, native_module
 
 CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")

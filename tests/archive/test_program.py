@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.program import GRAPH, RELAY, TIR, code_functions, function_text, program_operators
-from mlfbuild.archive.program.relay_calls import RelayCall, functions_of_calls, relay_calls
+from mlfbuild.archive.program.operators import RelayCall, functions_of_calls, relay_calls
 from mlfbuild.library import Module
 from support.native import compile_bytes
 from support.tvm_archives import TVM_ARCHIVES

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
-from mlfbuild.archive.describe.by_hand import commands
+from mlfbuild.archive.describe.calling import commands
 from mlfbuild.archive.describe.readme import README, is_derived, readme_text
 from mlfbuild.library import (
     TVM_RUNTIME,

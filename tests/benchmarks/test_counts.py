@@ -110,6 +110,12 @@ def test_every_case_is_committed_and_written_in_one_way(committed: Committed, tm
     assert (tmp_path / "counts.json").read_bytes() == COMMITTED.read_bytes()
 
 
+def test_kinds_of_operators_add_up_to_the_counted_instructions(committed: Committed) -> None:
+    assert [
+        str(case) for case, r in committed.results.items() if r.kinds and sum(r.kinds.values()) != r.instructions
+    ] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_have_the_committed_figures(page: Path, committed: Committed, shared: Path) -> None:
     assert shared.is_dir()  # the roofline is computed from the networks

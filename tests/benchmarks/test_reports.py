@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from counting.firmware import compiler_version
-from counting.report import PAGES
-from counting.results import load
 from reports import NETWORKS, TARGETS, checked, image_path, instructions, reports, row
 
 from mlfbuild.report.document.read import read_report
@@ -37,15 +34,13 @@ def check(folder: Path, networks: Sequence[str], targets: Sequence[str]) -> list
     assert read_report(folder / "report.json") == report, "what is written reads back, and its sums hold"
     images = list(checked(folder, report))
     assert len(images) == len(networks) * len(targets)
-    page = next(page for page in PAGES if page.stem == "performance").read_text()
     for image in images:
         (model,) = image["models"]
         path = image_path(folder, image)
         assert (model["flash"], model["ram"]) == sizes_in_map(path.with_name(f"{path.name}.map"), model["name"])
         parts = [part for network in model["networks"] for part in (*network["operators"], network["rest"])]
         assert sum(part[kind] for part in parts for kind in ("code", "weights", "tables")) == model["flash"]
-        if compiler_version() == load().compiler:
-            assert f"\n| {' | '.join(row(image))} |\n" in page, "`benchmarks/reports.py --update`"
+        assert all(row(image)), "every figure is known"
     return [instructions(image["models"][0]) for image in images]
 
 

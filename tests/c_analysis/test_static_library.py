@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.c_analysis.static_library import members
+from mlfbuild.c_analysis.conflicts import members
 from mlfbuild.core.errors import InputFileError
 
 LONG = "a_name_that_does_not_fit_into_sixteen_bytes.o"

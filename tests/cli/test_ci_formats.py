@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.cli.github import annotation, error_annotations
+from mlfbuild.cli.output.ci_formats import annotation, error_annotations
 from mlfbuild.core import Diagnostic, InputFileError, ProcessFailedError, ProjectFileError
 from mlfbuild.library import Library
 from support.command import Folder

@@ -36,6 +36,16 @@ def test_conversion_keeps_all_content(archives: Folder) -> None:
     assert archives.run("convert", "net.tar", "--to", "6", "-o", "net6.tar", "-q").out == ""
 
 
+@pytest.mark.parametrize("form", ["json", "bson"])
+def test_parameters_in_another_form_and_back(archives: Folder, form: str) -> None:
+    assert archives.run("convert", "net.tar", "--params", form, "-o", "other.tar").status == 0
+    assert archives.run("convert", "other.tar", "-o", "back.tar").status == 0
+    for other in ("other.tar", "back.tar"):
+        assert archives.run("compare", "net.tar", other).status == 0
+    names = {other: set(tar.members((archives.root / other).open("rb"), other)) for other in ("other.tar", "back.tar")}
+    assert names["other.tar"] - names["back.tar"] == {f"parameters/net.{form}"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mlfbuild.cli.events import requested_format
+from mlfbuild.cli.output.events import requested_format
 from support import schemas, warm
 from support.command import Ended, Folder
 

@@ -13,14 +13,6 @@ from mlfbuild.cli.app import VERBS, verb_called
 from support.command import Folder
 
 
-def test_documented_verbs_equal_the_code() -> None:
-    assert " ".join(VERBS) == (
-        "init check plan fetch lock generate project-api build watch verify vectors flash run-firmware report update "
-        "profile calibrate sbom compile inspect show validate convert merge split compare unpack run bundle params "
-        "clashes doctor schema cmake-dir completion"
-    )
-
-
 @pytest.mark.parametrize("verb", ["", *VERBS])
 def test_help_text(folder: Folder, golden, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     monkeypatch.setenv("COLUMNS", "100")  # click writes at most 80

@@ -8,10 +8,10 @@ import time
 import pytest
 from rich.console import Console
 
-from mlfbuild.cli.live import LiveProgress, Rows
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.cli.plain import PlainProgress, duration
-from mlfbuild.cli.progress import showing_progress, working
+from mlfbuild.cli.output.live import LiveProgress, Rows
+from mlfbuild.cli.output.plain import PlainProgress, duration
+from mlfbuild.cli.output.progress import showing_progress, working
 from mlfbuild.jobs.progress import UP_TO_DATE, Task
 from support.command import Folder
 from support.terminal import Terminal
@@ -204,7 +204,7 @@ def test_verbs_without_jobs_show_what_takes_long(folder: Folder) -> None:
 
 def test_steps_on_devices_have_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((10.0, 10.0, 10.5, 12.0, 13.0, 14.5))
-    monkeypatch.setattr("mlfbuild.cli.plain.time.monotonic", lambda: next(times))
+    monkeypatch.setattr("mlfbuild.cli.output.plain.time.monotonic", lambda: next(times))
     watch = PlainProgress(lambda *_: None, verbose=False, quiet=False)
     watch.start(ALPHA)
     shown = []
@@ -218,8 +218,8 @@ def test_steps_on_devices_have_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_jobs_are_mentioned_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlfbuild.cli.plain.STILL_SECONDS", 0.2)
-    monkeypatch.setattr("mlfbuild.cli.progress.STILL_SECONDS", 0.2)
+    monkeypatch.setattr("mlfbuild.cli.output.plain.STILL_SECONDS", 0.2)
+    monkeypatch.setattr("mlfbuild.cli.output.progress.STILL_SECONDS", 0.2)
     with showing_progress(SharedOptions()) as watch:
         watch.start(ALPHA)
         watch.step(ALPHA, "building", 3, 9)

@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.microtvm_session import DeviceError, Session, packet, run_model
 from support.oracle import tflite_micro_run
+from support.processes import wait_for
 from support.project_api_client import Client, LocalClient, ServerError, project_api
 
 SERVER = "microtvm_api_server.py"
@@ -193,10 +193,7 @@ def test_a_server_that_is_killed_leaves_no_emulator(project: Path) -> None:
         client.read(11)
         (emulator,) = emulators(client)
         client.process.kill()
-        end = time.monotonic() + 10
-        while Path(f"/proc/{emulator}").exists() and time.monotonic() < end:
-            time.sleep(0.05)
-    assert not Path(f"/proc/{emulator}").exists()
+        wait_for(lambda: not Path(f"/proc/{emulator}").exists())
 
 
 def emulators(client: Client) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.cli.live import _text
+from mlfbuild.cli.output.live import _text
 from mlfbuild.library import Library, TensorInfo
 from support.command import Folder
 from support.libraries import graph_library

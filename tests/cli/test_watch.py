@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from support.command import INTERRUPTED, Folder
 from support.firmware_repo import tiny_network, two_layers
+from support.processes import wait_for
 
 IMAGE = """\
 mlfbuild: 1
@@ -54,10 +54,7 @@ class Watching:
 
     def build(self) -> list[str]:
         """Return the lines until the command waits again, without durations."""
-        deadline = time.monotonic() + 60
-        while not any(line.startswith("watching ") for line in self.lines[self.read :]):
-            assert time.monotonic() < deadline, self.lines
-            time.sleep(0.02)
+        wait_for(lambda: any(line.startswith("watching ") for line in self.lines[self.read :]))
         new = self.lines[self.read :]
         self.read += len(new)
         return [re.sub(r" \(\d+\.\d s\)", "", line.rstrip("\n")) for line in new]

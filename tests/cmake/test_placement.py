@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.jobs.tree.params_binary import linked_section
+from mlfbuild.jobs.placement import linked_section
 from mlfbuild.targets import cmake_folder
 from support.cmake_repo import MOSTLY_NINJA, CMakeRepo, Ran, error_lines
 

@@ -12,7 +12,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
+from mlfbuild.compilers.abi_check import scratch_problems
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, CompileRequest, Module
 from mlfbuild.targets import CPUS

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -280,9 +279,7 @@ def test_program_that_hangs_is_killed_with_its_children(
         [PYTHON, "-m", "mlfbuild", "build", "-q", "-j", str(jobs)], cwd=root, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(list(root.glob("*.pid"))) < jobs and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: len(list(root.glob("*.pid"))) >= jobs)
     (os.killpg if whole_group else os.kill)(process.pid, number)
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err

@@ -13,7 +13,7 @@ from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.jobs.tree import tree_files
-from mlfbuild.jobs.tree.cmake import FRAGMENT
+from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.library import CompileRequest, Library, is_kernel_header
 from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import CPUS

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support import warm
+from support.processes import wait_for
 
 MODULE = """\
 import os, signal, sys, time
@@ -53,10 +54,7 @@ def test_a_process_ends_with_its_client(folder: Path) -> None:
         time.sleep(0.01)
     client.kill()
     client.wait()
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{text}").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{text}").exists()
+    wait_for(lambda: not Path(f"/proc/{text}").exists())
 
 
 def test_another_start_of_python_is_a_process_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_every_construction_variable_is_documented() -> None:
     source = (REPOSITORY / "mlfbuild/scons/__init__.py").read_text()
     variables = set(re.findall(r'^    "(MLF\w+)":', source, re.MULTILINE))
     assert len(variables) > 10
-    text = (REPOSITORY / "docs/reference/scons.md").read_text()
+    text = (REPOSITORY / "docs/scons.md").read_text()
     assert {name for name in variables if f"`{name}`" not in text} == set()
 
 

@@ -15,7 +15,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CompileRequest, Library
-from mlfbuild.library.bundled_runtime import CONFIGURATIONS
+from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.targets import CPUS, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.module import VerifyReport, verify_module
 from support.examples import first_on_push

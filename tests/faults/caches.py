@@ -14,9 +14,9 @@ from faults.tally import Tally
 from mlfbuild.core import MlfError
 from mlfbuild.requirements.archives import archive_root, fetch_archive
 from mlfbuild.requirements.cache import Cache
-from mlfbuild.requirements.git import GitPin, fetch_commit, fetch_version, git_root, mirrored_pin
+from mlfbuild.requirements.git import fetch_version, git_root
 from mlfbuild.requirements.tree_hash import tree_sha256
-from support.git_remote import Remote, poison_mirror
+from support.git_remote import Remote
 
 _OTHER_USER = 12345
 _BAD = b"int evil;\n"
@@ -99,31 +99,7 @@ def campaign(root: Path, _chosen: str, _options: argparse.Namespace) -> Iterator
         pin, _ = fetch_version(remote.url, "main", cache)
         poison(cache, pin.commit)
         _judge(tally, f"locked commit: {what}", lambda cache=cache, pin=pin: git_root(remote.url, pin, cache))  # type: ignore[misc]
-    _mirrors(root, remote, tally)
     yield tally
-
-
-def _mirrors(root: Path, remote: Remote, tally: Tally) -> None:
-    """Poison the settings of a mirror, and remove the files so that the mirror is used."""
-    uses: Mapping[str, Callable[[GitPin, Cache], object]] = {
-        "build": lambda pin, cache: git_root(remote.url, pin, cache),
-        "fetch of a locked commit": lambda pin, cache: fetch_commit(remote.url, pin.commit, pin, cache),
-        "fetch": lambda _, cache: fetch_version(remote.url, "main", cache),
-        "look": lambda _, cache: mirrored_pin(remote.url, "main", cache),
-    }
-    for number, (what, use) in enumerate(uses.items()):
-        cache = Cache(root / f"mirror{number}")
-        pin, _ = fetch_version(remote.url, "main", cache)
-        poison_mirror(cache.mirror(remote.url), f"touch {root}/escaped", _OTHER_USER)
-        shutil.rmtree(cache.tree(pin.commit))
-        try:
-            use(pin, cache)
-            tally.end(f"settings of a mirror: {what}", 0, "")
-        except MlfError as error:
-            tally.end(f"settings of a mirror: {what}", error.exit_code, "")
-        if (root / "escaped").exists():
-            tally.escaped.append(f"settings of a mirror: {what}")
-            (root / "escaped").unlink()
 
 
 def _judge(tally: Tally, what: str, use: Callable[[], Path]) -> None:

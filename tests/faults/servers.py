@@ -23,8 +23,8 @@ from support.git_remote import Remote, git, tree_object
 
 _FETCH = """
 import sys
-from mlfbuild.requirements import download
-download.MAX_SIZE, download.SILENCE, download.TOTAL_TIME = 1 << 22, 2.0, 6.0
+from mlfbuild.requirements import archives
+archives.MAX_SIZE, archives.SILENCE, archives.TOTAL_TIME = 1 << 22, 2.0, 6.0
 from mlfbuild.cli import main
 sys.exit(main(["fetch", "-q", *sys.argv[1:]]))
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import io
 import json
@@ -24,7 +23,7 @@ from fuzz.seeds import SUBJECT, sound_image
 from mlfbuild.archive import tar
 from mlfbuild.core import MlfError, sha256
 from mlfbuild.library import identities
-from mlfbuild.report import compared_with, read_report, saved_report
+from mlfbuild.report import saved_report
 from mlfbuild.report.sbom.image import compilers_of
 from mlfbuild.requirements import (
     Lock,
@@ -54,8 +53,6 @@ from mlfbuild.verify import (
 )
 from mlfbuild.verify.device.scratch_memory import find_room
 from mlfbuild.verify.image import read_subject
-from support.report_sketch import chain, model, modelled
-from support.reports import budget, image, kws, others, report
 
 Files = Mapping[str, bytes]
 HASH = "0a" * 32
@@ -79,7 +76,7 @@ RAM = MemoryRegion("ram", 0x20000000, 1 << 20)
 
 
 @contextmanager
-def _written(folder: Path, files: Files) -> Iterator[None]:
+def written(folder: Path, files: Files) -> Iterator[None]:
     """Write ``files`` into ``folder`` for the block, which must not leave others."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -163,7 +160,7 @@ def linker_map(number: int) -> bytes:
 
 def read_elf(data: bytes, _number: int, folder: Path) -> None:
     path = folder / "app.elf"
-    with _written(folder, {"app.elf": data, "app.elf.map": sound_image()[1]}):
+    with written(folder, {"app.elf": data, "app.elf.map": sound_image()[1]}):
         _each(
             lambda: _reported(path),
             lambda: read_subject(path),
@@ -175,7 +172,7 @@ def read_elf(data: bytes, _number: int, folder: Path) -> None:
 
 
 def read_map(data: bytes, _number: int, folder: Path) -> None:
-    with _written(folder, {"app.elf": sound_image()[0], "app.elf.map": data}):
+    with written(folder, {"app.elf": sound_image()[0], "app.elf.map": data}):
         _reported(folder / "app.elf")
 
 
@@ -183,9 +180,9 @@ def _reported(path: Path) -> None:
     document = report_image(path)
     document.as_text(verbose=True)
     document.faults()
-    written = path.with_name("report.json")
-    with _written(path.parent, {written.name: json.dumps(document.as_json()).encode()}):
-        saved_report(written).as_text(verbose=True)
+    saved = path.with_name("report.json")
+    with written(path.parent, {saved.name: json.dumps(document.as_json()).encode()}):
+        saved_report(saved).as_text(verbose=True)
 
 
 def _located(path: Path) -> None:
@@ -259,7 +256,7 @@ def _with_header(content: bytes, chance: random.Random) -> bytes:
 
 def read_vectors(data: bytes, _number: int, folder: Path) -> None:
     path = folder / "vectors.npz"
-    with _written(folder, {"vectors.npz": data}):
+    with written(folder, {"vectors.npz": data}):
         _each(
             lambda: load_vectors(path, SUBJECT),
             lambda: load_inputs(path, SUBJECT),
@@ -294,7 +291,7 @@ def lock(number: int) -> bytes:
         return mutator.text(sound) if chance.random() < 0.7 else mutator.damaged(sound)
     document = json.loads(sound)
     for _ in range(chance.choice((1, 1, 2, 5))):
-        _put_text(chance, document) if chance.random() < 0.4 else mutator.change(document)
+        put_text(chance, document) if chance.random() < 0.4 else mutator.change(document)
     if chance.random() < 0.5:
         facts = {key: document[key] for key in ("archives", "dependencies", "models", "toolchains") if key in document}
         document["content-hash"] = sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode())
@@ -303,7 +300,7 @@ def lock(number: int) -> bytes:
 
 def read_lock_file(data: bytes, _number: int, folder: Path) -> None:
     path = folder / "mlfbuild.lock"
-    with _written(folder, {"mlfbuild.lock": data}):
+    with written(folder, {"mlfbuild.lock": data}):
         _each(lambda: check_replaceable(path), lambda: _compared_lock(path))
 
 
@@ -315,7 +312,7 @@ def _compared_lock(path: Path) -> None:
         assert_printable(line)
 
 
-def _put_text(chance: random.Random, document: Any) -> None:
+def put_text(chance: random.Random, document: Any) -> None:
     """Replace a text or a number somewhere in ``document``."""
     places: list[tuple[Any, Any]] = []
     stack = [document]
@@ -350,7 +347,7 @@ def bundle(number: int) -> bytes:
     else:
         document = json.loads(files[name])
         for _ in range(chance.choice((1, 1, 2, 5))):
-            _put_text(chance, document) if chance.random() < 0.5 else mutator.change(document)
+            put_text(chance, document) if chance.random() < 0.5 else mutator.change(document)
         files[name] = json.dumps(document).encode(errors="surrogatepass")
     manifest = json.loads(files["bundle.json"])
     if chance.random() < 0.9 and isinstance(manifest.get("files"), dict):
@@ -361,7 +358,7 @@ def bundle(number: int) -> bytes:
 
 def read_bundle_file(data: bytes, _number: int, folder: Path) -> None:
     path = folder / "app.mlfbundle"
-    with _written(folder, {"app.mlfbundle": data, "app.elf": sound_image()[0]}):
+    with written(folder, {"app.mlfbundle": data, "app.elf": sound_image()[0]}):
         found = read_bundle(path)
         assert pack_bundle(found) == pack_bundle(found)
         _each(lambda: bundled_image(found, folder / "app.elf"), *(_loading(each, folder) for each in found.models))
@@ -370,42 +367,7 @@ def read_bundle_file(data: bytes, _number: int, folder: Path) -> None:
 def _loading(found: BundledModel, folder: Path) -> Callable[[], object]:
     def load() -> None:
         if found.vectors is not None:
-            with _written(folder, {"v.npz": bytes(found.vectors)}):
+            with written(folder, {"v.npz": bytes(found.vectors)}):
                 load_vectors(folder / "v.npz", found.subject)
 
     return load
-
-
-# Reports -------------------------------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _report() -> dict[str, Any]:
-    stack = {"worst_case": 264, "reason": "", "path": ["mlf_kws_run", "conv"], "frames": [24, 240], "measured": 250}
-    unknown = {"worst_case": None, "reason": "it calls itself", "path": ["main"], "frames": [0], "measured": None}
-    first = image("app for m4", [kws(budget=budget(flash=9000), stack=stack)], others(), stack=unknown)
-    return report(first, image("app for m7", [kws(), model("net", [modelled(chain(3))])], others()))
-
-
-def report_json(number: int) -> bytes:
-    """A report with other numbers, texts, keys or shape."""
-    chance, mutator = random.Random(number), Mutator(number)
-    if chance.random() < 0.1:
-        return mutator.damaged(json.dumps(_report()).encode())
-    document = copy.deepcopy(_report())
-    for _ in range(chance.choice((1, 1, 2, 5))):
-        _put_text(chance, document) if chance.random() < 0.6 else mutator.change(document)
-    return json.dumps(document).encode(errors="surrogatepass")
-
-
-def read_report_json(data: bytes, _number: int, folder: Path) -> None:
-    path, sound = folder / "old.json", folder / "new.json"
-    with _written(folder, {"old.json": data, "new.json": json.dumps(_report()).encode()}):
-        document, new = saved_report(path, operators=True), saved_report(sound)
-        for made in (document, compared_with(new, read_report(path), path), compared_with(document, new.report, sound)):
-            for line in made.as_text(verbose=True).splitlines():
-                assert_printable(line)
-            json.dumps(made.as_json()).encode()
-            for suffix in (".html", ".txt"):
-                made.write(folder / f"out{suffix}")
-                (folder / f"out{suffix}").unlink()

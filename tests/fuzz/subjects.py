@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from fuzz import product_files
+from fuzz import product_files, report_files
 from fuzz.model_mutate import ModelMutator
 from fuzz.mutate import INTERESTING, Mutator
 from fuzz.onnx_mutate import damaged_model
@@ -206,7 +206,7 @@ SUBJECTS: dict[str, Subject] = {
     "npz": Subject(".npz", 5, product_files.vectors, product_files.read_vectors, frozenset({1, 5})),
     "lock": Subject(".lock", 5, product_files.lock, product_files.read_lock_file, frozenset({5, 6})),
     "bundle": Subject(".mlfbundle", 5, product_files.bundle, product_files.read_bundle_file, frozenset({1, 5})),
-    "report": Subject(".json", 5, product_files.report_json, product_files.read_report_json),
+    "report": Subject(".json", 5, report_files.report_json, report_files.read_report_json),
 }
 
 

@@ -16,14 +16,9 @@ import yaml
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.jobs.tree import tree_damage
-from mlfbuild.jobs.tree.dependency_cmake import cmake_text
-from mlfbuild.jobs.tree.dependency_make import make_text
-from mlfbuild.jobs.tree.dependency_scons import scons_text
-from mlfbuild.jobs.tree.fragment import library_fragment
-from mlfbuild.jobs.tree.library_folders import write_dependencies
-from mlfbuild.jobs.tree.make import make_fragment
+from mlfbuild.jobs.tree.fragments import library_fragment, make_fragment, scons_fragment
+from mlfbuild.jobs.tree.library_folders import dependency_fragments, write_dependencies
 from mlfbuild.jobs.tree.parts import parts_of
-from mlfbuild.jobs.tree.sconscript import scons_fragment
 from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary, short_name
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
 from support.tree_firmware import PROJECTS, scons
@@ -60,13 +55,13 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def test_the_fragments_of_a_library(golden: Callable[[str, str], None]) -> None:
-    golden(cmake_text(tiny_source()), "tiny.cmake")
-    golden(make_text(tiny_source()), "tiny.mk")
-    golden(scons_text(tiny_source()), "tiny.SConscript")
+    for name, content in dependency_fragments(tiny_source()).items():
+        golden(content.decode(), name)
 
 
 def test_the_fragments_of_a_package(golden: Callable[[str, str], None]) -> None:
-    golden(cmake_text(ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")), "tiny.cmake")
+    package = ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")
+    golden(dependency_fragments(package)["tiny.cmake"].decode(), "tiny.cmake")
 
 
 def test_fragments_of_a_model_that_requires_a_library(golden: Callable[[str, str], None]) -> None:

@@ -13,10 +13,8 @@ import pytest
 
 from mlfbuild.core import UsageError
 from mlfbuild.jobs.tree import unpack
-from mlfbuild.jobs.tree.fragment import library_fragment
-from mlfbuild.jobs.tree.make import make_fragment
+from mlfbuild.jobs.tree.fragments import library_fragment, make_fragment, scons_fragment
 from mlfbuild.jobs.tree.parts import Parts, parts_of
-from mlfbuild.jobs.tree.sconscript import scons_fragment
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
 from support import warm
 from support.errors import raises

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.jobs.tree.params_binary import has_symbol, linked_section, section_names
+from mlfbuild.jobs.placement import has_symbol, linked_section, section_names
 from support.errors import raises
 
 SOURCE = """\

@@ -17,7 +17,7 @@ COMPUTES = """
 import os, time
 from pathlib import Path
 
-def compute(argument, tell):
+def compute(argument, send):
     Path(f"begun{argument}").touch()
     try:
         end = time.monotonic() + 60
@@ -53,9 +53,7 @@ def test_no_worker_outlives_a_build(tmp_path: Path, number: signal.Signals, whol
         [sys.executable, "start.py"], cwd=tmp_path, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("begun*"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: len(list(tmp_path.glob("begun*"))) == 2)
     assert len(session(process.pid)) >= 3, "the build and two workers"
     if whole_group:  # on a busy machine, workers get this signal and that of the build at once
         for other in set(session(process.pid)) - {process.pid}:

@@ -154,7 +154,7 @@ def after_removal(graph: Graph) -> Graph:
 def test_filters_of_zeros_are_removed_and_their_constants_folded() -> None:
     graph = after_removal(Layers(bias=900).ended("first"))
     assert graph.tensor("first").shape == (1, 6, 6, 4)
-    assert [graph.inputs_of(node)[1].shape for node in graph.nodes] == [(4, 1, 1, 4), (3, 1, 1, 4)]  # type: ignore[union-attr]
+    assert [graph.inputs_of(node)[1].shape for node in graph.nodes] == [(4, 1, 1, 4), (3, 1, 1, 4)]
     (note,) = graph.notes
     assert note.startswith("8 of 12 channels in 1 layer ")
 
@@ -291,7 +291,7 @@ def test_int16_layers_fold_constants_in_64_bits() -> None:
     sketch.node(Conv2D(), "first", sketch.weights("last", 2, 1, 1, 8), "y")
     smaller = after_removal(sketch.graph(["x"], ["y"]))
     assert smaller.tensor("first").shape[-1] == 4
-    assert [tensor.dtype for tensor in smaller.inputs_of(smaller.nodes[1]) if tensor][2] is DType.INT64
+    assert [tensor.dtype for tensor in smaller.inputs_of(smaller.nodes[1])][2] is DType.INT64
 
 
 def int16_network(bias: int, last: int = 0) -> Graph:

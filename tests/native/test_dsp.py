@@ -27,6 +27,7 @@ from support.tflite_builder import Network
 Array = npt.NDArray[Any]
 
 NETWORKS = 10
+ON_PUSH = 3
 SWEEP_NETWORKS = 120
 
 HEADERS = {
@@ -63,14 +64,14 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
 
 @pytest.mark.parametrize("kind", HEADERS)
 def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    cases = drawn(kind, range(NETWORKS))
-    check_on_host(compiled(cases, kind), cases, range(NETWORKS))
+    cases = drawn(kind, range(ON_PUSH))
+    check_on_host(compiled(cases, kind), cases, range(ON_PUSH))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", HEADERS)
 def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
-    seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
+    seeds = range(ON_PUSH, NETWORKS + SWEEP_NETWORKS)
     cases = drawn(kind, seeds)
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")
 
@@ -126,7 +127,7 @@ def test_long_products_are_not_used_if_digits_do_not_fit() -> None:
         assert "mlf_conv2d_long_int8_dsp(" not in generated(m7)
 
 
-@pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 6), ("cortex-m7", 3), ("cortex-m33", 2)])
+@pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 3), ("cortex-m7", 1), ("cortex-m33", 1)])
 def test_assembly_equals_tensorflow_lite_micro(
     cpu: str, count: int, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph import DType, Tensor, ops
+from mlfbuild.native.graph import DType, Operands, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate
 from support.board_cases import wrong_networks
 from support.drawing import Array, Case
@@ -91,7 +91,7 @@ def test_numbers_that_are_not_finite(asymmetric: bool) -> None:
     outputs = [Tensor("q", value.shape, DType.INT8), Tensor("s", like, DType.FLOAT32), Tensor("z", like, DType.INT32)]
     outputs = outputs if asymmetric else outputs[:2]
     operator = ops.QuantizeRows(asymmetric)
-    assert operator.check([source], outputs) is None
-    stored, scales, *zero_points = operator.reference([source], [value], outputs)
+    assert operator.check(Operands([source]), outputs) is None
+    stored, scales, *zero_points = operator.reference(Operands([source]), Operands([value]), outputs)
     assert stored[0, 0] == (zero_points[0][0] if asymmetric else 0)
     assert np.isinf(scales[1])

@@ -15,7 +15,7 @@ from support.drawing import Case
 from support.mve_float_networks import KINDS
 from support.native import compile_bytes, generated
 
-NETWORKS = 6
+NETWORKS = 3
 SWEEP_NETWORKS = 150
 
 

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
 
-from mlfbuild.archive import pack_archive, read_archive
+from mlfbuild.archive import archive_files, pack_archive, read_archive
+from mlfbuild.archive.read import read_files
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import compiler_called
+from mlfbuild.core import InputFileError
 from mlfbuild.core.files import sha256
-from mlfbuild.library import CompileRequest, Library, Module, Network, NetworkTensor
+from mlfbuild.library import (
+    ArchiveFile,
+    CompileRequest,
+    Library,
+    Module,
+    Network,
+    NetworkKernel,
+    NetworkTensor,
+)
 from mlfbuild.library.graph_json import CALL, parse_graph
 from mlfbuild.library.network import ARENA
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor
-from mlfbuild.native.graph.ops import Add, Concatenation, Conv2D
+from mlfbuild.native.graph.ops import Add, Concatenation, Conv2D, FullyConnected
 from mlfbuild.targets import CPUS
 from support.native import compile_network, generated, request
 from support.odd_networks import GRAPHS
@@ -135,6 +146,62 @@ def test_operators_that_run_row_by_row(shared: Path) -> None:
     assert chains and all(
         len(chain.name.split(" + ")) == len(chain.operator.split(" + ")) and chain.function for chain in chains
     )
+
+
+def test_considered_kernels_are_those_of_the_cpu() -> None:
+    found = {cpu: _kernels_of_a_layer(cpu) for cpu in ("cortex-m4", "cortex-m55", "cortex-m0plus", "host")}
+    chosen = {cpu: [each.kernel for each in kernels if each.chosen] for cpu, kernels in found.items()}
+    assert chosen == {
+        "cortex-m4": ["fully_connected_dsp"],
+        "cortex-m55": ["fully_connected_mve"],
+        "cortex-m0plus": ["fully_connected_thumb"],
+        "host": ["fully_connected"],
+    }
+    for kernels in found.values():
+        for each in kernels:
+            known = each.function.startswith("mlf_") and each.constants is not None and each.workspace is not None
+            assert each.reason and known == bool(each.function) and (known or not each.chosen)
+    served = [each.kernel for each in found["cortex-m55"] if each.function]
+    assert served == ["fully_connected_mve", "fully_connected_dsp", "fully_connected"]
+
+
+def _kernels_of_a_layer(cpu: str) -> tuple[NetworkKernel, ...]:
+    s = Sketch()
+    s.node(FullyConnected(), s.tensor("x", 1, 16), s.weights("w", 8, 16), s.tensor("y", 1, 8))
+    wanted = replace(request("net"), cpu=CPUS[cpu])
+    library = compile_graph(s.graph(["x"], ["y"]), wanted, sha256(b"net"))
+    (operator,) = network_of(library).operators
+    (chosen,) = (each for each in operator.kernels if each.chosen)
+    assert f"{chosen.function}(" in generated(library)
+    (main,) = library.modules[0].main
+    assert chosen.constants == main.constants_size
+    return operator.kernels
+
+
+def test_operators_by_rows_have_the_kernels_of_each_node(shared: Path) -> None:
+    wanted = CompileRequest("net", shared / "models/ic_int8.tflite", CPUS["cortex-m4"])
+    library = compiler_called("native").compile(wanted)
+    together = [each for each in network_of(library).operators if each.by_rows is not None]
+    assert together
+    for operator in together:
+        nodes = operator.operator.split(" + ")
+        chosen = [kernel.node for kernel in operator.kernels if kernel.chosen]
+        assert chosen == ([*range(len(nodes))] if len(nodes) > 1 else [None])
+        assert operator.by_rows is not None and operator.by_rows.memory < operator.by_rows.memory_alone
+    assert read_archive(pack_archive(library), "net.tar") == library
+
+
+def test_plans_of_other_tools_are_kept_and_wrong_ones_refused() -> None:
+    library = compile_network(GRAPHS[0]())
+    bare = Library(tuple(replace(module, network=None) for module in library.modules), library.version)
+    other = replace(bare, other_files=(ArchiveFile(PurePosixPath("plan.json"), b'{"steps": []}'),))
+    assert read_archive(pack_archive(other), "net.tar") == other
+    name = library.modules[0].name
+    text = json.dumps({"mlfbuild_plan": 1, "modules": {name: [{}] * 99}}).encode()
+    files = archive_files(library)
+    with pytest.raises(InputFileError) as error:
+        read_files({**files, "plan.json": text}, "net.tar")
+    assert error.value.code == "metadata-network-invalid" and "plan.json" in error.value.place
 
 
 def test_views() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
+from support.examples import examples
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, tflite_micro_cases
@@ -31,11 +32,11 @@ def check(
 
 
 def test_random_networks() -> None:
-    check(range(10), steps=16)
+    check(range(examples(40)), steps=16)
 
 
 def test_random_networks_with_inputs_and_outputs_in_the_arena() -> None:
-    check(range(10, 16), steps=16, io="arena")
+    check(range(40, 40 + examples(30)), steps=16, io="arena")
 
 
 @pytest.mark.sweep

@@ -17,7 +17,7 @@ from support.mve_float_networks import KINDS
 from support.native import compile_bytes, generated
 from support.tflite_builder import Network
 
-NETWORKS = 6
+NETWORKS = 3
 SWEEP_NETWORKS = 150
 
 

@@ -1,4 +1,4 @@
-"""Write the outcomes as a table, a line per test, and as a page of the documentation."""
+"""Write the outcomes as a table, a line per test, and as a section of the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnx_tests.runner import Outcome, Result
 from onnx_tests.suite import SIZES
 
 TABLE = Path(__file__).with_name("outcomes.txt")
-PAGE = Path(__file__).resolve().parents[2] / "docs/onnx-node-tests.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/numbers.md"
 COMMON = 5
 """How many tests must have a reason that the page lists."""
 _TYPE = re.compile(r"\b(type|conversion to) [A-Z0-9]+")
@@ -47,37 +47,36 @@ def changes(results: Sequence[Result]) -> list[str]:
 
 
 def write(results: Sequence[Result]) -> None:
-    """Write the table and the page."""
+    """Write the table, and the section of the page between two marks."""
     TABLE.write_text("".join(f"{line(result)}\n" for result in results))
-    PAGE.write_text("\n".join(_page(results)) + "\n")
+    before, begin, rest = PAGE.read_text().partition("<!-- onnx-tests -->\n")
+    PAGE.write_text(
+        "".join(
+            [
+                before,
+                begin,
+                *(f"{text}\n" for text in _section(results)),
+                "<!-- end -->",
+                rest.partition("<!-- end -->")[2],
+            ]
+        )
+    )
 
 
-def _page(results: Sequence[Result]) -> Iterator[str]:
+def _section(results: Sequence[Result]) -> Iterator[str]:
     yield from (
-        "# ONNX's own tests",
-        "",
-        f"This page counts all tests of operators and networks in the package onnx {onnx.__version__}. A test *passes*",
-        "if the C of the archive computes the expected outputs, with equal shapes and element types, within the",
-        "tolerances of onnx's own runner. Otherwise the model is refused with a reason. A wrong result, a crash or a",
-        "traceback is a defect.",
+        f"These are all tests of operators and networks in the package onnx {onnx.__version__}. A test *passes* if the",
+        "C computes the expected outputs within the tolerances of onnx's own runner. Otherwise the model is refused",
+        "with a reason. A wrong result, a crash or a traceback is a defect.",
         "",
         "| set | tests | pass as shipped | pass with constant inputs | wrong |",
         "|---|---:|---:|---:|---:|",
         *(_row(name, [each for each in results if each.test.set == name]) for name in SIZES),
         "",
-        "- *As shipped*: the compiler gets only the file `model.onnx`, alone in a folder.",
-        "- *With constant inputs*: if a model is refused as shipped, it is tried again with all inputs but the first",
-        "  as constants, as real networks have their weights, axes and sizes.",
+        "*As shipped*, the compiler gets only the file `model.onnx`. *With constant inputs*, all inputs but the first",
+        "are constants if the model is refused as shipped, as real networks have their weights, axes and sizes.",
         "",
-        "`make onnx-tests` compares the outcomes with `tests/onnx_tests/outcomes.txt`, which has a line for each test;",
-        "`make onnx-tests ONLY=test_add*` runs some of them and prints the reasons.",
-        "",
-        "Of other compilers from ONNX to C, onnx2c passes 448 of the 1404 node tests as shipped. emx-onnx-cgen states",
-        "that all pass; of a sample of 156, 141 did.",
-        "",
-        "## Refused",
-        "",
-        f"Reasons for the node tests as shipped, if at least {COMMON} tests have them:",
+        f"Reasons for refused node tests as shipped, if at least {COMMON} tests have them:",
         "",
         "| tests | reason |",
         "|---:|---|",

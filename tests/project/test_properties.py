@@ -14,6 +14,7 @@ from mlfbuild.core import Mistake
 from mlfbuild.core.errors import ProjectFileError
 from mlfbuild.project import Project, load_project
 from mlfbuild.project.scalars import read_scalar
+from support.examples import examples
 
 COMPLETE = (Path(__file__).parent / "valid" / "complete.yml").read_text()
 LINE = re.compile(r"\S+mlfbuild\.yml:\d+:\d+: [^\n]+")
@@ -39,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("project")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=3),
 )
@@ -52,7 +53,7 @@ def test_mistakes_at_any_place_get_a_message(folder: Path, edits: list[tuple[flo
     assert isinstance(found, Project) or (found and all(LINE.fullmatch(problem) for problem in found))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_lines_in_any_order_get_a_message(folder: Path, chance: random.Random) -> None:
     lines = COMPLETE.splitlines(keepends=True)
@@ -107,7 +108,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(NUMBERS | WORDS | st.text(max_size=12).filter(lambda text: text not in {"!", "&", "*"}))
 @example("0b_")
 @example("190:20:30.15")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.report.operators.image_networks import calls_of
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.stack.objdump import read_program
 

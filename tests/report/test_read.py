@@ -14,10 +14,9 @@ from hypothesis import given, strategies as st
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.document.compare import compare_reports, comparison_json
-from mlfbuild.report.document.read import read_report, runs_in, sizes_in
+from mlfbuild.report.document.read import mistake_in, read_report, runs_in, sizes_in
 from mlfbuild.report.document.report_files import saved_report
 from mlfbuild.report.document.schema import FORMAT, report_schema
-from mlfbuild.report.document.schema_check import mistake_in
 from mlfbuild.report.html import page
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text

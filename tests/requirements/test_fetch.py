@@ -22,13 +22,14 @@ from mlfbuild.cli.invocation import run
 from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache
-from mlfbuild.requirements.git import git_root, mirrored_pin
+from mlfbuild.requirements.git import fetched_pin, git_root
 from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.git_remote import FILES, Remote
 from support.http_source import Source, serving
 from support.libraries import native_module
+from support.processes import wait_for
 
 LARGE = {f"Source/f{number}.c": random.Random(number).randbytes(3000) for number in range(100)}
 SLOW_SSH = Path(__file__).parents[1] / "support/slow_ssh.py"
@@ -80,15 +81,13 @@ class Repo:
         }
 
     def check(self, url: str, files: dict[str, bytes], version: str = "main") -> None:
-        """Check that the cache has the version, and that all files and mirrors are intact."""
-        pin = mirrored_pin(url, version, self.cache)
+        """Check that the cache has the version, and that all files are intact."""
+        pin = fetched_pin(url, version, self.cache)
         assert pin is not None
         root = git_root(url, pin, self.cache)
         assert {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()} == files
         for tree in (path for path in (self.cache.root / "trees").iterdir() if path.is_dir()):
             assert self.cache.is_intact(tree.name, self.cache.written_hash(tree.name))
-        for mirror in (self.cache.root / "git").iterdir():
-            subprocess.run(["git", f"--git-dir={mirror}", "fsck", "--full", "--strict"], check=True, timeout=60)
 
 
 @pytest.fixture
@@ -109,13 +108,6 @@ def archive(repo: Repo) -> tuple[bytes, str]:
     command = ["git", f"--git-dir={repo.remote.folder}", "archive", "--format=tar.gz", "--prefix=lib-1/", "main"]
     data = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
     return data, hashlib.sha256(data).hexdigest()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.005)
 
 
 # What it prints ------------------------------------------------------------------------------------------------------
@@ -183,7 +175,7 @@ def test_errors_do_not_stop_other_downloads(repo: Repo, source: Source, capsys: 
     out, err = capsys.readouterr()
     assert out == ""
     wrong, gone = [line for line in err.splitlines() if not line.startswith("fetch ")]
-    assert wrong.startswith(f"mlfbuild.yml:8:3: dependencies.wrong: {repo.remote.folder}: ") and "'v7.0.0'" in wrong
+    assert wrong.startswith(f"mlfbuild.yml:8:3: dependencies.wrong: {repo.remote.folder}: ") and '"v7.0.0"' in wrong
     assert gone.startswith(f"mlfbuild: {url}: ") and "404" in gone
     assert repo.cache.tree(commit).is_dir()
     repo.depend(wrong="git: remote.git, version: v7.0.1")
@@ -272,7 +264,7 @@ def test_fetch_continues_after_interrupt(repo: Repo) -> None:
     assert list((repo.cache.root / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize("sight", first_on_push(["tmp/*/tree/Source/f5*", "tmp/*/mirror", "trees/*", "git/*"]))
+@pytest.mark.parametrize("sight", first_on_push(["tmp/*/tree/Source/f5*", "tmp/*/repository", "trees/*"]))
 def test_fetch_continues_after_kill_during_checkout(repo: Repo, sight: str) -> None:
     files = {**LARGE, **{f"more/{number}.h": b"%d" % number for number in range(1000)}}
     repo.remote.commit(files)
@@ -366,11 +358,11 @@ def test_full_disk_and_read_only_disk(
     assert run(["fetch", "-q"]) == 0
     small_disk("ro")
     repo.check(repo.remote.url, LARGE)
-    pin = mirrored_pin(repo.remote.url, "main", repo.cache)
+    pin = fetched_pin(repo.remote.url, "main", repo.cache)
     assert pin is not None and git_root(repo.remote.url, pin, repo.cache).is_dir()
-    repo.remote.commit()
+    commit = repo.remote.commit()
     assert run(["fetch", "-q"]) == 8
-    lock = repo.cache.root / f"locks/{repo.cache.mirror(repo.remote.url).stem}.lock"
+    lock = repo.cache.root / f"locks/{commit}.lock"
     assert capsys.readouterr().err.startswith(f"mlfbuild: {lock}: ")
 
 

@@ -12,7 +12,7 @@ import pytest
 from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.project import Provider
-from mlfbuild.requirements import listing
+from mlfbuild.requirements import folder as folder_module
 from mlfbuild.requirements.folder import content_sha256, folder_library
 
 WHERE = "mlfbuild.yml:9:3: dependencies.lib"
@@ -213,10 +213,10 @@ def test_invalid_names_are_refused(tmp_path: Path) -> None:
 
 def test_too_large_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path, *(f"src/{i}.c" for i in range(5)))
-    monkeypatch.setattr(listing, "MOST_FILES", 4)
+    monkeypatch.setattr(folder_module, "MOST_FILES", 4)
     assert refusal(root, InputFileError) == ("library-too-large", WHERE)
-    monkeypatch.setattr(listing, "MOST_FILES", 5)
-    monkeypatch.setattr(listing, "MOST_BYTES", 8)
+    monkeypatch.setattr(folder_module, "MOST_FILES", 5)
+    monkeypatch.setattr(folder_module, "MOST_BYTES", 8)
     assert refusal(root, InputFileError) == ("library-too-large", WHERE)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.requirements.patterns import base_folder, has_wildcard, matches, plain_path
+from mlfbuild.requirements.folder import base_folder, matches, plain_path
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,6 @@ def test_patterns(pattern: str, found: set[str]) -> None:
 )
 def test_base_folders(pattern: str, folder: str) -> None:
     assert base_folder(pattern) == folder
-    assert has_wildcard(pattern) == any(character in pattern for character in "*?[")
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.c"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from mlfbuild.runners.gdb import Gdb
 from mlfbuild.targets import BOARDS
 from support.device_firmware import SOURCE, device_firmware, symbols
 from support.device_server import free_port, qemu
+from support.processes import wait_for
 
 pytestmark = pytest.mark.usefixtures("debugger")
 UARTS = {"mps2-an505": 0x40200000, "mps3-an547": 0x49303000}
@@ -34,13 +34,13 @@ def runner(image: Path, board: Runner) -> Runner:
 
 
 def test_firmware_is_loaded_with_progress_and_stands_before_its_first_instruction(image: Path, board: Runner) -> None:
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     board.reset()
     board.write(0, bytes(64))  # an image that is there already is not written again
-    board.load(image, lambda *step: told.append(step))
-    total = told[0][2]
-    assert told[0] == ("loading", 0, total)
-    assert told[-1] == ("loading", total, total)
+    board.load(image, lambda *step: reported.append(step))
+    total = reported[0][2]
+    assert reported[0] == ("loading", 0, total)
+    assert reported[-1] == ("loading", total, total)
     registers = board.registers()
     assert list(registers) == [*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr"]
     assert registers["pc"] == symbols(image)["Reset_Handler"]
@@ -152,11 +152,9 @@ def test_the_console_may_be_a_serial_port_beside_the_server(image: Path) -> None
     keys = RunnerKeys(gdb=f"localhost:{port}", start=tuple(start), console=f"socket://127.0.0.1:{console}")
     with open_runner(keys, PLACE) as runner:
         runner.load(image)
-        runner.go([at["stop_here"]], 10)
-        text, deadline = "", time.monotonic() + 10
-        while text != "hello\n" and time.monotonic() < deadline:
-            text += runner.console()
-        assert text == "hello\n"
+        runner.go([at["stop_here"]], 120)
+        received: list[str] = []
+        wait_for(lambda: received.append(runner.console()) or "".join(received) == "hello\n")
 
 
 @pytest.mark.sweep

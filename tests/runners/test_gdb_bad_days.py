@@ -24,6 +24,7 @@ from mlfbuild.runners.gdb import Gdb
 from mlfbuild.targets import CPUS, DeviceMemoryKeys, RegionKeys
 from support.device_firmware import device_firmware, symbols
 from support.device_server import device_server, free_port, qemu
+from support.processes import wait_for
 from support.rsp_device import ScriptedDevice
 
 pytestmark = pytest.mark.usefixtures("debugger")
@@ -373,10 +374,8 @@ def test_nothing_is_left_running_if_mlfbuild_is_killed() -> None:
         assert {"gdb-multiarch", "qemu-system-arm"} <= {re.sub("qemu-system-ar$", "qemu-system-arm", n) for n in names}
         process.kill()
         process.wait()
-    deadline = time.monotonic() + 10
-    while processes_with(f"127.0.0.1:{port}") or any(Path(f"/proc/{child}/exe").exists() for child in children):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: not processes_with(f"127.0.0.1:{port}"))
+    wait_for(lambda: not any(Path(f"/proc/{child}/exe").exists() for child in children))
 
 
 def test_the_device_runs_on_after_ctrl_c(image: Path) -> None:

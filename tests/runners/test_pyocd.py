@@ -56,13 +56,13 @@ def failure(keys: RunnerKeys, image: Path | None = None) -> tuple[int, str]:
 
 def test_firmware_is_loaded_and_runs_from_stop_to_stop(image: Path, probe: EmulatedProbe) -> None:
     at = symbols(image)
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     with open_runner(KEYS, PLACE) as runner:
-        runner.load(image, lambda *step: told.append(step))
-        total = told[0][2]
-        assert told[0] == ("loading", 0, total)
-        assert told[-1] == ("loading", total, total)
-        assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+        runner.load(image, lambda *step: reported.append(step))
+        total = reported[0][2]
+        assert reported[0] == ("loading", 0, total)
+        assert reported[-1] == ("loading", total, total)
+        assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
         assert runner.registers()["pc"] == at["Reset_Handler"]
         stops = [at["stop_here"], at["weighted"], at["sum"]]
         names = [at["stop_here"], at["weighted"], at["sum"], at["stop_here"]]

@@ -81,7 +81,7 @@ def sum_of(data: bytes) -> bytes:
     return total.to_bytes(4, "little")
 
 
-def run(runner: Serial, image: Path, data: bytes, timeout: float = 20) -> bytes:
+def run(runner: Serial, image: Path, data: bytes, timeout: float = 120) -> bytes:
     """Have the firmware compute the sum of ``data``."""
     at = symbols(image)
     runner.write(at["input"], data)
@@ -111,11 +111,11 @@ def test_firmware_computes_for_its_host(device: Serial, image: Path) -> None:
 
 
 def test_progress_is_told_while_the_image_is_compared(wire: Line, image: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     with opened(wire) as runner:
-        runner.load(image, lambda *step: told.append(step))
-    assert told[-1] == ("comparing", told[-1][2], told[-1][2])
-    assert told[-1][2] > 1000
+        runner.load(image, lambda *step: reported.append(step))
+    assert reported[-1] == ("comparing", reported[-1][2], reported[-1][2])
+    assert reported[-1][2] > 1000
 
 
 BOARDS = {
@@ -137,7 +137,7 @@ def test_a_terminal_serves_every_board(tmp_path: Path, board: str) -> None:
 
 
 def test_the_functions_in_the_documentation_serve_an_stm32(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/runners/serial.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/serial.md").read_text()
     uart = next(block for block in page.split("```c\n") if "USART2_BRR" in block).partition("```")[0]
     image = serial_firmware(tmp_path, "-Werror", "-Wconversion", cpu="cortex-m4", flash=0x08000000, uart=uart)
     with line() as one, board_on(one, image, "netduinoplus2", 1), opened(one) as runner:

@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.cli.invocation import run
-from mlfbuild.jobs.tree.params_binary import linked_section
+from mlfbuild.jobs.placement import linked_section
 from support.errors import assert_printed
 from support.firmware_repo import FirmwareRepo
 

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -30,6 +29,7 @@ from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
 from support.libraries import native_library
 from support.oracle import tflite_micro_cases
+from support.processes import wait_for
 
 
 @pytest.fixture
@@ -286,9 +286,7 @@ def test_interrupted_build_is_completed(repo: FirmwareRepo) -> None:
         cwd=repo.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     build = repo.root / "build/mlf/m4"
-    deadline = time.monotonic() + 60
-    while not any(build.glob("*.tar")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(lambda: any(build.glob("*.tar")))
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from support.processes import wait_for
 
 
 def free_port() -> int:
@@ -26,10 +27,7 @@ def qemu(port: int, board: str = "mps2-an385") -> list[str]:
 def device_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
     """Run a server that mlfbuild has not started."""
     with subprocess.Popen(qemu(port)) as process:
-        deadline = time.monotonic() + 10
-        while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: f":{port:04X} 00000000:0000 0A" in Path("/proc/net/tcp").read_text())
         try:
             yield process
         finally:

@@ -12,9 +12,14 @@ PUSH, SWEEP = "push", "sweep"
 """Names of hypothesis profiles; ``pytest --hypothesis-profile sweep`` selects the second one."""
 
 
+def swept() -> bool:
+    """Whether the tests run in the sweep."""
+    return settings().max_examples == settings.get_profile(SWEEP).max_examples
+
+
 def examples(sweep: int) -> int:
     """Return ``sweep`` in the sweep, and a tenth of it on each push, but at least 5."""
-    return sweep if settings().max_examples == settings.get_profile(SWEEP).max_examples else max(5, sweep // 10)
+    return sweep if swept() else max(5, sweep // 10)
 
 
 def first_on_push(cases: Iterable[Any], count: int = 1) -> list[Any]:

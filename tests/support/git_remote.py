@@ -89,29 +89,3 @@ class Remote:
 def tree_object(*entries: tuple[str, str, str]) -> bytes:
     """Return a tree object of (mode, name, hash)."""
     return b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(digest) for mode, name, digest in entries)
-
-
-def poison_mirror(mirror: Path, command: str, owner: int = 12345) -> None:
-    """Write settings that make Git run ``command`` into a bare repository, as another user (needs root)."""
-    settings = {
-        "config": f"""[core]
-\trepositoryformatversion = 0
-\tbare = true
-\talternateRefsCommand = {command}
-\tsshCommand = {command}
-\tfsmonitor = {command}
-\tgitProxy = {command}
-[credential]
-\thelper = "!{command}"
-[filter "poison"]
-\tsmudge = "{command}; cat"
-""",
-        "info/attributes": "* filter=poison\n",
-        "objects/info/alternates": f"{mirror.parent}/other.git/objects\n",
-    }
-    shutil.copytree(mirror, mirror.parent / "other.git", dirs_exist_ok=True)
-    for name, text in settings.items():
-        path = mirror / name
-        path.unlink(missing_ok=True)
-        path.write_text(text)
-        os.chown(path, owner, owner)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.compilers.tvm.interpreter import tvm_version
+from mlfbuild.compilers.tvm.tvmc import tvm_version
 from support.exporters import python_with_tvm, runs, write_exporter
 from support.firmware_repo import SITE_TOOL, tiny_network
 from support.libraries import native_library

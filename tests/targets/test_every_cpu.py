@@ -141,7 +141,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vectors |= {f"out{index}": value[np.newaxis] for index, value in enumerate(outputs)}
     np.savez(folder / "net.npz", **vectors)
     targets = {
-        f"{board}-{cpu[-4:]}-{compiler}".replace("+", "-"): {"cpu": cpu, "board": board, "c-compiler": compiler}
+        f"{board}-{cpu[-4:]}-{compiler}".replace("+", "-").replace(".", "-"): {
+            "cpu": cpu,
+            "board": board,
+            "c-compiler": compiler,
+        }
         for cpu, board, compiler in ON_BOARDS
     }
     models = {"net": {"source": "net.tflite", "vectors": "net.npz"}}

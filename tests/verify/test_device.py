@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.examples import first_on_push
 from support.hand_written_library import write_library
+from support.processes import wait_for
 
 KIB = 1024
 
@@ -71,17 +71,17 @@ def verify(workdir: Path, connection: Connection, wrong: str = "", **options: ob
 
 
 def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Connection) -> None:
-    told: list[str] = []
-    report = verify(workdir, desk, tell=lambda doing, done=0, of=0: told.append(f"{doing} {done}/{of}"))
+    reported: list[str] = []
+    report = verify(workdir, desk, on_progress=lambda doing, done=0, of=0: reported.append(f"{doing} {done}/{of}"))
     assert report.passed, report.text()
     assert re.fullmatch(
         r"net: 3 cases right on qemu mps2-an386, arena 48 of 64 bytes used, stack \d+ bytes", report.text()
     )
-    assert re.fullmatch(r"running \([\d.]+ cases a second\) 3/3", told[-1])
-    assert [line for line in told if line.startswith("loading")]
-    told.clear()
-    assert verify(workdir, desk, tell=lambda doing, *_: told.append(doing)).passed
-    assert "loading" not in told, "the device holds the image"
+    assert re.fullmatch(r"running \([\d.]+ cases a second\) 3/3", reported[-1])
+    assert [line for line in reported if line.startswith("loading")]
+    reported.clear()
+    assert verify(workdir, desk, on_progress=lambda doing, *_: reported.append(doing)).passed
+    assert "loading" not in reported, "the device holds the image"
     image = workdir / "cortex-m4/build/verify.elf"
     with raises(UsageError, "image-for-a-device", place=str(image)):
         verify_image(image, workdir / "vectors.npz", workdir)
@@ -157,7 +157,7 @@ def test_server_that_ends_while_vectors_run(workdir: Path) -> None:
                 os.kill(int(server.stdout.split()[0]), signal.SIGKILL)
 
         with raises(ProcessFailedError, "connection-lost"):
-            verify(workdir, connection, tell=kill)
+            verify(workdir, connection, on_progress=kill)
 
 
 def test_memories_of_a_device() -> None:
@@ -231,17 +231,15 @@ def test_the_next_command_does_not_load_the_image_again(workdir: Path) -> None:
             _wait_for(keys.gdb)
             loaded = []
             for _ in range(2):
-                told: list[str] = []
+                reported: list[str] = []
                 with connected(device_of(target("cortex-m4", again), PLACE)) as connection:
-                    verify(workdir, connection, tell=lambda doing, *_, told=told: told.append(doing))
-                loaded.append("loading" in told)
+                    verify(workdir, connection, on_progress=lambda doing, *_, reported=reported: reported.append(doing))
+                loaded.append("loading" in reported)
         finally:
             server.kill()
     assert loaded == [True, False]
 
 
 def _wait_for(address: str) -> None:
-    deadline = time.monotonic() + 20
     port = f":{int(address.rpartition(':')[2]):04X} "
-    while time.monotonic() < deadline and port not in Path("/proc/net/tcp").read_text():
-        time.sleep(0.05)  # a connection would end QEMU's wait for GDB
+    wait_for(lambda: port in Path("/proc/net/tcp").read_text())  # a connection would end QEMU's wait for GDB

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mlfbuild_reference.c_header import c_interface_page
 from mlfbuild_reference.cmake import cmake_page
 from mlfbuild_reference.command_line import command_line_page
 from mlfbuild_reference.microcontrollers import microcontrollers_page
-from mlfbuild_reference.operator_files import operator_files_page
 from mlfbuild_reference.project_file import project_file_page
-from mlfbuild_reference.scons import scons_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "project-file.md": project_file_page,
     "command-line.md": command_line_page,
-    "scons.md": scons_page,
     "cmake.md": cmake_page,
-    "c-interface.md": c_interface_page,
     "microcontrollers.md": microcontrollers_page,
-    "operator-files.md": operator_files_page,
 }
 """Functions that return a page, by its file name."""

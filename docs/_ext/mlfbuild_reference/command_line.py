@@ -13,9 +13,11 @@ from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
 _ABOUT = (
-    "`mlfbuild VERB --help` prints the same texts. Results go to stdout, diagnostics to stderr. You can give a shared "
-    "option before or after the verb; if it does not apply to the verb, it is refused."
+    "`mlfbuild VERB --help` explains each verb. Results go to stdout, diagnostics to stderr. You can give a shared "
+    "option before or after the verb; if it does not apply to the verb, it is refused. Every verb accepts `-C`, `-v` "
+    "and `-q`, and all but `watch` and `completion` accept `--format`."
 )
+_EVERYWHERE = ("-C", "-v", "-q")
 
 
 def command_line_page() -> str:
@@ -36,18 +38,22 @@ def command_line_page() -> str:
 def _verb(verb: click.Command, shared: set[str | None]) -> str:
     # Use the settings of the command itself, because a verb keeps the help option that it creates first.
     context = click.Context(verb, info_name=f"mlfbuild {verb.name}", **app.context_settings)
-    usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
     own = [parameter for parameter in verb.params if parameter.name not in shared]
     common = [parameter.opts[0] for parameter in verb.params if parameter.name in shared]
-    parts = [f"### `{verb.name}`", fence("text", usage), paragraphs(verb.help or "")]
+    usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
+    parts = [f"### `{verb.name}`", *([] if usage.endswith(" [OPTIONS]") else [fence("text", usage)])]
+    parts.append(paragraphs((verb.help or "").partition("\n\n")[0]))
     if any(isinstance(parameter, click.Option) for parameter in own):
         parts.append(_options(own))
-    return "\n\n".join([*parts, f"Shared: {', '.join(map(code, common))}."])
+    if not set(_EVERYWHERE) <= set(common):
+        raise ValueError(f"{verb.name}: lacks an option that every verb has")
+    rest = [name for name in common if name not in (*_EVERYWHERE, "--format")]
+    return "\n\n".join([*parts, *([f"Shared: {', '.join(map(code, rest))}."] if rest else [])])
 
 
 def _options(parameters: list[click.Parameter]) -> str:
-    rows = [[_names(option), _meaning(option)] for option in parameters if isinstance(option, click.Option)]
-    return table(["option", "meaning"], rows)
+    options = [option for option in parameters if isinstance(option, click.Option)]
+    return "\n".join(f"- {_names(option)}: {_meaning(option)}" for option in options)
 
 
 def _names(option: click.Option) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.native.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
@@ -14,37 +14,39 @@ from mlfbuild.native.graph import EVERY, DType
 from mlfbuild.native.graph.ops import operator_class
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
+from mlfbuild_reference.scons import scons_reference
 
 _FEATURES = Path(__file__).parents[3] / "tests/golden/archive/test_features"
 _EVERYTHING = "read, run, convert, write"
+_MADE = "<!-- The rest is generated from the docstrings in mlfbuild/scons by `make generate`. -->"
+_CODES = {operator_name(number): number for number in SUPPORTED}
 
 
 def with_operators(page: str) -> str:
-    """Return ``docs/operators.md`` with the row of every operator that TFLite files may have."""
-    rows = [_row_of(name) for name in CUSTOM] + [_operator_row(code) for code in SUPPORTED]
-    return _with_rows(page, r"[A-Z][A-Za-z0-9_]*", sorted(rows, key=str.upper))
+    """Return ``docs/operators.md`` with every operator that TFLite files may have, by its types."""
+    named = [(name, _types_of(name)) for name in (*CUSTOM, *map(operator_name, SUPPORTED))]
+    groups: dict[str, list[str]] = {}
+    for name, types in sorted(named, key=lambda pair: pair[0].upper()):
+        groups.setdefault(types, []).append(code(name))
+    rows = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return _with_table(page, "types", [f"| {types} | {', '.join(names)} |" for types, names in rows])
 
 
-def _row_of(name: str) -> str:
-    """Return the row of an operator of the graph, or nothing if ``name`` is none."""
+def _types_of(name: str) -> str:
+    """Return the types of the first input, and those of the results if they differ."""
     operator = operator_class(name)
-    return _row(name, _types(operator.types), _types(operator.results)) if operator is not None else ""
-
-
-def _operator_row(number: int) -> str:
-    name = operator_name(number)
-    if row := _row_of(name):
-        return row
-    kind = SHAPES.get(number)
+    if operator is not None:
+        return _between(operator.types, operator.results)
+    kind = SHAPES.get(_CODES[name])
     if kind is None:  # of variables
-        return _row(name, "all")
+        return "all"
     if kind.values > 1 or len(kind.types) == len(EVERY):  # of the type of what it reads
-        return _row(name, _types(kind.types))
-    return _row(name, "all", _types(kind.types))
+        return _between(kind.types)
+    return _between(EVERY, kind.types)
 
 
-def _row(name: str, types: str, results: str = "") -> str:
-    return f"| {name} | {types} -> {results} |" if results else f"| {name} | {types} |"
+def _between(types: Sequence[DType], results: Sequence[DType] = ()) -> str:
+    return f"{_types(types)} -> {_types(results)}" if results else _types(types)
 
 
 def _types(types: Sequence[DType]) -> str:
@@ -63,10 +65,8 @@ def _cpu_row(cpu: Cpu) -> str:
     columns = [
         code(cpu.name),
         cpu.title,
-        cpu.architecture,
         cpu.float_abi,
         ", ".join(sorted(cpu.features)),
-        code(" ".join(cpu.flags)) if cpu.flags else "",
         ", ".join(cpu.compilers) or "the machine's own",
         ", ".join(boards),
     ]
@@ -88,26 +88,34 @@ def _core(cpu: str) -> str:
     return cpu.removeprefix("cortex-").upper().replace("PLUS", "+")
 
 
+def with_scons_reference(page: str) -> str:
+    """Return ``docs/scons.md`` with the methods, builders and variables of the tool at its end."""
+    before, mark, _ = page.partition(_MADE)
+    if not mark:
+        raise ValueError(f"no line {_MADE}")
+    return f"{before}{mark}\n\n{scons_reference()}\n"
+
+
 def with_archive_features(page: str) -> str:
     """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
-    rows = sorted((_feature_row(path.read_text(encoding="utf-8")) for path in _FEATURES.glob("*/*")), key=str.lower)
-    table = re.compile(r"(?<=^\| feature \| versions )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
-    if not table.search(page):
-        raise ValueError("no table of features")
-    return table.sub(lambda found: found[1] + "".join(f"{row}\n" for row in rows), page)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for title, versions, works in sorted(row for path in _FEATURES.glob("*/*") for row in _feature_rows(path)):
+        groups.setdefault((versions, works), []).append(title)
+    rows = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return _with_table(
+        page, "versions", [f"| {versions} | {works} | {'; '.join(titles)} |" for (versions, works), titles in rows]
+    )
 
 
-def _feature_row(text: str) -> str:
-    """Return the rows of a golden file: a title, then a line per version such as ``5: read, convert``."""
-    title, *lines = text.splitlines()
+def _feature_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield title, versions and what works from a golden file: a title, then lines such as ``5: read, convert``."""
+    title, *lines = path.read_text(encoding="utf-8").splitlines()
     versions: dict[str, list[str]] = {}
     for version, _, works in (line.partition(": ") for line in lines):
         if works != "-":
             versions.setdefault("all" if works == _EVERYTHING else works, []).append(version)
-    return "\n".join(
-        f"| {title} | {' to '.join(dict.fromkeys((which[0], which[-1])))} | {works} |"
-        for works, which in versions.items()
-    )
+    for works, which in versions.items():
+        yield title, " to ".join(dict.fromkeys((which[0], which[-1]))), works
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
@@ -118,10 +126,19 @@ def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
     return page[: found.start()] + "".join(f"{row}\n" for row in rows) + page[found.end() :]
 
 
+def _with_table(page: str, head: str, rows: Sequence[str]) -> str:
+    """Return ``page`` with ``rows`` in the table whose first column is called ``head``."""
+    table = re.compile(rf"(?<=^\| {head} \|)(.*\n.*\n)(?:\|.*\n)*", re.MULTILINE)
+    if not table.search(page):
+        raise ValueError(f"no table of {head}")
+    return table.sub(lambda found: found[1] + "".join(f"{row}\n" for row in rows), page, count=1)
+
+
 LISTS: Mapping[str, Callable[[str], str]] = {
     "operators.md": with_operators,
     "toolchains.md": with_cpus,
     "verify.md": with_boards,
     "archive.md": with_archive_features,
+    "scons.md": with_scons_reference,
 }
 """By the page's name in ``docs``."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
-from mlfbuild_reference.markdown import code, page, prose, table
+from mlfbuild.targets import MCUS, Mcu, TimedMemory
+from mlfbuild_reference.markdown import code, page, table
 
 _ABOUT = (
-    "These are the microcontrollers whose cycles mlfbuild models, if a target names one: "
-    "`targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. The first memory has code and constants, the second all data, "
-    "unless `regions` place them elsewhere. Describe other microcontrollers, and other settings of these, with the key "
-    "`timing`."
+    "A target may name one of these microcontrollers: `targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. mlfbuild then "
+    "[models its cycles](../latency.md). The first memory has code and constants, the second all data, unless "
+    "`regions` place them elsewhere. The key `timing` describes other microcontrollers, and other settings of these."
 )
 _ERROR = (
-    "The error is what the memories add to the stated error of the core's model, in per cent: the more values are "
-    "assumptions, the larger it is. Cycles are modelled, not measured."
+    "*Error* is what the memories add to the stated error of the core's model: the more values are assumptions, the "
+    "larger it is. The files in `mlfbuild/targets/data` have the lines and ways of caches, name the "
+    "manual that each value comes from, and list all assumptions."
 )
 _HEAD = ("mcu", "microcontroller", "core", "MHz", "memories", "caches", "error")
 
@@ -28,13 +28,15 @@ def microcontrollers_page() -> str:
         _ABOUT,
         _ERROR,
         table(_HEAD, (_row(mcu) for mcu in MCUS.values())),
-        *(part for mcu in MCUS.values() for part in _section(mcu)),
+        "## Wait states",
+        "The numbers of wait states by the clock of the core:",
+        "\n".join(line for mcu in MCUS.values() for line in _steps(mcu)),
     )
 
 
 def _row(mcu: Mcu) -> list[str]:
     memories = (f"{code(name)} {_memory(memory)}" for name, memory in mcu.memories.items())
-    caches = (f"{code(name)} {_cache(cache)}" for name, cache in mcu.caches.items())
+    caches = (f"{code(name)} {_size(cache.size)}" for name, cache in mcu.caches.items())
     columns = [code(mcu.name), mcu.title, code(mcu.cpu), _mhz(mcu.clock), "; ".join(memories), "; ".join(caches)]
     return [*columns, f"{mcu.error} %"]
 
@@ -51,26 +53,11 @@ def _memory(memory: TimedMemory) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _cache(cache: MemoryCache) -> str:
-    lines = cache.size // cache.line
-    ways = "fully associative" if cache.ways == lines else f"{cache.ways} ways" if cache.ways > 1 else "direct-mapped"
-    sectors = f" in {cache.sector}-byte sectors" if cache.sector else ""
-    facts = [_size(cache.size), f"{cache.line}-byte lines{sectors}", ways, cache.policy.replace("lru", "LRU")]
-    facts.append(f"{cache.hit} wait states on a hit" if cache.hit else "")
-    facts.append(f"{cache.miss} more cycle{'s' * (cache.miss > 1)} on a miss" if cache.miss else "")
-    facts.append("write-back" if cache.write_back else "")
-    return ", ".join(filter(None, facts))
-
-
-def _section(mcu: Mcu) -> Iterator[str]:
-    yield f"## {mcu.name}"
-    for name, steps in mcu.wait_states.items():
-        rows = ([f"to {_mhz(highest)} MHz", str(waits)] for highest, waits in steps)
-        yield table((f"core's clock, {code(name)}", "wait states"), rows)
-    yield "Sources:"
-    yield "\n".join(f"- {prose(text)}" for text in mcu.sources)
-    yield "Assumptions:"
-    yield "\n".join(f"- {prose(text)}" for text in mcu.assumptions)
+def _steps(mcu: Mcu) -> Iterator[str]:
+    """Yield a line for each memory of ``mcu`` with the highest clock for each number of wait states."""
+    for memory, steps in mcu.wait_states.items():
+        clocks = ", ".join(f"{waits} to {_mhz(highest)} MHz" for highest, waits in steps)
+        yield f"- {code(mcu.name)}, {code(memory)}: {clocks}"
 
 
 def _mhz(clock: int) -> str:

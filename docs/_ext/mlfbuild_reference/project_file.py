@@ -8,21 +8,21 @@ from typing import Any
 
 from mlfbuild.core.keys.units import COUNT_SCHEMA, DURATION_SCHEMA, FREQUENCY_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild.project import json_schema
-from mlfbuild_reference.markdown import code, page, prose, table
+from mlfbuild_reference.markdown import code, page, prose
 
 _UNITS = (
-    (SIZE_SCHEMA, "size: `98304`, `96 KiB`, `96k`"),
-    (COUNT_SCHEMA, "number: `3200000`, `3.2 M`, `300k`"),
-    (PERCENT_SCHEMA, "percentage: `2 %`"),
-    (FREQUENCY_SCHEMA, "frequency: `120 MHz`, `120000000`"),
-    (DURATION_SCHEMA, "time: `40 ms`, `1.5 s`, `250 us`"),
+    (SIZE_SCHEMA, "size", "`98304`, `96 KiB` or `96k`"),
+    (COUNT_SCHEMA, "number", "`3200000`, `3.2 M` or `300k`"),
+    (PERCENT_SCHEMA, "percentage", "`2 %`"),
+    (FREQUENCY_SCHEMA, "frequency", "`120 MHz` or `120000000`"),
+    (DURATION_SCHEMA, "time", "`40 ms`, `1.5 s` or `250 us`"),
 )
 _DEFAULT = re.compile(r" ?Default: ([^.;]+(?:; [^.]+)?)\.?$")
 
 
 _ABOUT = (
     "[The project file](../project-file.md) explains the keys, with examples. `mlfbuild schema` prints them as a JSON "
-    "Schema."
+    f"Schema. Write {', '.join(f'a {name} as {examples}' for _, name, examples in _UNITS)}."
 )
 
 
@@ -60,19 +60,18 @@ def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tupl
 
 def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     required = of.get("required", ())
-    rows = []
+    lines = []
     for key, value in of["properties"].items():
         meaning = value.get("description", "")
         default = _DEFAULT.search(meaning)
-        state = "**required**" if key in required else prose(default[1]) if default else ""
-        rows.append([code(key), _kind(value, titles), state, prose(_DEFAULT.sub("", meaning))])
-    head = ["key", "value", "default", "meaning"]
-    return f"## {title}\n\n{prose(of['description'])}\n\n{table(head, rows)}"
+        state = "; required" if key in required else f"; default {prose(default[1])}" if default else ""
+        lines.append(f"- {code(key)} ({_kind(value, titles)}{state}): {prose(_DEFAULT.sub('', meaning))}")
+    return "\n\n".join([f"## {title}", prose(of["description"]), "\n".join(lines)])
 
 
 def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """Return a description of the values that this schema accepts."""
-    for schema, words in _UNITS:
+    for schema, words, _ in _UNITS:
         if all(value.get(key) == part for key, part in schema.items()):
             return words
     if "$ref" in value:

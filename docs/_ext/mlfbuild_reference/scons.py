@@ -1,4 +1,4 @@
-"""Generate the page on the SCons tool from the methods, builders and variables that it adds, and their docstrings."""
+"""Generate the reference of the SCons tool from the docstrings of its methods, builders and variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import mlfbuild.scons as tool
 from mlfbuild.scons.model_nodes import ModelNodes
-from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
+from mlfbuild_reference.markdown import code, fence, paragraphs, prose, table
 
 _VARIABLE = re.compile(r"^ {4}``(\w+)``\n((?: {8}.*\n)+)", re.MULTILINE)
 _BUILDER = re.compile(r"Return ``\w+``: ``(?P<call>[^`]+)``(?:[;,.] ?(?P<rest>.*))?", re.DOTALL)
@@ -33,25 +33,24 @@ class _Recorder(dict[str, Any]):
         self.methods[name] = function
 
 
-def scons_page() -> str:
-    """Return the page ``reference/scons.md``."""
+def scons_reference() -> str:
+    """Return the part of ``docs/scons.md`` that lists methods, builders and construction variables."""
     env = _Recorder()
     tool.generate(env)
     methods = [_method(f"env.{name}", function) for name, function in env.methods.items()]
     nodes = [_method(f"models.{name}", getattr(ModelNodes, name)) for name in ("apply", "place")]
-    return page(
-        "The SCons tool",
-        "the docstrings in `mlfbuild/scons`",
-        "[Building with SCons](../scons.md) explains how these work together.",
-        "## Methods",
-        *methods,
-        "The object that `MlfModels` returns has these methods:",
-        *nodes,
-        "## Builders",
-        *(_builder(name) for name in sorted(env.builders)),
-        "## Construction variables",
-        "The tool sets them with `SetDefault`, so a value that you set before is kept.",
-        _variables(env.defaults),
+    return "\n\n".join(
+        (
+            "## Methods",
+            *methods,
+            "The object that `MlfModels` returns has these methods:",
+            *nodes,
+            "## Builders",
+            *(_builder(name) for name in sorted(env.builders)),
+            "## Construction variables",
+            "The tool sets them with `SetDefault`, so a value that you set before is kept.",
+            _variables(env.defaults),
+        )
     )
 
 

@@ -18,8 +18,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.archive.compare.difference_text import comparison_text
-    from mlfbuild.archive.compare.library import compare
+    from mlfbuild.archive.compare.library import compare, comparison_text
     from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, distinct
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,20 +1,129 @@
-"""Compare libraries: pair modules by name, and compare all parts of a module that are part of its meaning."""
+"""Compare libraries: pair modules by name, and compare all parts of a module that are part of its meaning.
+
+Files are compared byte by byte, and differences of text files are counted in lines. The result is data, with a text
+for people.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, TypeAlias, TypeVar
 
-from mlfbuild.archive.compare.arrays import parameter_differences
-from mlfbuild.archive.compare.generated_files import code_differences, other_differences
+from mlfbuild.archive.compare.arrays import parameter_differences, tensor_differences, tensor_notes
 from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, change, distinct
-from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.describe.readme import README
-from mlfbuild.core import quoted
-from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, TracedTensor, UnknownField, device_name
+from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
+from mlfbuild.core import counted, printable, quoted, text_table
+from mlfbuild.library import (
+    Content,
+    ExternalDependency,
+    Library,
+    MainMemory,
+    Module,
+    TracedTensor,
+    UnknownField,
+    all_files,
+    device_name,
+)
+
+_NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)
+_TEXT_SUFFIXES = (*TEXT_SUFFIXES, ".txt", ".md", ".cmake", ".template", ".json")
+
+
+def code_differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    """Yield a difference for each codegen file that is not equal in both modules.
+
+    ``lib<n>.c`` in versions 1 and 2 is the same file as ``<module>_lib<n>.c`` in later versions.
+    """
+    files = {f"codegen/{file.path}": file.content for file in all_files(left)}
+    others = {f"codegen/{file.path}": file.content for file in all_files(right)}
+    renamed = {_unnamed(left.name, path): path for path in files if path not in others}
+    paired = {
+        path if path in files else renamed.get(_unnamed(right.name, path), path): content
+        for path, content in others.items()
+    }
+    yield from file_differences(left.name, "code", files, paired)
+
+
+def _unnamed(module: str, path: str) -> str:
+    """Return the path of a module's file without the module's name."""
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + (name.removeprefix(f"{module}_") if _NAMED.fullmatch(name) else name)
+
+
+def other_differences(left: Library, right: Library, ignored: str) -> Iterator[LibraryDifference]:
+    """Yield a difference for each file of no module that is not equal in both, except the file ``ignored``."""
+    sides = ({str(file.path): file.content for file in side.other_files} for side in (left, right))
+    yield from file_differences(None, "file", *({p: c for p, c in side.items() if p != ignored} for side in sides))
+
+
+def file_differences(
+    module: str | None, what: str, left: Mapping[str, Content], right: Mapping[str, Content]
+) -> Iterator[LibraryDifference]:
+    """Yield a difference for each path with different content on the two sides."""
+    for path in sorted({*left, *right}):
+        if path not in right:
+            yield LibraryDifference(module, what, path, {"size": len(left[path])}, None, "only in the first")
+        elif path not in left:
+            yield LibraryDifference(module, what, path, None, {"size": len(right[path])}, "only in the second")
+        elif left[path] != right[path]:
+            yield _content_difference(module, what, path, left[path], right[path])
+
+
+def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> LibraryDifference:
+    if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > MAX_TEXT:
+        text = f"{change(len(left), len(right))} bytes" if len(left) != len(right) else f"different {len(left):,} bytes"
+        return LibraryDifference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+    first, second = (Counter(bytes(side).splitlines()) for side in (left, right))
+    gone, new = (first - second).total(), (second - first).total()
+    lines = f"{gone:,} removed, {new:,} added" if gone or new else "in another order, or with other line ends"
+    text = f"{change(first.total(), second.total())} lines: {lines}"
+    facts = [{"size": len(side), "lines": lines.total()} for side, lines in ((left, first), (right, second))]
+    return LibraryDifference(module, what, path, facts[0], facts[1], text)
+
+
+_SHOWN = 12
+"""Largest number of differences of one kind in one module."""
+
+
+def comparison_text(comparison: LibraryComparison, left: str, right: str, *, verbose: bool = False) -> str:
+    """Return ``comparison`` as lines for people, the last one without a line end.
+
+    ``left`` and ``right`` are the names of the two archives. If there are many differences of one kind, only the first
+    ones are shown, unless ``verbose``.
+    """
+    return "\n".join(_lines(comparison, left, right, verbose))
+
+
+def _lines(comparison: LibraryComparison, left: str, right: str, verbose: bool) -> Iterator[str]:
+    if comparison.equal:
+        yield f"{left} and {right} have the same meaning"
+    else:
+        yield f"{left} -> {right}: {counted(len(comparison.differences), 'difference')}"
+    for module, group in groupby(comparison.differences, key=lambda difference: difference.module):
+        if module is not None:
+            yield ""
+            yield f"module {printable(module)}"
+        kinds = groupby(group, key=lambda difference: difference.what)
+        yield text_table([row for what, same in kinds for row in _rows(what, list(same), verbose)], indent=2)
+    if comparison.notes:
+        yield ""
+        yield "notes"
+        yield from (f"  {printable(note)}" for note in comparison.notes)
+
+
+def _rows(what: str, differences: Sequence[LibraryDifference], verbose: bool) -> Iterator[tuple[str, str]]:
+    shown = differences if verbose or len(differences) <= _SHOWN + 1 else differences[:_SHOWN]
+    for difference in shown:
+        yield what, f"{difference.name}: {difference.text}" if difference.name else difference.text
+    if len(shown) < len(differences):
+        yield what, f"and {len(differences) - len(shown):,} more (-v shows all)"
+
 
 _VALUE = 60
 """Largest number of characters of an unknown field's value in a text."""

@@ -1,20 +1,21 @@
 """Collect the content of a library as JSON-ready data.
 
 Sizes, types and shapes come from the metadata, the headers of the parameters and the graph, which were read with the
-library. Requirements that are not in the metadata are found in the code (``library.requirement``).
+library. Requirements that are not in the metadata are found in the code (``library.requirement``). Device contexts are
+those that the first RFC of the format proposed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from mlfbuild.archive.describe.contexts import context_facts
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     CodegenFile,
+    DeviceContext,
     ExternalDependency,
     Library,
     MainMemory,
@@ -36,6 +37,26 @@ from mlfbuild.library import (
     runtime_requirement,
 )
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
+
+
+def context_facts(context: DeviceContext) -> dict[str, Any]:
+    """Return ``context`` as JSON-ready data; unknown values are null."""
+    return {
+        "device_type": context.device_type,
+        "device_id": context.device_id,
+        "compiler": context.compiler or None,
+        "config": json.loads(context.config) if context.config else None,
+        "target": context.target or None,
+    }
+
+
+def context_text(facts: dict[str, Any], code: Callable[[str], str]) -> str:
+    """Return ``context_facts`` in one line; ``code`` formats text from the archive."""
+    words = [code(facts["device_type"]), f"id {facts['device_id']}"]
+    words += [f"{key} {code(facts[key])}" for key in ("compiler", "target") if facts[key]]
+    if facts["config"] is not None:
+        words.append(f"config {code(json.dumps(facts['config'], sort_keys=True))}")
+    return ", ".join(words)
 
 
 def describe(library: Library) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from mlfbuild.archive.describe.contexts import context_text
-from mlfbuild.archive.describe.facts import describe
+from mlfbuild.archive.describe.facts import context_text, describe
 from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.core import counted, listed, printable, quoted, text_table
 from mlfbuild.library import ARCHIVE_FOLDER, FULL_MODEL, OPERATOR, Library, device_name

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.describe.by_hand import commands
-from mlfbuild.archive.describe.calling import call_text, paragraph
-from mlfbuild.archive.describe.contexts import context_facts, context_text
+from mlfbuild.archive.describe.calling import call_text, commands, paragraph
+from mlfbuild.archive.describe.facts import context_facts, context_text
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
     ARCHIVE_FOLDER,

@@ -1,8 +1,16 @@
-"""The modules of all archives to merge, each with the archive that it comes from, and their symbols."""
+"""The modules of all archives to merge, each with the archive that it comes from, and what they share in one image.
+
+``__tvm_module_ctx`` is the pointer to the module in code for TVM's C++ runtime. The loader sets the variable once for a
+shared library (``runtime::symbol::tvm_module_ctx``), and each source that calls packed functions by name defines it
+(``CodeGenCHost::InitGlobalContext``). In one image the definitions must be the same variable.
+
+If archives have kernel headers of two versions of mlfbuild, each module gets a separate folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -12,11 +20,21 @@ from mlfbuild.c_analysis import (
     OBJECT_SUFFIXES,
     SOURCE_SUFFIXES,
     Symbols,
+    Token,
     c_symbols,
     object_symbols,
+    tokens,
 )
 from mlfbuild.core import CheckFailedError
-from mlfbuild.library import CodegenFile, Content, Module
+from mlfbuild.library import (
+    KERNEL_FOLDER,
+    MODULE_CONTEXT,
+    CodegenFile,
+    Content,
+    Module,
+    is_kernel_header,
+    sanitize_name,
+)
 
 MAX_TEXT = 64 * 1024 * 1024
 """Largest source, in bytes, that is searched for symbols."""
@@ -103,3 +121,107 @@ def _symbols(file: CodegenFile, archive: str) -> Symbols:
     if file.path.suffix in OBJECT_SUFFIXES:
         return object_symbols(file.data, f"{archive}: codegen/{file.path}")
     return c_symbols(source_text(file, archive), cplusplus=file.path.suffix in CXX_SUFFIXES)
+
+
+_WEAK = "__attribute__((weak)) "
+_WEAKENED = re.compile(rf"{re.escape(_WEAK)}(?=void\s{{0,9}}\*\s{{0,9}}{MODULE_CONTEXT}\b)")
+
+
+def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergedModule]:
+    """Return ``parts`` with the variable weak in all sources, so that the linker keeps one definition.
+
+    The parts do not change if at most one of them defines it.
+    """
+    defining = {number for number in range(len(parts)) if _defines(table, number)}
+    if len(defining) < 2:
+        return list(parts)
+    return [part.with_sources(_weakened) if number in defining else part for number, part in enumerate(parts)]
+
+
+def with_strong_context(part: MergedModule) -> MergedModule:
+    """Return ``part``, the only module of an image, with the variable as it was before ``with_one_context``."""
+    return part.with_sources(lambda text: _WEAKENED.sub("", text))
+
+
+def _defines(table: SymbolTable, number: int) -> bool:
+    return any(MODULE_CONTEXT in symbols.defined for symbols in table.of_part[number].values())
+
+
+def _weakened(text: str) -> str:
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield ``text`` with the attribute before each ``void* __tvm_module_ctx`` that precedes a value or ``;``."""
+    at = 0
+    before: list[Token] = []  # the last four tokens
+    for token in tokens(text):
+        words = [item.text for item in before[-4:]]
+        declared = token.text in {"=", ";"} and words[-3:] == ["void", "*", MODULE_CONTEXT]
+        if declared and words[0] not in {"extern", "static"}:
+            yield text[at : before[-3].offset]
+            yield _WEAK
+            at = before[-3].offset
+        before = [*before[-3:], token]
+    yield text[at:]
+
+
+def with_own_kernels(parts: Sequence[MergedModule]) -> list[MergedModule]:
+    """Return ``parts`` so that no kernel header has two contents.
+
+    If two modules have different headers of one name, the folder becomes ``mlfbuild_<module>`` in all modules that have
+    it, and their sources include it by that name. Equal headers stay in the folder that the modules share.
+    """
+    contents: dict[PurePosixPath, Content] = {}
+    clashing = {
+        file.path.parent
+        for part in parts
+        for file in _kernels(part)
+        if contents.setdefault(file.path, file.content) != file.content
+    }
+    taken = {path.parent.name for path in contents}
+    return [_renamed(part, clashing, taken) for part in parts]
+
+
+def _kernels(part: MergedModule) -> list[CodegenFile]:
+    return [file for file in part.module.codegen if is_kernel_header(file.path)]
+
+
+def _renamed(part: MergedModule, clashing: set[PurePosixPath], taken: set[str]) -> MergedModule:
+    folders = {file.path.parent for file in _kernels(part)} & clashing
+    return _moved_to(part, {folder: _new_name(part.module.name, taken) for folder in sorted(folders)})
+
+
+def with_usual_kernels(part: MergedModule) -> MergedModule:
+    """Return ``part``, the only module of an archive, with its kernels in the folder that such archives have."""
+    folders = {file.path.parent for file in _kernels(part)}
+    own = {folder for folder in folders if folder.name.startswith(f"{KERNEL_FOLDER}_")}
+    alone = own == folders and len({folder.parent for folder in own}) == len(own)
+    return _moved_to(part, dict.fromkeys(own, KERNEL_FOLDER) if alone else {})
+
+
+def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedModule:
+    """Return ``part`` with folders of kernels renamed, and included by the new names."""
+    if not names:
+        return part
+
+    def edit(text: str) -> str:
+        for folder, name in names.items():
+            text = re.sub(rf'^(\s*#\s*include\s*"){folder.name}/', rf"\g<1>{name}/", text, flags=re.MULTILINE)
+        return text
+
+    return part.with_sources(edit).with_codegen(lambda file: _moved(file, names))
+
+
+def _new_name(module: str, taken: set[str]) -> str:
+    """Return a folder name for ``module`` that is not ``taken``, and take it."""
+    first = f"{KERNEL_FOLDER}_{sanitize_name(module).lower()}"
+    names = (first, *(f"{first}_{number}" for number in range(2, len(taken) + 3)))
+    name = next(name for name in names if name not in taken)
+    taken.add(name)
+    return name
+
+
+def _moved(file: CodegenFile, names: Mapping[PurePosixPath, str]) -> CodegenFile:
+    name = names.get(file.path.parent)
+    return file if name is None else CodegenFile(file.path.parent.with_name(name) / file.path.name, file.content)

@@ -18,6 +18,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.program.functions import CodeFunction, KnownFiles, code_functions, function_text
-    from mlfbuild.archive.program.operators import GRAPH, RELAY, TIR, ProgramOperator, program_operators
+    from mlfbuild.archive.program.operators import GRAPH, PLAN, RELAY, TIR, ProgramOperator, program_operators
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,20 +1,95 @@
-"""The operators of a module's program, each with the C functions that compute it."""
+"""The operators of a module's program, each with the C functions that compute it.
+
+Calls in Relay text, and the C functions that TVM made of them.
+
+The text is that of the program before fusion, and records no function of C. The name of a function is
+``tvmgen_<module>_fused_`` and the names of its operators, with ``_`` for ``.``, and perhaps a number; layouts are at
+the end (``nn_contrib_conv2d_NCHWc``), and ``qnn.conv2d`` becomes ``nn_conv2d`` and other operators. A function of an
+external code generator has the name that the text calls.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mlfbuild.archive.program.functions import CodeFunction
-from mlfbuild.archive.program.relay_calls import functions_of_calls, relay_calls
 from mlfbuild.c_analysis import MAX_TEXT
 from mlfbuild.library import Module, TensorInfo, text_of
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, NodeEntry, parse_graph
 
+_HIDDEN = re.compile(r'/\*[\s\S]*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*"?')
+_CALL = re.compile(r"(?<![\w%.@\]])(@?[A-Za-z_][\w.]*)\(", re.ASCII)
+_DEFINITION = re.compile(r"\s*def @([\w.]+)", re.ASCII)
+_FUSED = "fused_"
+_MAIN = "main"
+_MAX_WORDS = 8  # in the name of an operator, such as image_resize2d
+
+
+@dataclass(frozen=True)
+class RelayCall:
+    """A call of an operator, such as ``nn.conv2d``, or of a function, such as ``@tvmgen_kws_cmsis_nn_main_0``."""
+
+    name: str
+    line: int
+    """From 1."""
+    inside: str
+    """The function whose body has the call; empty for ``@main``."""
+
+
+def relay_calls(text: str) -> Iterator[RelayCall]:
+    """Yield the calls in Relay ``text``, in its order; takes any text, and time that is linear in its length."""
+    inside = ""
+    plain = _HIDDEN.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(plain.split("\n"), 1):
+        definition = _DEFINITION.match(line)
+        if definition is not None:
+            inside = "" if definition[1] == _MAIN else definition[1]
+            continue
+        for found in _CALL.finditer(line):
+            yield RelayCall(found[1], number, inside)
+
+
+def functions_of_calls(calls: Iterable[RelayCall], functions: Collection[str]) -> dict[RelayCall, tuple[str, ...]]:
+    """Return for each call the names of ``functions`` that may compute it, sorted."""
+    calls = tuple(calls)
+    operators = {_in_c(call.name) for call in calls if not call.name.startswith("@")}
+    users: defaultdict[str, list[str]] = defaultdict(list)
+    for function in sorted(functions):
+        _, fused, rest = function.partition(_FUSED)
+        for name in set(_parts(_in_c(rest), operators)) if fused else ():
+            users[name].append(function)
+    fused_calls = {name: tuple(names) for name, names in users.items()}
+    found: dict[RelayCall, tuple[str, ...]] = {}
+    for call in calls:
+        named = next((name for name in (call.inside, call.name.removeprefix("@")) if name in functions), None)
+        found[call] = fused_calls.get(_in_c(call.name), ()) if named is None else (named,)
+    return found
+
+
+def _in_c(name: str) -> str:
+    """Return the name of an operator as a part of names in C, the same for all layouts and for quantised operands."""
+    return re.sub(r"\W", "_", name).replace("_contrib_", "_").removeprefix("q" if name.startswith("qnn.") else "")
+
+
+def _parts(rest: str, operators: Collection[str]) -> Iterator[str]:
+    """Yield the operators whose names ``rest`` consists of, the longest that fits first; other words are skipped."""
+    words = rest.split("_")
+    at = 0
+    while at < len(words):
+        counts = range(min(_MAX_WORDS, len(words) - at), 0, -1)
+        size = next((count for count in counts if "_".join(words[at : at + count]) in operators), 0)
+        if size:
+            yield "_".join(words[at : at + size])
+        at += size or 1
+
+
 RELAY: str = "relay"
 TIR: str = "tir"
 GRAPH: str = "graph"
+PLAN: str = "plan"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.archive.repair.all_repairs import RepairedLibrary, repaired
-    from mlfbuild.archive.repair.repairs import Repair
+    from mlfbuild.archive.repair.all_repairs import Repair, RepairedLibrary, repaired
 else:
     __getattr__ = lazy_attributes(__name__)

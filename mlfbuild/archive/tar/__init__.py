@@ -15,10 +15,10 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.archive.tar.inflate import MAX_INFLATED
     from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
-    from mlfbuild.archive.tar.read import MAX_MEMBERS, dated_members, members
-    from mlfbuild.archive.tar.sniff import is_plain_tar, looks_like_archive
+    from mlfbuild.archive.tar.read import (
+        MAX_INFLATED, MAX_MEMBERS, dated_members, is_plain_tar, looks_like_archive, members,
+    )
     from mlfbuild.archive.tar.write import pack
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.validate.codes import CODES, FindingKind
     from mlfbuild.archive.validate.findings import Finding, Severity
-    from mlfbuild.archive.validate.report import Report
-    from mlfbuild.archive.validate.rules import validate
+    from mlfbuild.archive.validate.rules import Report, validate
 else:
     __getattr__ = lazy_attributes(__name__)

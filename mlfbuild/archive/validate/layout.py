@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.paths import other_params_path
+from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import is_documented
@@ -78,7 +78,7 @@ def _tir(view: ModuleView) -> Iterator[Finding]:
 def files_of_no_module(archive: ArchiveView) -> Iterator[Finding]:
     """Check the files of no module: they may be lost files of a module, or unknown to the format."""
     named = [archive_folder(item) for view in archive.modules for item in view.module.external_dependencies]
-    other_forms = {other_params_path(view.name, form) for view in archive.modules for form in ("json", "bson")}
+    other_forms = {params_path(view.name, form) for view in archive.modules for form in ("json", "bson")}
     known = {*named, *(description_path(name) for name in bundle_names(archive.library))}
     for file in archive.library.other_files:
         path = str(file.path)

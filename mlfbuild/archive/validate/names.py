@@ -1,16 +1,49 @@
-"""Rules for names of modules, and for names of tensors in the header of the C interface (TVM's interface_c.cc)."""
+"""Rules for names, parameters and external dependencies.
+
+Names of modules and of tensors in the header must be those of TVM's ``interface_c.cc``. Parameters must match the
+graph, the limits of TVM's C runtime, and their other forms. External dependencies are those of the pre-RFC, and TVM's
+``mlf_path`` to a folder of the archive.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
+from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import KEYWORDS, CFile
-from mlfbuild.library import OPERATOR, TensorInfo, macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.core import InputFileError
+from mlfbuild.library import (
+    OPERATOR,
+    ExternalDependency,
+    ParamInfo,
+    TensorInfo,
+    archive_folder,
+    bundle,
+    bundle_names,
+    description_path,
+    load_params_json,
+    macro_prefix,
+    param_infos,
+    parse_dtype,
+    problems,
+    sanitize_name,
+    short_name,
+    struct_prefix,
+)
+from mlfbuild.library.graph_json import MAX_NDIM, MAX_PARAM_NAME
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 
 _IN_C = re.compile(r"[A-Za-z0-9_]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,4 +114,128 @@ def _sides(view: ModuleView) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, 
     return view.module.inputs, view.module.outputs
 
 
-RULES = (module_names, names_that_meet, struct_members, size_macros)
+def parameters(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare each parameter with the graph and the limits."""
+    for view in archive.modules:
+        if view.graph is None:
+            continue
+        arguments = {tensor.name: tensor for tensor in view.graph.arguments}
+        for name, info in param_infos(view.module.params).items():
+            place = f"{params_path(view.name)}: {name}"
+            if len(name.encode()) > MAX_PARAM_NAME:
+                message = f"the name has {len(name.encode())} bytes, more than {MAX_PARAM_NAME}"
+                yield finding("MLF603", place, message)
+            if len(info.shape) > MAX_NDIM:
+                yield finding("MLF603", place, f"has {len(info.shape)} dimensions, more than {MAX_NDIM}")
+            yield from _in_graph(view, place, info, arguments.get(name))
+
+
+def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare parameters in JSON with TVM's form, which counts if an archive has both."""
+    for view in archive.modules:
+        path = params_path(view.name, "json")
+        if path in archive.files and params_path(view.name) in archive.files:
+            try:
+                other = load_params_json(archive.files[path], path)
+            except InputFileError as error:
+                yield finding("MLF604", error.place, error.reason)
+                continue
+            known = view.module.params
+            for name in sorted({*known, *other}):
+                if name not in known or name not in other or not _same_array(known[name], other[name]):
+                    yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
+
+
+def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
+def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInfo | None) -> Iterator[Finding]:
+    if argument is None:
+        yield finding("MLF601", place, f"the graph of {view.name} has no such argument")
+    elif info.shape != argument.shape or not _same_type(info.dtype, argument.dtype):
+        wanted = f"{argument.dtype}{list(argument.shape or ())}"
+        yield finding("MLF602", place, f"is {info.dtype}{list(info.shape)}, but {wanted} in the graph")
+
+
+def _same_type(left: str, right: str) -> bool:
+    """Return whether two names, numpy's and TVM's, are the same type, for example ``bool`` and ``uint1``."""
+    types = (parse_dtype(left), parse_dtype(right))
+    return None in types or types[0] == types[1]
+
+
+_RUNTIME = "runtime"
+
+
+def sound_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Check each dependency, and look for its folder."""
+    for view in archive.modules:
+        for index, dependency in enumerate(view.module.external_dependencies):
+            place = view.place(f"external_dependencies[{index}]")
+            wrong = problems(dependency)
+            yield from (finding("MLF801", place, reason) for reason in wrong)
+            folder = archive_folder(dependency)
+            if not wrong and folder is not None and str(folder) not in archive.folders:
+                message = f"{dependency.short_name} should be in {dependency.url}, which does not exist"
+                yield finding("MLF802", place, message)
+
+
+def repeated_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Find entries that a module has twice; different modules may have equal ones."""
+    for view in archive.modules:
+        seen: set[ExternalDependency] = set()
+        for index, dependency in enumerate(view.module.external_dependencies):
+            if dependency in seen:
+                place = view.place(f"external_dependencies[{index}]")
+                yield finding("MLF806", place, f"{dependency.short_name} is named before")
+            seen.add(dependency)
+
+
+def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare the dependencies of modules with the same name, because an archive has only one ``runtime/``."""
+    first: dict[str, tuple[str, ExternalDependency]] = {}
+    for view in archive.modules:
+        for index, dependency in enumerate(view.module.external_dependencies):
+            name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
+            if replace(other, short_name=dependency.short_name, unknown=dependency.unknown) != dependency:
+                place = view.place(f"external_dependencies[{index}]")
+                found = f"{dependency.url} {dependency.version_spec}".strip()
+                other_module = "also" if name == view.name else f"{name} requires"
+                wanted = f"{other.url} {other.version_spec}".strip()
+                message = f"{view.name} requires {found}, but {other_module} {wanted}"
+                yield finding("MLF803", place, message)
+
+
+def sound_bundles(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the descriptions of bundled libraries."""
+    for name in bundle_names(archive.library):
+        place = str(description_path(name))
+        try:
+            bundle(archive.library, name, place)
+        except InputFileError as error:
+            key = error.place.removeprefix(place).removeprefix(": ")
+            yield finding("MLF805", place, f"{key}: {error.reason}" if key else error.reason)
+
+
+def unnamed_runtime(archive: ArchiveView) -> Iterator[Finding]:
+    """Find a ``runtime`` folder that is not an external dependency."""
+    named = {
+        PurePosixPath(item.url).parts[:1] for view in archive.modules for item in view.module.external_dependencies
+    }
+    if (_RUNTIME,) not in named and _RUNTIME in archive.folders:
+        yield finding("MLF804", _RUNTIME, "is not in external_dependencies of any module")
+
+
+RULES = (
+    module_names,
+    names_that_meet,
+    struct_members,
+    size_macros,
+    parameters,
+    forms_of_parameters,
+    sound_dependencies,
+    repeated_dependencies,
+    agreeing_dependencies,
+    sound_bundles,
+    unnamed_runtime,
+)

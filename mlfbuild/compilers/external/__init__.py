@@ -8,6 +8,6 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.compilers.external.find import find_program
+    from mlfbuild.compilers.external.run import find_program
 else:
     __getattr__ = lazy_attributes(__name__)

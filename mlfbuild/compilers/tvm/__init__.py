@@ -17,6 +17,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.compilers.tvm.compiler import TVM
-    from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
+    from mlfbuild.compilers.tvm.tvmc import find_interpreter, tvm_version
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -34,7 +34,7 @@ class TvmCompiler:
 
         Raises ``ToolNotFoundError`` if there is no TVM of a version that writes archives.
         """
-        from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
+        from mlfbuild.compilers.tvm.tvmc import find_interpreter, tvm_version
 
         return tvm_version(find_interpreter(request.program, request.name))[1]
 
@@ -45,11 +45,9 @@ class TvmCompiler:
         ``ProcessFailedError`` with its output if it fails, and as ``exported_library``.
         """
         from mlfbuild.compilers.external.archive import exported_library
-        from mlfbuild.compilers.external.find import source_word
-        from mlfbuild.compilers.external.run import run_program
+        from mlfbuild.compilers.external.run import run_program, source_word
         from mlfbuild.compilers.hook_support import HOOK, hooked
-        from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
-        from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
+        from mlfbuild.compilers.tvm.tvmc import find_interpreter, tvm_version, tvmc_arguments
 
         refuse_options(self, request)
         python = find_interpreter(request.program, request.name)

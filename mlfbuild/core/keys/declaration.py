@@ -1,4 +1,4 @@
-"""The base of the classes that declare the keys of a project file.
+r"""The base of the classes that declare the keys of a project file.
 
 A key is declared once, as a field of a frozen dataclass::
 
@@ -12,9 +12,35 @@ A key is declared once, as a field of a frozen dataclass::
         \"\"\"Bytes of flash: 96 KiB\"\"\"
 
 The field's name, with hyphens, is the key; its type, with the checks in it, decides which values are accepted; its
-default makes it optional; the text below it describes it in the JSON Schema and on the reference page. pydantic reads
-all that when a project file or the schema is needed, and makes instances. Fields with ``DERIVED`` are not keys: the
-reader fills them in, from the name of the entry, the folder of the project or the defaults of other keys.
+default makes it optional; the text below it describes it in the JSON Schema and on the reference page.
+
+This one declaration has four views, and none of them repeats it:
+
+- the reader of project files: pydantic takes the types, makes instances, and reports every mistake with its line
+- the reader of mlfbuild's own tables, ``plain.read_keys``, which ends at the first mistake and needs no pydantic,
+  because importing pydantic takes longer than reading all tables
+- the JSON Schema that editors use: pydantic writes it, and ``__get_pydantic_json_schema__`` adds the class's summary
+  and the text below each field
+- the reference page, which ``make generate`` writes from the schema
+
+The checks are data for the same reason. A type such as ``Size`` is ``Annotated[int, Convert(...), ...]``, and each
+check knows how it refuses a value and how a schema expresses it (``checks``, ``units``).
+
+The rules:
+
+1. Values in instances are in base units: bytes, Hz, nanoseconds. ``flash: 96 KiB`` is ``98304``.
+2. Any other key is refused, with the nearest known one as a suggestion.
+3. Fields with ``DERIVED`` are not keys: the reader fills them in, from the name of the entry, the folder of the project
+   or the defaults of other keys. They are absent from all views, and ``fields`` does not return them.
+4. Rules between keys are keywords of JSON Schema in ``SCHEMA``, for editors. The reader of the section checks them in
+   code, because JSON Schema has no words for messages.
+5. The text below a field is read from the source of the class. A class that is made at run time has no text.
+
+For example, ``{"flash": "96 KiB"}`` gives ``Budget(flash=98304)``, ``{"flsh": 1}`` the mistake ``unknown key "flsh"
+(did you mean "flash"?)``, and the schema of ``flash`` has the description ``Bytes of flash: 96 KiB``.
+
+Nothing here applies a key: a room that declares one also uses its value, and ``tests/project/test_every_key.py`` lists
+for each key what uses it.
 """
 
 from __future__ import annotations

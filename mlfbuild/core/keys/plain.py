@@ -13,9 +13,9 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from mlfbuild.core import Mistake, in_quotes, unknown
 from mlfbuild.core.keys.checks import Reader
 from mlfbuild.core.keys.declaration import Keys
-from mlfbuild.core.mistakes import Mistake, in_quotes, unknown
 
 _Keys = TypeVar("_Keys", bound=Keys)
 

@@ -1,4 +1,4 @@
-"""Write a library to a folder that a firmware build includes.
+"""Write a library to a folder that a firmware build includes, and keep it: files that users may commit.
 
 An unpacked tree keeps the archive's own paths and adds files for builds::
 
@@ -10,7 +10,31 @@ An unpacked tree keeps the archive's own paths and adds files for builds::
     RECORD.json      every file written, by hash
 
 The trees of all models of a target are in one folder, with fragments that include them (``write_target_tree``). This
-folder can also be a package of other build systems (``adapters``).
+folder can also be a package of other build systems (``adapters``). All paths in it are relative, so that it can be
+moved and committed; a build with a committed tree needs neither mlfbuild nor Python.
+
+**Who may change what.** ``RECORD.json`` lists the files that mlfbuild wrote, with SHA-256 and size. Only mlfbuild
+changes it: ``unpack`` that of a tree, ``write_target_tree`` that of the folder, ``write_dependencies`` that of the
+required libraries. The rules of ``write_tree``, which writes all three:
+
+1. A file in the record is mlfbuild's: it is restored if it is missing or edited (and reported as edited), and removed
+   when it is no longer needed. Edits belong in the model or the project file.
+2. A file that is not in the record is the user's: it is never changed, removed or followed. If one has the path of a
+   file to write with another content, the build stops with ``ConflictError`` before anything is written.
+3. A symbolic link is never mlfbuild's, also in place of a recorded folder: what is behind it could be anywhere.
+4. ``.gitattributes`` is written unless the user has one: the record compares bytes, so Git must not change line ends.
+
+**Interruption.** Before the first change the record is written with the files of the old *and* the new state and
+``"complete": false``; after the last one with the new state. A process that is killed in between leaves a record that
+names everything it may have written, so the next build repairs the tree, and no file is taken for the user's.
+
+**Example.** A model loses its second kernel file: the record lists both and is incomplete, ``net_lib1.c`` is removed,
+``mlf.cmake`` replaced, and the record written again. ``net_lib0.c`` is the same and keeps its time, so Ninja compiles
+nothing but what changed. A file ``notes.txt`` of the user stays, and so does its folder if the model goes.
+
+**What it does not do.** It does not protect from edits: a tree is checked when a build runs (``tree_damage``), not
+between builds. Empty folders of the user are not kept. The record is no signature, because whoever can edit a file can
+edit the record; the archive's id in it says which archive the tree was made from.
 """
 
 from __future__ import annotations
@@ -22,7 +46,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.jobs.tree.adapters import ADAPTERS
-    from mlfbuild.jobs.tree.cmake import FRAGMENT
+    from mlfbuild.jobs.tree.build_text import FRAGMENT
     from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, dependency_files, write_dependencies
     from mlfbuild.jobs.tree.parts import parts_of
     from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files

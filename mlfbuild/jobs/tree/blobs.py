@@ -13,7 +13,6 @@ from itertools import chain, islice
 
 from mlfbuild.archive import graph_path, params_path
 from mlfbuild.core import UsageError
-from mlfbuild.jobs.tree.cmake import here, here_in_build
 from mlfbuild.jobs.tree.devices import DeviceData
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks, sanitize_name
 from mlfbuild.library.cgen import LICENCE
@@ -215,51 +214,3 @@ class _CSource(LazyBytes):
 
     def read(self, offset: int, size: int) -> bytes:
         return b"".join(self.chunks())[offset : offset + size]
-
-
-# Fragment ------------------------------------------------------------------------------------------------------------
-
-_CHOICE = """
-# How graphs and parameters get into the image: "incbin" or "array". Set MLF_BLOBS to decide it yourself.
-if(DEFINED MLF_BLOBS)
-  set(_mlf_blobs "${MLF_BLOBS}")
-elseif("ASM" IN_LIST _mlf_languages
-       AND CMAKE_ASM_COMPILER_ID MATCHES "GNU|Clang"
-       AND CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
-  set(_mlf_blobs incbin)
-else()
-  set(_mlf_blobs array)
-endif()
-if(NOT _mlf_blobs MATCHES "^(incbin|array)$")
-  message(FATAL_ERROR "MLF_BLOBS is \\"${MLF_BLOBS}\\"; it must be incbin or array")
-endif()
-"""
-
-
-def blobs_choice() -> str:
-    """Return the part of a fragment that selects assembler or C for all modules."""
-    return _CHOICE
-
-
-def blobs_target(name: str, blobs: Sequence[BlobSources]) -> str:
-    """Return the part of a fragment that defines ``mlf::<name>_blobs`` and links it to ``mlf::<name>``."""
-    target = f"mlf_{name}_blobs"
-    assembler = " ".join(here(each.assembler) for each in blobs)
-    array = " ".join(here(each.array) for each in blobs)
-    properties = "".join(
-        f"  set_property(\n    SOURCE {here(each.assembler)}\n    PROPERTY OBJECT_DEPENDS {here(*each.reads)})\n"
-        for each in blobs
-    )
-    return (
-        f"\nadd_library({target} STATIC EXCLUDE_FROM_ALL)\n"
-        f"add_library(mlf::{name}_blobs ALIAS {target})\n"
-        f"target_include_directories({target} PUBLIC {here_in_build(BLOBS_FOLDER)})\n"
-        "if(_mlf_blobs STREQUAL incbin)\n"
-        f"  target_sources({target} PRIVATE {assembler})\n"
-        f'  target_include_directories({target} PRIVATE "${{CMAKE_CURRENT_LIST_DIR}}")\n'
-        f"{properties}"
-        "else()\n"
-        f"  target_sources({target} PRIVATE {array})\n"
-        "endif()\n"
-        f"target_link_libraries(mlf_{name} INTERFACE {target})\n"
-    )

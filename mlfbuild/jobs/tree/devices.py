@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from mlfbuild.core import InputFileError, UsageError, shown, suggestion
-from mlfbuild.jobs.tree.cmake import check_path
+from mlfbuild.jobs.tree.build_text import check_path
 from mlfbuild.library import CodegenFile, DeviceCode, Module, device_code, sanitize_name
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

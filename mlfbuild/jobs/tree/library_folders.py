@@ -10,27 +10,30 @@
 
 The fragments of models include those of the libraries that they require. A library is compiled with the flags of the
 firmware, then with the options of the project file, without warnings, and with a section for each function and object:
-the linker drops those that no code uses (``--gc-sections``).
+the linker drops those that no code uses (``--gc-sections``). If the firmware has the library itself, it defines the
+CMake target, or names the library in ``MLF_PROVIDED``, before it includes models, and the copies are not built.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from mlfbuild.core import InputFileError
-from mlfbuild.jobs.tree.dependency_cmake import cmake_text
-from mlfbuild.jobs.tree.dependency_make import make_text
-from mlfbuild.jobs.tree.dependency_scons import scons_text
+from mlfbuild.c_analysis import CXX_SUFFIXES
+from mlfbuild.core import InputFileError, sha256
+from mlfbuild.jobs.tree.build_text import rendered
 from mlfbuild.jobs.tree.record import Record
 from mlfbuild.jobs.tree.tree import UnpackResult, remove_tree, write_tree
-from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, requirements_of
+from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, chunks, requirements_of
 
 DEPENDENCIES_FOLDER = "dependencies"
 """The folder of required libraries in a target's folder."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")
+"""Versions that CMake can compare."""
+_CONTENT_DIGITS = 16
 _VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
 
 
@@ -94,11 +97,43 @@ def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
     name = dependency.name
     check_dependency_name(name)
     _check_paths(dependency)
+    values = _values(dependency)
     return {
-        f"{name}.cmake": cmake_text(dependency).encode(),
-        f"{name}.mk": make_text(dependency).encode(),
-        f"{name}.SConscript": scons_text(dependency).encode(),
+        f"{name}.{kind}": rendered(f"dependency.{kind}", **values).encode() for kind in ("cmake", "mk", "SConscript")
     }
+
+
+def _values(dependency: ResolvedLibrary) -> dict[str, object]:
+    """Return the values of the templates of a required library."""
+    fields = ("name", "package", "target", "version", "wanted", "sources", "include_dirs", "compile_options")
+    release = _RELEASE.fullmatch(dependency.version or dependency.wanted)
+    suffixes = {PurePosixPath(path).suffix for path in dependency.sources}
+    languages = ["C", *(["CXX"] if suffixes & CXX_SUFFIXES else []), *(["ASM"] if suffixes & {".S", ".s"} else [])]
+    return {
+        **{field: getattr(dependency, field) for field in fields},
+        "public_headers": dependency.public_headers,
+        "about": _about(dependency),
+        "content": _content_id(dependency),
+        "languages": " ".join(languages),
+        "release": release[1] if release else None,
+        "spaced": next((path for path in (*dependency.files, *dependency.include_dirs) if " " in path), None),
+    }
+
+
+def _content_id(source: ResolvedLibrary) -> str:
+    """Return a short hash of everything that determines the compiled library."""
+    lines = [f"{path}\0{sha256(chunks(source.files[path]))}" for path in sorted(source.files)]
+    lines += [f"{source.sources}", f"{source.include_dirs}", f"{source.compile_options}", f"{source.public_headers}"]
+    return sha256("\n".join(lines).encode())[:_CONTENT_DIGITS]
+
+
+def _about(dependency: ResolvedLibrary) -> str:
+    """Return one line about ``dependency`` for the head of a fragment."""
+    if dependency.package:
+        return f"{dependency.name}: the CMake package {dependency.package}, which the firmware has."
+    text = f"{dependency.name} {dependency.version}".strip()
+    terms = f" ({dependency.license})" if dependency.license else ""
+    return "".join(character for character in f"{text}{terms}, required by models." if character.isprintable())
 
 
 def _check_paths(source: ResolvedLibrary) -> None:

@@ -15,7 +15,7 @@ from mlfbuild import executor
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.core import UsageError
 from mlfbuild.jobs.tree.blobs import BlobSources, blob_sources, device_blob_sources
-from mlfbuild.jobs.tree.cmake import check_path, check_target_name
+from mlfbuild.jobs.tree.build_text import check_path, check_target_name
 from mlfbuild.jobs.tree.devices import DevicePart, Devices, device_data, device_parts
 from mlfbuild.jobs.tree.library_folders import build_requirements
 from mlfbuild.library import Content, Library, Module, Requirement, chunks, kernel_include_dirs
@@ -90,11 +90,6 @@ class Part:
     def blob_dirs(self) -> tuple[str, ...]:
         """The include folder of ``blobs``, if there are any."""
         return tuple(dict.fromkeys(each.include_dir for each in self.blobs))
-
-    @property
-    def linked_devices(self) -> tuple[DevicePart, ...]:
-        """Those of ``devices`` whose library the host's image links."""
-        return tuple(device for device in self.devices if device.tools.linked)
 
     @property
     def cxx(self) -> bool:

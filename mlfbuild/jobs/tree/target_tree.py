@@ -17,7 +17,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,16 +32,28 @@ from mlfbuild.jobs.tree.adapters import (
     check_model_names,
     models_of_package,
 )
-from mlfbuild.jobs.tree.cmake import FRAGMENT, head, here
+from mlfbuild.jobs.tree.build_text import FRAGMENT, rendered
+from mlfbuild.jobs.tree.fragments import MAKE_FRAGMENT, SCONS_FRAGMENT, folder_fragments
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, write_dependencies
-from mlfbuild.jobs.tree.link_checks import link_check_files
-from mlfbuild.jobs.tree.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.jobs.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.jobs.tree.record import RECORD, Record, is_folder, read_record
-from mlfbuild.jobs.tree.sconscript import SCONS_FRAGMENT, scons_aggregate
 from mlfbuild.jobs.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.targets import RUNTIME, Board, Cpu
+
+SCONS_CHECK = "mlf_budgets.py"
+CMAKE_CHECK = "mlf_budgets.cmake"
+_IN_CMAKE = {"zephyr", "esp-idf"}
+"""The systems whose builds run a CMake script after a link."""
+
+
+def link_check_files(systems: Collection[str]) -> dict[str, str]:
+    """Return the files for a folder that is a package of ``systems``: path -> text."""
+    return {
+        SCONS_CHECK: rendered("mlf_budgets.py.txt"),
+        **({CMAKE_CHECK: rendered(CMAKE_CHECK)} if _IN_CMAKE & {*systems} else {}),
+    }
+
 
 _BOARD_FILES = RUNTIME / "board"
 _ATTRIBUTES = ".gitattributes"
@@ -52,19 +64,6 @@ _RESERVED = {
     PLACEMENT_FOLDER: "the folder of the linker script has this name",
     DEPENDENCIES_FOLDER: "the folder of required libraries has this name",
 }
-
-_MODELS = """
-add_library(mlf_models INTERFACE)
-add_library(mlf::models ALIAS mlf_models)
-"""
-
-_BUDGETS = f"""
-# This file cannot check a link: that needs mlfbuild. mlfbuild_tree() of mlfbuild's CMake package does.
-if(NOT MLFBUILD_CHECKS_LINKS)
-  message(STATUS "mlfbuild: this build does not check budgets; check each image with: mlfbuild report --elf <image> "
-                 "--fail-over-budget --budgets ${{CMAKE_CURRENT_LIST_DIR}}/{BUDGETS_FILE}")
-endif()
-"""
 
 
 def write_target_tree(
@@ -137,11 +136,14 @@ def target_files(
     budgeted = bool(budgets)
     checks = {BUDGETS_FILE: budgets, **link_check_files(systems)} if budgeted else {}
     return {
-        FRAGMENT: _fragment(models, board, cpu, placed, budgeted=budgeted).encode(),
-        MAKE_FRAGMENT: make_aggregate(
-            models, board.name if board else None, placed=bool(placed), budgeted=budgeted
-        ).encode(),
-        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems, budgeted=budgeted).encode(),
+        **folder_fragments(
+            models,
+            board.name if board else None,
+            cpu.name,
+            placed=bool(placed),
+            budgeted=budgeted,
+            switched="rt-thread" in systems,
+        ),
         _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies, list(checks)).encode(),
         **{path: text.encode() for path, text in checks.items()},
         **(_board_files(board) if board else {}),
@@ -209,24 +211,6 @@ def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
 
 def _remove_model(tree: Path) -> tuple[str, ...]:
     return remove_tree(tree) if is_folder(tree) else ()
-
-
-def _fragment(
-    models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection], *, budgeted: bool
-) -> str:
-    targets = ["models", *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
-    parts = [head("<this folder>", targets)]
-    parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
-    parts += [f"include({here(f'{model}/{FRAGMENT}')})\n" for model in models]
-    parts.append(_MODELS)
-    parts += [f"target_link_libraries(mlf_models INTERFACE mlf::{model})\n" for model in models]
-    if board is not None:
-        parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
-    if placed:
-        parts.append(f"\ninclude({here(f'{PLACEMENT_FOLDER}/placement.cmake')})\n")
-    if budgeted:
-        parts.append(_BUDGETS)
-    return "".join(parts)
 
 
 def _board_files(board: Board) -> dict[str, bytes]:

@@ -9,16 +9,13 @@ from mlfbuild import archive as archives
 from mlfbuild.archive import convert
 from mlfbuild.core import InputFileError
 from mlfbuild.jobs.tree.blobs import blob_files, device_blob_files
-from mlfbuild.jobs.tree.cmake import FRAGMENT
 from mlfbuild.jobs.tree.devices import Devices, device_data
-from mlfbuild.jobs.tree.fragment import library_fragment
+from mlfbuild.jobs.tree.fragments import tree_fragments
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER, dependency_fragments
-from mlfbuild.jobs.tree.make import MAKE_FRAGMENT, make_fragment
 from mlfbuild.jobs.tree.parts import parts_of
 from mlfbuild.jobs.tree.record import RECORD, Record
-from mlfbuild.jobs.tree.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.jobs.tree.tree import UnpackResult, write_tree
-from mlfbuild.jobs.tree.verification import verification_files, verification_targets
+from mlfbuild.jobs.tree.verification import verification_files
 from mlfbuild.library import Content, Library, Module, bundles
 from mlfbuild.library.keys import Placement
 from mlfbuild.library.metadata import CURRENT
@@ -84,11 +81,7 @@ def tree_files(
     files = archives.archive_files(library)
     library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
     parts = parts_of(library, model, placement, optimize, devices)
-    added: dict[str, Content] = {
-        FRAGMENT: library_fragment(parts).encode(),
-        MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
-        SCONS_FRAGMENT: scons_fragment(parts).encode(),
-    }
+    added: dict[str, Content] = {**tree_fragments(parts, verified_on)}
     for part in parts.modules:
         added |= part.generated
     for module in library.modules:
@@ -102,7 +95,6 @@ def tree_files(
         for path, text in dependency_fragments(source).items()
     }
     if verified_on is not None:
-        added[FRAGMENT] = (library_fragment(parts) + verification_targets(parts.names, verified_on)).encode()
         added |= verification_files(library.modules, verified_on)
     for path in (*added, RECORD):
         if path in files:

@@ -1,5 +1,6 @@
 """The alignment of tensors in memory."""
 
+# A vector of Helium has 16 bytes.
 ALIGNMENT = 16
 """Alignment in bytes of every tensor in the arena, and of the arena itself."""
 STATE_ALIGNMENT = 8

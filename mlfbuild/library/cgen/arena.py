@@ -1,8 +1,39 @@
 """Pack buffers with known lifetimes into little memory (dynamic storage allocation with offsets).
 
-The problem is NP-hard. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is
-free during its whole lifetime. A few good orders are tried first, then branch and bound (``skyline``), then changes of
-the best order. The search stops when it reaches the lower bound, the peak of bytes in use. It is deterministic.
+Data: a ``Buffer`` has spans, each a number of bytes that are in use from one time to another. All spans of a buffer
+begin at its address. The result is an offset for each buffer, so that no two have common bytes at the same time, and
+the size of the whole.
+
+The problem is NP-hard, and most instances are easy: the lower bound, the peak of bytes in use at one time, is usually
+reached. So the search is a sequence of methods, each slower and better than the one before, and stops at the bound:
+
+1. Orders by a rule. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is free
+   during its whole lifetime. Tried are the largest first, the order of time, the longest lifetime first, and the
+   largest product of both first.
+2. Branch and bound from the bottom up (``skyline``), for at most 200 buffers. It can prove that there is no smaller
+   packing.
+3. Single buffers are moved to the front of the best order, as long as this makes the packing smaller.
+
+All limits are numbers of steps, not times, so that the result is the same on every machine. ``Work`` is a limit over
+several calls: the caller may try many plans of one network, and a large network must not take minutes.
+
+For example, buffers of 48 bytes at times 2 to 4, 64 at 0 to 1, 48 at 1 to 3, 64 at 0, and 48 at 2. At time 2, three of
+48 bytes are in use: the bound is 144. The best of the four rules needs 160::
+
+    the best rule    160 bytes
+    skyline          144 bytes    offsets 0, 0, 96, 64 and 48
+
+The traps:
+
+- Buffers have several spans if tensors share an address: an output that overwrites its input may be smaller or larger.
+  Only spans that meet in time exclude each other, so a buffer is not a rectangle.
+- A chain of operators in place has one buffer with hundreds of spans, which is why those that meet a given span are
+  found by bisection.
+- The number of pairs in use at the same time is limited. A file of a few hundred KB can declare tensors that all live
+  at once, and would otherwise take gigabytes of memory.
+
+It does not order the nodes, which would change lifetimes, and does not split a buffer. Sizes are the caller's, who
+rounds them up for alignment.
 """
 
 from __future__ import annotations
@@ -67,8 +98,10 @@ class Buffer:
         if len(self.spans) == len(other.spans) == 1:
             own, its = self.spans[0], other.spans[0]
             return ((own.size, its.size),) if own.meets(its) else ()
+        # The search in a sorted list is for the buffer with more spans.
         if len(self.spans) < len(other.spans):
             return tuple((own, its) for its, own in other.sizes_beside(self))
+        # A dict keeps the order of insertion, which a set does not promise.
         return tuple({(own.size, its.size): None for its in other.spans for own in self._during(its)})
 
     def uses(self, times: Sequence[int]) -> Uses:
@@ -149,6 +182,7 @@ def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
 def _check_pairs(buffers: Sequence[Buffer]) -> None:
     lasts = sorted(buffer.last for buffer in buffers)
     firsts = sorted(buffer.first for buffer in buffers)
+    # Of the buffers that began earlier, those that have not ended: the number of pairs, without making them.
     before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
     if sum(before) > _MOST_PAIRS:
         raise OverflowError(f"{max(before) + 1} tensors are in use at the same time")
@@ -192,6 +226,8 @@ class _Search:
 
     def _rules(self) -> Iterator[Order]:
         sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
+        # The largest first, the earliest first, the longest-lived first, the largest product of both first: each is the
+        # best one for some networks.
         yield sorted(indices, key=lambda i: (-sizes[i], lives[i][0]))
         yield sorted(indices, key=lambda i: (lives[i][0], -sizes[i]))
         yield sorted(indices, key=lambda i: (lives[i][0] - lives[i][1], -sizes[i]))
@@ -207,6 +243,7 @@ class _Search:
             offsets[index] = self._lowest(index, offsets)
             self.looks += len(self.neighbours[index])
             size = max(size, offsets[index] + self.sizes[index])
+            # It can only grow from here.
             if 0 <= self.size <= size:
                 return False
         self.order, self.offsets, self.size = order, tuple(offsets), size
@@ -215,6 +252,7 @@ class _Search:
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
         taken = [(at - own, at + its) for other, own, its in self.pairs[index] if (at := offsets[other]) >= 0]
+        # By their lower ends, so that one pass finds the lowest gap.
         taken.sort()
         offset = 0
         for below, above in taken:  # what starts strictly between the two overlaps
@@ -242,5 +280,6 @@ class _Search:
                 steps -= 1
                 if steps < 0:
                     return
+                # The first improvement is kept, and the rest of the round goes on from it.
                 if self._try([index, *(other for other in self.order if other != index)]):
                     better = True

@@ -21,6 +21,7 @@ _WORDS = 9
 
 def integer(value: int) -> str:
     """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
+    # -2147483648 in C is minus 2147483648, which is a long.
     if value in _NAMED:
         return _NAMED[value]
     return str(int(value)) if -(1 << 31) < value < 1 << 31 else f"INT64_C({value})"
@@ -50,6 +51,7 @@ def braces(values: Sequence[int]) -> str:
 def array_lines(values: Array) -> Iterator[str]:
     """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
     flat = values.reshape(-1)
+    # Python would print True and False.
     if flat.dtype == np.bool_:
         flat = flat.view(np.int8)
     if flat.dtype == np.float32:
@@ -108,6 +110,7 @@ def _uint64_lines(rows: Array) -> list[str]:
 
 def _float_lines(rows: Array) -> list[str]:
     """Return a line for each row; values are printed as by ``floating``, but faster with whole arrays."""
+    # numpy prints nan and inf.
     if not np.isfinite(rows).all():
         return [f"    {', '.join(map(floating, row))}," for row in rows]
     return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]

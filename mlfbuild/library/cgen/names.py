@@ -26,5 +26,6 @@ def member_name(tensor_name: str) -> str:
 
 def comment_text(text: str, longest: int = 100) -> str:
     """Return ``text`` for a C comment: other than harmless characters become ``_``, and at most ``longest`` remain."""
+    # Without * and \, a comment cannot end, nest or continue on the next line.
     harmless = re.sub(r"[^0-9A-Za-z_./:;,()\[\]=+@ -]", "_", text)
     return harmless if len(harmless) <= longest else f"{harmless[: longest - 3]}..."

@@ -19,6 +19,8 @@ def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modu
 
     The functions take the six arguments of TVM's packed functions since 0.8.
     """
+    # TVM's lookup compares names one after the other, so that the order does not matter to it; sorted, it is the same
+    # in every build.
     table = sorted(functions)
     count = "".join(f"\\{byte:03o}" for byte in len(table).to_bytes(count_bytes, "little"))
     prototypes = "".join(

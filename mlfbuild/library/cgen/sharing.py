@@ -1,10 +1,27 @@
 """Print the static workspace that models share if they never run at the same time.
 
-It is a *common* symbol in each model. Linkers merge common symbols of the same name into one variable, which has the
-size of the largest and the strictest alignment. So it fits the models of each image, and no file of the build has to
-list them.
+Each model has its own workspace by default, so that two of them can run at the same time. Firmware that runs one after
+the other needs only the largest. The difficulty: archives are compiled one by one, and none knows which others will be
+in the image. The shared workspace is therefore a *common* symbol in each model. Linkers merge common symbols of the
+same name into one variable, which has the size of the largest and the strictest alignment. So it fits the models of
+each image, and no file of the build has to list them. A model that is added or removed changes no code of the others.
 
-Code that is compiled without NDEBUG checks whether the shared workspace is in use, and then returns an error.
+The rules:
+
+1. The name is the same in all models (``SHARED_WORKSPACE``), and there is no initial value: only that is a common
+   symbol. The type may differ, as linkers compare only size and alignment. A common symbol cannot be in a section that
+   the project names, so it goes to the usual place for uninitialised data.
+2. Code that is compiled without NDEBUG checks whether the workspace is in use, and then returns an error (``BUSY``).
+   With NDEBUG nothing is checked, and two calls at a time give wrong results.
+3. The check is a flag, a weak symbol for the same reason: one for all models. It is claimed by an atomic exchange if
+   the core has one. Cores without (Armv6-M) read and write it, and a call between the two is not detected.
+4. The flag is claimed around the whole run, including the first initialisation of a state.
+
+For example, models of 9,840 and 28,288 bytes of arena in one image have a workspace of 28,288 bytes instead of 38,128.
+
+If the compiler does not support common symbols (not GNU C, or not ELF), each model has its own workspace, which needs
+more memory but is correct. State is never shared, because it outlives a run. Only the static entry uses the shared
+workspace: the reentrant one gets its memory from the caller.
 """
 
 from __future__ import annotations
@@ -14,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from mlfbuild.library import SHARED_WORKSPACE, brief
 
 BUSY = -2
-"""The result of ``tvmgen_<model>_run`` if another call uses the workspace; -1 means invalid arguments."""
+"""The result of ``tvmgen_<model>_run`` if another call uses the workspace; the others mean invalid arguments."""
 _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 

@@ -90,6 +90,7 @@ class Skyline:
             self.size = max(offset + self._most[index] for index, offset in partial.offsets.items())
             return
         key = (frozenset(partial.left), partial.heights)
+        # The same buffers are left on the same skyline, which was searched with at least as many departures.
         if self._seen.get(key, -1) >= departures:
             return
         self._seen[key] = departures
@@ -107,6 +108,7 @@ class Skyline:
         """Return (offset, index) of the buffers that can be placed next, the best first."""
         self._budget -= len(partial.left)
         possible = [(offset, at) for at, offset in partial.left.items() if offset >= partial.last]
+        # A buffer that begins above the top of another one can wait for it.
         roof = min([offset + self._most[at] for offset, at in possible], default=0)
         return sorted([each for each in possible if each[0] < roof])
 
@@ -120,6 +122,7 @@ class Skyline:
             (height if height > offset else offset) + size if size else height  # noqa: FURB136 - a call costs more
             for height, size in zip(heights, ahead, strict=True)
         ]
+        # What is left must go above the skyline and above this offset.
         if max(ends) >= self.size:
             return None
         met, runs = self._met[index], self._runs

@@ -1,8 +1,33 @@
 """The user's choices for reading a model: free dimensions, constant inputs, tensors that become its state, a signature.
 
+A model file leaves questions open that only its user can answer, and a microcontroller needs the answers at compile
+time: sizes are fixed, memory is planned, and each input is a buffer of the caller.
+
+- ``dims``: a size for a dimension that the file only names, such as the number of samples. ONNX only, because TFLite's
+  dimensions have no names. All dimensions of that name get it. One without a name is called by its input and index,
+  ``x.1``. A free dimension without a choice is an error, except for the first one of an input: that is the batch, and
+  becomes 1.
+- ``constants``: a number for an input that is the same in every run, such as the sampling rate or a switch for
+  training. All elements get it. The importer then folds what depends on it, perhaps a whole branch. ONNX only.
+- ``state``: input -> output. The output of a run becomes the input of the next one. Neither is in the C interface; the
+  firmware calls the reset function instead. Both tensors have the same type, shape and quantisation, and the state
+  begins with the stored value of 0.
+- ``signature``: which subgraph of a TFLite file is compiled, if it has several. The default is the first one, which
+  runtimes also run.
+
 A project file has them as ``dims``, ``constants``, ``state`` and ``signature``, the command line as ``-O dim.time=16``,
 ``-O constant.sr=16000``, ``-O state.h_in=h_out`` and ``-O signature=encode``. They are options of the compiler, with
-these names.
+these names. So an archive is made again if one of them changes, as for every option.
+
+For example, a voice activity detector in ONNX with the inputs ``x`` [1, time], ``sr`` and ``h_in`` and the outputs
+``p`` and ``h_out``::
+
+    dims: {time: 512}      constants: {sr: 16000}      state: {h_in: h_out}
+
+becomes a network with the input ``x`` [1, 512], the output ``p``, and a state of the size of ``h_in``.
+
+The choices are checked where they are used, since only the model file has the names: ``dimensions`` and
+``bound_inputs`` of ONNX, ``state`` for both formats. A choice that does not fit the format is refused, not ignored.
 """
 
 from __future__ import annotations

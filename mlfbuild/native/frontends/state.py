@@ -55,6 +55,7 @@ def _state(graph: Graph, before: str, after: str) -> State:
             reason=f"the input {_described(old)} and the output {_described(new)} differ",
             hint="name two tensors of the same type, shape and quantisation",
         )
+    # The stored value of the number 0.
     zero = 0 if old.quantization is None or old.quantization.per_channel else old.quantization.zero_point
     return State(before, after, np.full(old.shape, zero, old.dtype.numpy))
 

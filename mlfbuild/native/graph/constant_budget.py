@@ -20,9 +20,11 @@ from mlfbuild.core import UnsupportedModelError
 MAX_CONSTANTS = "max-constants"
 """The option of the native compiler that sets the limit."""
 
+# A file of a few bytes may need tables, or a mask over an image.
 LEAST = 4 << 20
 """Bytes that every file may need, however small it is."""
 
+# Weights of 4 bits become int8, and there may be copies of them in other types and orders.
 PER_BYTE = 16
 """Bytes that each byte of a file may need."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlfbuild.native.graph.nodes import Graph
+from mlfbuild.native.graph.operands import Operands
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
@@ -22,7 +23,7 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array
             state.initial if kept is None else _checked(graph.tensor(state.before), kept[state.before])
         )
     for node in graph.nodes:
-        operands = [None if name is None else values[name] for name in node.inputs]
+        operands = Operands((None if name is None else values[name] for name in node.inputs), node.place)
         results = node.operator.reference(graph.inputs_of(node), operands, graph.outputs_of(node))
         values.update(zip(node.outputs, results, strict=True))
     return values

@@ -1,7 +1,40 @@
 """gemmlowp's 32-bit fixed-point arithmetic on numpy arrays, bit for bit.
 
-A number of ``i`` integer bits is a raw int32 that represents ``raw / 2**(31 - i)`` (Qi.31-i). Raw values are kept in
-int64 arrays, so that intermediate products do not overflow.
+SOFTMAX, LOG_SOFTMAX, LOGISTIC, TANH and L2_NORMALIZATION of int8 compute functions of real numbers without a
+floating-point unit. TensorFlow Lite Micro uses gemmlowp's fixedpoint/fixedpoint.h for that, and its own
+``GetInvSqrtQuantizedMultiplierExp`` and ``log_x_for_x_greater_than_or_equal_to_1``; these are the same steps with the
+same roundings.
+
+The data: a number of ``i`` integer bits is a raw int32 that represents ``raw / 2**(31 - i)``, called Qi.31-i. So 1 is
+2**26 with 5 integer bits, and 2**31 - 1, the nearest number below, without any. Raw values are kept in int64 arrays, so
+that intermediate products do not overflow.
+
+The rules:
+
+1. A product of numbers with i and j integer bits has i + j (``high_multiply``). It is rounded to nearest, a half up.
+2. Only ``shift_right`` rounds a half away from zero. Both occur in one formula, and which one it is matters.
+3. ``shift_left`` and products saturate; sums do not, and the callers' ranges keep them inside.
+4. Constants are rounded to nearest once (``constant``).
+5. exp(x), for x <= 0: x is a multiple of -1/4 and a rest in [-1/4, 0). A polynomial of four terms gives the rest, and
+   each bit of the multiple multiplies by a constant, exp(-1/4), exp(-1/2), exp(-1) and so on.
+6. 1 / (1 + x) and 1 / sqrt(x) are Newton-Raphson iterations of a fixed number of steps, so that the last bits are those
+   of the iteration, not of the exact quotient.
+
+For example, with 4 integer bits, 1 is the raw 2**27::
+
+    logistic(2**27, 4)            1569936226    / 2**31 = 0.73105852, exactly 0.73105858
+    tanh(2**27, 4)                              / 2**31 = 0.76159410, exactly 0.76159416
+    exp_of_negative(-2**26, 5)                  / 2**31 = 0.36787955, exactly 0.36787944
+    inverse_square_root(16)       (536870914, 0), 0.25 plus 2 / 2**31
+
+The errors of about 1e-7 are part of the result: int8 outputs differ in rare cases from those of exact functions, and
+must equal those of TensorFlow Lite Micro.
+
+The traps: 2**31 does not exist, so exp(0) and 1 / sqrt(1) are 2**31 - 1; 0 is not the limit of a formula, so LOGISTIC
+and TANH of 0 are set; int32's -2**31 has no magnitude, but no caller passes it.
+
+This module does not know tensors or scales: ``quantize`` makes the factors that bring stored values into these forms,
+``logistic_table`` and ``lookup_table`` are the forms of int16, which interpolate tables instead.
 """
 
 from __future__ import annotations
@@ -24,13 +57,17 @@ def high_multiply(x: Raw, y: Raw | int) -> Raw:
     The product of numbers with i and j integer bits has i + j.
     """
     product = x * np.int64(y) if isinstance(y, int) else x * y
+    # gemmlowp adds half with the sign of the product and lets C truncate. For a negative product that is one less than
+    # a half, so that exactly -0.5 becomes 0.
     nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    # A shift alone rounds towards minus infinity, C's division towards zero.
     return _saturate(np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31)))
 
 
 def shift_right(x: Raw, exponent: Raw | int) -> Raw:
     """Return ``x / 2**exponent`` rounded to nearest, a half away from zero (``RoundingDivideByPOT``)."""
     mask: Any = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    # One more for negative numbers: a rest of exactly half is then not rounded up, which is away from zero.
     threshold = (mask >> 1) + (x < 0)
     return np.asarray((x >> exponent) + ((x & mask) > threshold), np.int64)
 
@@ -54,6 +91,7 @@ def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
     for power in range(-2, integer_bits):
         factor = constant(math.exp(-(2.0**power)))
         result = np.where(multiple & (1 << (fraction_bits + power)), high_multiply(result, factor), result)
+    # exp(0) is 1, which has no raw number without integer bits.
     return np.where(x == 0, _MAX, result)
 
 
@@ -79,6 +117,7 @@ def reciprocal_of_one_plus(x: Raw) -> Raw:
 
 def _half_reciprocal(x: Raw) -> Raw:
     """Return 2 / (1 + x), with 2 integer bits, for raw ``x`` in [0, 1) without integer bits."""
+    # RoundingHalfSum of x and 1, both not negative.
     half = (x + _MAX + 1) // 2
     y = constant(48 / 17, 2) + high_multiply(half, constant(-32 / 17, 2))
     for _ in range(3):
@@ -90,6 +129,7 @@ def _half_reciprocal(x: Raw) -> Raw:
 def logistic(x: Raw, integer_bits: int) -> Raw:
     """Return 1 / (1 + exp(-x)), without integer bits, for raw ``x`` with ``integer_bits`` of at most 5."""
     of_magnitude = reciprocal_of_one_plus(exp_of_negative(-np.abs(x), integer_bits))
+    # gemmlowp sets the value of 0 to exactly 1/2.
     return np.where(x == 0, 1 << 30, np.where(x > 0, of_magnitude, _MAX - of_magnitude))
 
 
@@ -106,6 +146,7 @@ def inverse_square_root(value: int) -> tuple[int, int]:
     Five Newton-Raphson steps from 1, with 3 integer bits, on the value shifted to [2**27, 2**29) by an even number of
     bits; 0 is treated as 1.
     """
+    # 1 / sqrt(1) would be 2**31. TensorFlow Lite returns the same for 0, the square of the length of a zero vector.
     if value <= 1:
         return _MAX, 0
     shift = 11

@@ -36,6 +36,7 @@ def half_even_rescale(real: float, largest: int) -> HalfEvenRescale:
     Raises ``OverflowError`` if a product would have fewer than 8 bits after the point, or more than 30.
     """
     rescale = quantize_multiplier(real)
+    # As many bits as the largest sum leaves free, because each of them is a bit after the point of the product.
     left = _SUM_BITS - largest.bit_length()
     left = min(left, _LARGEST_SHIFT + rescale.shift)
     right = left - rescale.shift
@@ -47,5 +48,7 @@ def half_even_rescale(real: float, largest: int) -> HalfEvenRescale:
 def rescale_half_even(sums: Array, rescale: HalfEvenRescale) -> Int32Array:
     """Return whole ``sums`` times the factor."""
     product = high_multiply(sums.astype(np.int64) << rescale.left_shift, rescale.multiplier)
+    # Half a step minus one, and one more if the quotient is odd: only then is an exact half rounded up, to an even
+    # number.
     half = (1 << (rescale.right_shift - 1)) - 1 + ((product >> rescale.right_shift) & 1)
     return np.asarray((product + half) >> rescale.right_shift).astype(np.int32)

@@ -53,6 +53,7 @@ def table_scale(scale: float, most_doublings: int) -> TableScale:
     """
     exponent = math.log2(scale)
     doublings = round(exponent) + 12
+    # The tolerance of CheckedLog2.
     if abs(exponent - round(exponent)) < 1e-3 and 0 <= doublings <= most_doublings:
         return TableScale(3 << doublings, 0)
     multiplier, shift = scale * _STEPS_OF_ONE, 0
@@ -61,4 +62,5 @@ def table_scale(scale: float, most_doublings: int) -> TableScale:
     while multiplier <= ((1 << 15) - 1) / 2 and shift <= 30:
         multiplier *= 2
         shift += 1
+    # Truncated, not rounded: TensorFlow Lite Micro casts the double to an integer.
     return TableScale(int(multiplier), shift)

@@ -54,6 +54,8 @@ def look_up(table: npt.NDArray[np.int16], stored: Whole) -> Whole:
     index = (stored >> _FRACTION_BITS) + _STEPS // 2
     rest = stored & ((1 << _FRACTION_BITS) - 1)
     base = table[index].astype(np.int64)
+    # The slope is an int16 in C: a table that jumps by more than 32767 gives wrong results there, and the same ones
+    # here.
     slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
     result = base + ((slope * rest + (1 << _FRACTION_BITS >> 1)) >> _FRACTION_BITS)
     return np.asarray(result.astype(np.int16), np.int64)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from mlfbuild.native.graph.operands import Inputs, Operands
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, GraphError, OperatorError, Tensor
 
@@ -25,6 +26,11 @@ class Node:
     operator: Operator
     inputs: tuple[str | None, ...]
     outputs: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """The node in messages, such as ``CONV_2D 'conv1'``."""
+        return f"{self.operator.name} {self.name!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,7 @@ class Graph:
 
     def with_notes(self, notes: Sequence[str], *, litert: bool = False) -> Graph:
         """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT."""
+        # A copy without the constructor: the checks would be repeated for every note.
         other = copy(self)
         other.notes = tuple(notes)
         other.litert = self.litert or litert
@@ -95,9 +102,9 @@ class Graph:
         """Return the tensor called ``name``; raises ``KeyError``."""
         return self.tensors[name]
 
-    def inputs_of(self, node: Node) -> tuple[Tensor | None, ...]:
-        """Return the tensors that ``node`` reads, ``None`` for absent optional ones."""
-        return tuple(None if name is None else self.tensors[name] for name in node.inputs)
+    def inputs_of(self, node: Node) -> Inputs:
+        """Return the tensors that ``node`` reads."""
+        return Operands((None if name is None else self.tensors[name] for name in node.inputs), node.place)
 
     def outputs_of(self, node: Node) -> tuple[Tensor, ...]:
         """Return the tensors that ``node`` writes."""
@@ -111,6 +118,7 @@ class Graph:
     def _readers(self) -> Mapping[str, Sequence[Node]]:
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
+            # Once, if a node reads a tensor twice, as x * x does.
             for name in dict.fromkeys(node.inputs):
                 if name is not None:
                     found.setdefault(name, []).append(node)
@@ -134,6 +142,7 @@ class Graph:
             for name in names:
                 if name not in self.tensors:
                     raise GraphError(where, f"{kind} {name!r} is not a tensor")
+        # Inputs and states have a value before any node runs.
         written = set(self.sources)
         if len(written) != len(self.sources):
             raise GraphError(where, "names an input or a state twice")
@@ -156,7 +165,7 @@ class Graph:
             raise GraphError(f"state {before}", f"begins as {state.initial.dtype}{list(state.initial.shape)}")
 
     def _check_node(self, node: Node, written: set[str]) -> None:
-        where = f"{node.operator.name} {node.name!r}"
+        where = node.place
         for name in (*node.inputs, *node.outputs):
             if name is not None and name not in self.tensors:
                 raise GraphError(where, f"{name!r} is not a tensor")

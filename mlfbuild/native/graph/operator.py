@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import DType
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ class Activation(enum.Enum):
 
 @dataclass(frozen=True)
 class Operator(abc.ABC):
-    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``."""
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``.
+
+    Operators are compared by their attributes, and hashable. They know no tensors: methods get them as arguments, in
+    the order of the node's inputs (``None``: an optional input that is absent) and outputs.
+    """
 
     name: ClassVar[str]
     """TFLite's name in ``BuiltinOperator`` of its schema, such as ``CONV_2D``."""
@@ -44,10 +49,10 @@ class Operator(abc.ABC):
         return cls.__module__.rpartition(".")[2]
 
     @abc.abstractmethod
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         """Return why these tensors break the operator's shape and type rules, or ``None``."""
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
         """Return the number of multiply-accumulates of one run, with weights or of two matrices.
 
         Products with the zeros of a padding count; biases, rescalings and activations do not. Operators that multiply
@@ -56,9 +61,7 @@ class Operator(abc.ABC):
         return 0
 
     @abc.abstractmethod
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         """Compute the outputs in numpy; on integers, bit for bit like TensorFlow Lite Micro's reference kernels.
 
         ``values`` has the value of each of ``inputs``, including constants; shapes and dtypes are those of the tensors.

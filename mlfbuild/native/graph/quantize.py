@@ -1,8 +1,43 @@
 """The integer arithmetic of quantised networks, as in TensorFlow Lite Micro's reference kernels.
 
-A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as in gemmlowp: by the
-doubling high multiply and by the right shift. Both the numpy references and the native compiler take all multipliers,
-shifts and clamps from this module, so that they cannot differ.
+A layer sums products of integers, which is exact, and then needs ``sum * real`` for a real factor, such as the scale of
+the input times that of the weights, divided by that of the output. The factor becomes a multiplier of 31 bits and a
+power of two (``Rescale``)::
+
+    real = multiplier * 2**(shift - 31), multiplier in [2**30, 2**31)
+
+and ``multiply_by_quantized_multiplier`` computes, in 32 bits:
+
+1. the sum times 2**shift, if the shift is positive; this wraps around,
+2. its product with the multiplier, divided by 2**31 and rounded, a half up (``high_multiply``),
+3. the result divided by 2**-shift and rounded, a half away from zero (``shift_right``), if the shift is negative.
+
+Both roundings are gemmlowp's. TensorFlow Lite Micro has ``MultiplyByQuantizedMultiplier`` in
+tensorflow/lite/kernels/internal/common.cc, and ``QuantizeMultiplier`` in quantization_util.cc beside it.
+
+For example, with the factor 0.00213, the multiplier is 1170979884 and the shift -8::
+
+    sum     sum * 0.00213   after step 2   after step 3
+    233          0.49629            127              0
+    234          0.49842            128              1    rounding once would give 0
+    -234        -0.49842           -128             -1
+    235          0.50055            128              1
+
+The traps:
+
+- Rounding twice is part of the result. A kernel that rounds once must prove that no sum of the layer changes
+  (``lowering/common/dsp``).
+- The two roundings treat halves differently. With the factor 0.5, which has shift 0, the sums 1 and -1 become 1 and 0;
+  with 0.25, which has shift -1, the sums 2 and -2 become 1 and -1.
+- The multiplier is rounded, too: a fraction just below 1 would become 2**31, which does not fit, so that it is halved
+  and the shift is one larger (``_split``).
+- -2**31 times -2**31 is the only product that saturates in step 2.
+- Factors are computed in double, from scales that are float32. Where TensorFlow Lite Micro or LiteRT compute in
+  float32, the parameter ``rounded`` does, because one bit of the multiplier can move an output.
+
+Both the numpy references and the native compiler take all multipliers, shifts and clamps from this module, so that they
+cannot differ. Factors of several operands are in ``rescales``, those of 64-bit sums in ``wide_sums``, and the one with
+a single rounding half to even, for ONNX, in ``half_even``.
 """
 
 from __future__ import annotations
@@ -27,7 +62,11 @@ SOFTMAX_INTEGER_BITS = 5
 
 @dataclass(frozen=True)
 class Rescale:
-    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift."""
+    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift.
+
+    ``multiplier`` is 0, or from 2**30 to 2**31 - 1 for a positive factor: 31 significant bits. ``shift`` is from -31 to
+    30. Kernels get the shift as two numbers >= 0, because C has no shift by a negative number.
+    """
 
     multiplier: int
     shift: int
@@ -52,6 +91,8 @@ def quantize_multiplier(real: float) -> Rescale:
     if not 0 <= real < math.inf:
         raise OverflowError(f"cannot rescale by {real}")
     rescale = _split(real)
+    # QuantizeMultiplier does the same: RoundingDivideByPOT shifts by at most 31 bits, and the product would be 0 in any
+    # case.
     if rescale.shift < -31:
         return Rescale(0, 0)
     if rescale.shift > 30:
@@ -61,6 +102,7 @@ def quantize_multiplier(real: float) -> Rescale:
 
 def _split(real: float) -> Rescale:
     fraction, shift = math.frexp(real)
+    # std::round of a positive number. Python's round() would round a half to even.
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
     return Rescale(multiplier // 2, shift + 1) if multiplier == 1 << 31 else Rescale(multiplier, shift)
 
@@ -71,6 +113,7 @@ def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: A
     ``multiplier`` and ``shift`` broadcast against ``x``. As in C, ``x * 2**shift`` wraps at 32 bits.
     """
     shifts = np.asarray(shift, np.int64)
+    # int32 in between, because the C shifts a number of 32 bits, which loses the bits that int64 keeps.
     shifted = np.left_shift(x.astype(np.int64), np.maximum(shifts, 0)).astype(np.int32).astype(np.int64)
     product = high_multiply(shifted, np.asarray(multiplier, np.int64))
     return shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
@@ -78,12 +121,16 @@ def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: A
 
 def round_half_away(x: Array) -> Array:
     """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
+    # Neither np.round, which rounds a half to even, nor floor(x + 0.5): the float32 just below 0.5 plus 0.5 is 1.
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
-    """Return the least and the greatest value of the integer type ``dtype``."""
+    """Return the least and the greatest value of the integer type ``dtype``.
+
+    For int8: (-128, 127). Also for types that are not quantised, such as int64.
+    """
     limits = np.iinfo(dtype.numpy)
     return int(limits.min), int(limits.max)
 
@@ -91,6 +138,7 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
     """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``."""
     with np.errstate(over="ignore"):
+        # In float32 like CalculateActivationRangeQuantized; in double, a bound could differ by one step.
         quotient = np.array([real], np.float32) / np.float32(scale)
     if not np.isfinite(quotient[0]):
         raise OverflowError(f"{real} divided by the scale {scale:g} is no float32")
@@ -98,7 +146,13 @@ def quantize_value(real: float, scale: float, zero_point: int) -> int:
 
 
 def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
-    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``."""
+    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``.
+
+    The bounds of the activation are rounded to stored values as TFLite's ``CalculateActivationRangeQuantized`` does,
+    and never exceed the range of the type. For example, RELU6 for int8 with scale 0.1 and zero point -128: (-128, -68).
+
+    Raises ``ValueError`` if ``tensor`` is not quantised per tensor, and ``OverflowError`` like ``quantize_value``.
+    """
     least, greatest = integer_range(tensor.dtype)
     scale, zero_point = scale_of(tensor), zero_point_of(tensor)
     lower, upper = activation.value
@@ -183,6 +237,8 @@ def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale
     if not 0 < real < 1 << 24:
         raise OverflowError(f"the output's scale {scale_of(output):g} is too small for the products of the others")
     numerator, denominator = real.as_integer_ratio()
+    # The kernel multiplies exactly, LiteRT in double. They differ only if the double product of the last integer below
+    # the middle of two steps is rounded up to that middle.
     for step in range(_MOST_STEPS):
         before = -(-(2 * step + 1) * denominator // (2 * numerator)) - 1
         if before * real >= step + 0.5:
@@ -192,7 +248,10 @@ def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double."""
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double.
+
+    Both must have one scale. Raises ``OverflowError`` if the quotient is more than 2**30.
+    """
     return quantize_multiplier(scale_of(source) / scale_of(output))
 
 
@@ -202,6 +261,7 @@ def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
     The division by ``count`` is folded into the multiplier, truncated.
     """
     rescale = requantize_rescale(source, output)
+    # As QuantizedMeanOrSum: as many bits as the division gains, but a total right shift of at most 31.
     shift = min(count.bit_length() - 1, 32, 31 + rescale.shift)
     return Rescale((rescale.multiplier << shift) // count, rescale.shift - shift)
 
@@ -220,6 +280,7 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     Raises ``OverflowError`` if ``beta`` times the input's scale is too small for the fixed-point form.
     """
     fraction_bits = 31 - SOFTMAX_INTEGER_BITS
+    # PreprocessSoftmaxScaling and CalculateInputRadius of quantization_util.cc.
     factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
     if not factor > 1:
         raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too small")
@@ -238,6 +299,7 @@ def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
 
     Raises ``OverflowError`` if ``beta`` times the input's scale makes differences exceed 32 bits.
     """
+    # The table covers the differences from -10 to 0, divided into the 65,535 steps of int16.
     rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
     if rescale.shift > 14:
         raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too large")

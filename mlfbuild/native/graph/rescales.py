@@ -1,4 +1,41 @@
-"""Rescalings of operators on two tensors: inputs to a common scale, and the result to the output's scale."""
+"""Rescalings of operators on two tensors: inputs to a common scale, and the result to the output's scale.
+
+Stored values of two tensors cannot be added while their scales differ. TensorFlow Lite Micro therefore brings both to a
+common scale first, with as many spare bits as fit into 32, and brings the sum to the scale of the output::
+
+    x' = (x - zero point of x) * 2**left * scale of x / (2 * larger scale)
+    y' = (y - zero point of y) * 2**left * scale of y / (2 * larger scale)
+    output = zero point + (x' + y') * 2 * larger scale / (2**left * scale of the output)
+
+Each of the three products is a rescaling of ``quantize.py``, with its two roundings. The factors:
+
+- Of the inputs: at most 1/2, so that the sum of both has no more bits than one shifted input, and fits.
+- ``left`` is 20 for int8, whose differences from the zero point have 8 bits and a sign, and 15 for int16.
+- SQUARED_DIFFERENCE squares the difference, which must fit into 32 bits: ``left`` is 7 for int8, and 0 for int16.
+- Comparisons shift by 8 and compare x * scale * 2**8. A scale of 1 or more is refused, as it might exceed 32 bits.
+
+Sources: tensorflow/lite/micro/kernels/add_common.cc, sub_common.cc, squared_difference.cc and comparisons.cc.
+
+For example, 3 of scale 0.5 plus 5 of scale 0.25, int8 with zero points of 0, and an output of scale 1, which is 2.75::
+
+    factors      0.5 / (2 * 0.5) = 1/2             0.25 / (2 * 0.5) = 1/4           2 * 0.5 / 2**20 = 2**-20
+    x', y'       3 * 2**20 / 2 = 1572864           5 * 2**20 / 4 = 1310720
+    output       (1572864 + 1310720) / 2**20 = 2.75, stored as 3
+
+A product needs no common scale: MUL and PRELU have one factor for the product of both differences
+(``multiply_rescale``). DIV has one for the quotient, of which the kernel first computes as many bits as fit.
+
+The traps:
+
+- The larger scale is doubled in both directions, which cancels out, but decides which factors are exact. Any other
+  common scale gives other roundings.
+- ADD with an output's scale so small that the last factor is 1 or more is refused (``OverflowError``), because the
+  reference requires a smaller one (``QuantizeMultiplierSmallerThanOneExp``).
+- NEG and int16 DIV compute their factor in float32, as their references do; its last bits differ from double.
+
+The functions do not check types or shapes, which ``Operator.check`` of each operator does. Kernels that compute an int8
+ADD with fewer roundings are in ``lowering/arithmetic``; they are used only if all 65,536 results are these.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +102,7 @@ def divide_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bo
     It is computed in double for int8, as in TensorFlow Lite Micro, and in float32 for int16 or with ``rounded``, as in
     LiteRT. Raises ``OverflowError`` if a quotient could exceed 32 bits.
     """
+    # The last bit of the quotient decides the last bit of the multiplier.
     kind = np.float32 if rounded or output.dtype is DType.INT16 else np.float64
     dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
     with np.errstate(over="ignore", under="ignore", divide="ignore"):

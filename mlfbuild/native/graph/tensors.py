@@ -33,7 +33,11 @@ class OperatorError(GraphError):
 
 
 class DType(enum.Enum):
-    """Element types; the value is numpy's name."""
+    """Element types; the value is numpy's name.
+
+    Files of TFLite and ONNX have other types (float16, float64, int4, strings), which the front ends convert or refuse.
+    No layer computes with uint8: the front ends make int8 of it, with values and zero points lower by 128.
+    """
 
     INT8 = "int8"
     UINT8 = "uint8"
@@ -140,8 +144,10 @@ class Tensor:
                 f"tensor {self.name!r}",
                 f"holds {data.dtype}{list(data.shape)}, declared {self.dtype.value}{list(self.shape)}",
             )
+        # Kernels read a bool as a byte: a 2 would be true for a selection, and 2 for a CAST or a sum.
         if self.dtype is DType.BOOL and data.view(np.uint8).max(initial=0) > 1:
             raise GraphError(f"tensor {self.name!r}", "holds a byte that is neither false (0) nor true (1)")
+        # Graphs share arrays, often views of the model file's bytes.
         data.setflags(write=False)
 
     @property
@@ -158,6 +164,20 @@ class Tensor:
     def constant(self) -> bool:
         """Whether the value is known at compile time."""
         return self.data is not None
+
+    @property
+    def known(self) -> Array:
+        """The data of a constant; raises ``GraphError`` if the value is computed."""
+        if self.data is None:
+            raise GraphError(f"tensor {self.name!r}", "is not constant")
+        return self.data
+
+    @property
+    def affine(self) -> Quantization:
+        """The quantisation; raises ``GraphError`` if there is none."""
+        if self.quantization is None:
+            raise GraphError(f"tensor {self.name!r}", "is not quantised")
+        return self.quantization
 
     def __str__(self) -> str:
         name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."

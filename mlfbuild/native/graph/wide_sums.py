@@ -1,10 +1,39 @@
 """Rescaling of 64-bit sums of int16 activations, as in TensorFlow Lite Micro's reference kernels.
 
-The multiplier of a factor has 15 bits, and the product is rounded once, half up; for 32-bit sums it has 31 bits, and
-products are rounded twice (``quantize.py``). A result that does not fit into 32 bits wraps.
+A layer with int16 activations and int8 weights has products of 23 bits, so that 512 of them can fill 32 bits. Sums have
+64 bits therefore, and another rescaling than those of int8. There are three, and the type of the bias and the format of
+the model decide which one applies:
 
-Layers of ONNX networks whose sums fit into 32 bits have ``fine`` factors, with 32 bits after the point: 15 bits are off
-by up to half a step of int16.
+- narrow: with an int32 bias, sums are taken modulo 2**32 and rescaled as those of int8, with two roundings.
+- wide: with an int64 bias, sums have 64 bits. The multiplier is cut to 15 bits, so that its product with a sum of 48
+  bits fits into 64, and the product is rounded once, half up. Without a bias, ``int32_sums`` of the operator decides.
+- fine: of ONNX networks whose sums are proven to fit into 32 bits. The factor has 32 bits after the point, and the
+  product is rounded once, half up. TensorFlow Lite Micro is no judge of such networks, and 15 bits are off by up to
+  half a step of int16.
+
+Source of the first two: ``MultiplyByQuantizedMultiplier`` for int32 and for int64 in
+tensorflow/lite/kernels/internal/common.cc; TensorFlow Lite Micro selects it by the type of the bias.
+
+The rules:
+
+1. A wide multiplier is ``(multiplier + 2**15) >> 16``, at most 2**15 - 1: the value 2**15 does not fit in 15 bits.
+2. The right shift is 15 - shift, from 8 to 46. A factor of 2**7 or more would need a shift below 8, and its result is
+   undefined in TensorFlow Lite Micro: it is refused.
+3. Sums stay below ``LARGEST_SUM``, 2**47. ``bases/weighted`` checks the weights and the bias of each layer against half
+   of it, and ``ops/recurrent/lstm`` those of gates.
+4. A result that does not fit into 32 bits wraps around, before it is clamped to int16.
+
+For example, the factor 0.00213 is 1170979884 * 2**(-8 - 31)::
+
+    narrow   multiplier 1170979884, shift -8     234 -> 1    two roundings
+    wide     multiplier 17868, right shift 23    234 -> 0    the factor is 0.00213003
+    fine     multiplier 9148280, shift 32        234 -> 0
+
+The wide factor is off by 0.0015 %, which is half a step at the largest int16 and nothing for small sums. So the choice
+is visible in outputs, and belongs to the operator (``fine`` of convolutions and FULLY_CONNECTED), not to the kernel.
+
+Kernels for DSP and Helium add in 32 bits if the weights permit that, with the same results (``narrow_channels`` in
+``lowering/convolution/conv2d_int16_dsp``).
 """
 
 from __future__ import annotations
@@ -40,12 +69,14 @@ def wide_rescale(rescale: Rescale) -> WideRescale:
     """
     if rescale.shift > _LARGEST_SHIFT:
         raise OverflowError(f"cannot rescale sums of 64 bits by 2**{_LARGEST_SHIFT} or more")
+    # From 0x7FFF0000 on, rounding would give 2**15. TensorFlow Lite tests for that number.
     multiplier = min((rescale.multiplier + (1 << 15)) >> 16, (1 << _MULTIPLIER_BITS) - 1)
     return WideRescale(multiplier, _MULTIPLIER_BITS - rescale.shift)
 
 
 def fine_multiplier(rescale: Rescale) -> int:
     """Return the factor of ``rescale`` times 2**32, rounded; raises ``OverflowError`` for a factor of 1/2 or more."""
+    # multiplier * 2**(shift - 31) times 2**32.
     multiplier = int(round_half_away(np.array(math.ldexp(rescale.multiplier, rescale.shift + 1))))
     if multiplier >= 1 << 31:
         raise OverflowError("cannot rescale sums of 32 bits by 1/2 or more")

@@ -59,7 +59,8 @@ def graph_module(
             reason="is a state that is kept between runs, which TVM's graph executor does not support",
             hint="use executor aot",
         )
-    program = make_nodes(request.name, *_smallest(graph, whole, settings, budget), interface)
+    smallest, calls, plan = _smallest(graph, whole, settings, budget)
+    program = make_nodes(request.name, smallest, calls, plan, interface)
     return Module(
         name=request.name,
         executor="graph",
@@ -77,7 +78,7 @@ def graph_module(
         source_text=graph_text(graph).encode(),
         model_id=model_id,
         trace=tuple(_trace(program)),
-        network=graph_network(program, removed_from_layers(whole, graph)),
+        network=graph_network(program, calls, removed_from_layers(whole, graph)),
         hook=bool(request.options.get("hook", False)),
         external_dependencies=(TVM_RUNTIME,),
     )
@@ -92,6 +93,7 @@ def _smallest(
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_storage(fused, fused_calls)
+        # As for the AOT executor: chains must gain something.
         if smaller.size < plan.size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)

@@ -125,10 +125,11 @@ class _Making:
         """Add the call of the node at ``index``."""
         name = f"{self.prefix}_{call.operator}_{index}"
         call = replace(call, parameters=tuple(self._with_array(parameter) for parameter in call.parameters))
-        arrays = [parameter for parameter in call.parameters if _is_array(parameter)]
+        arrays = [values for parameter in call.parameters if (values := _numbers(parameter)) is not None]
         read = [str(each.argument) for each in call.parameters if self._is_read(each, node)]
+        # Only if necessary: separate parameters can be shared with other calls.
         joined = len(arrays) > 1 and len(read) + len(arrays) + len(node.outputs) > MOST_ARGUMENTS
-        params = [self._joined(arrays)] if joined else [self._param(_numbers(parameter)) for parameter in arrays]
+        params = [self._joined(arrays)] if joined else [self._param(values) for values in arrays]
         inputs = (*(self._source(tensor) for tensor in read), *params)
         arguments = tuple(self._arguments(name, node, call, joined=joined))
         function = self._function(f"{name}_operator", node, call)
@@ -188,12 +189,13 @@ class _Making:
             self.constants.append(named)
         return self._constant_names[key]
 
-    def _joined(self, arrays: Sequence[Parameter]) -> int:
-        parts = [_numbers(parameter).view(np.uint8) for parameter in arrays]
+    def _joined(self, arrays: Sequence[Array]) -> int:
+        parts = [values.view(np.uint8) for values in arrays]
         return self._param(np.concatenate([np.pad(part, (0, -part.size % ALIGNMENT)) for part in parts]))
 
     def _param(self, values: Array, shape: Shape | None = None) -> int:
         """Return the number of the parameter with these elements and ``shape``, by default that of ``values``."""
+        # bool has no size in TVM's C runtime.
         values = (values.view(np.uint8) if values.dtype == np.bool_ else values).reshape(shape or values.shape)
         number = self._param_numbers.setdefault(
             (values.dtype.str, values.shape, sha256(values.tobytes())), len(self.params)
@@ -207,12 +209,14 @@ class _Making:
     def param_name(self, number: int) -> str:
         """Return the name of a parameter, such as ``p0``; underscores are appended if an input has that name."""
         name, taken = f"p{number}", {port.name for port in self.interface.inputs}
+        # The name of an input is the user's, so the parameter gives way.
         while name in taken:
             name += "_"
         return name
 
     def executor_graph(self) -> ExecutorGraph:
         """Return the graph: inputs, parameters, then the calls in order."""
+        # An input comes first, because TVM's C runtime requires that.
         inputs, params = self.graph.inputs, range(len(self.params))
         sources: list[str | int] = [*inputs, *params]
         entries = {source: NodeEntry(at) for at, source in enumerate(sources)}
@@ -254,10 +258,11 @@ def _is_array(parameter: Parameter) -> bool:
     return isinstance(parameter.argument, Constant) and parameter.argument.numbers is not None
 
 
-def _numbers(parameter: Parameter) -> Array:
-    assert isinstance(parameter.argument, Constant)
-    assert parameter.argument.numbers is not None
-    return np.ascontiguousarray(parameter.argument.numbers()).reshape(-1)
+def _numbers(parameter: Parameter) -> Array | None:
+    constant = parameter.argument
+    if not isinstance(constant, Constant) or constant.numbers is None:
+        return None
+    return np.ascontiguousarray(constant.numbers()).reshape(-1)
 
 
 def _at(pointer: str, offset: int, c_type: str) -> str:

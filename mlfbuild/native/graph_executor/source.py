@@ -60,6 +60,7 @@ def print_functions(
 
     If it is ``single``, the registry is in the same file, so the functions must have the types that it declares.
     """
+    # The registry declares other types than TVM's own operators have; in one file, C compares them.
     arguments = PACKED_ARGUMENTS if single else _PARAMETERS
     parts = [
         source_notice(source, model_id, program.headers),

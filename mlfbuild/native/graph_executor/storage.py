@@ -1,8 +1,31 @@
 """Decide which tensors of an executor graph have the same bytes, and which share a storage id.
 
 TVM's executors allocate one buffer for each storage id, as large as the largest tensor with that id, and do not support
-offsets. A RESHAPE costs nothing if one tensor can be both its input and its output. As in the arena of the AOT
-executor, an operator may overwrite an input that is not read later. Tensors that are parts of others are copied.
+offsets. So this is another problem than packing an arena: tensors are coloured, and the cost of a colour is its largest
+member. The rules:
+
+1. A RESHAPE costs nothing if one tensor can be both its input and its output (its root). The shape of the root must be
+   that of the port if the tensor is an input, an output or a constant; a RESHAPE between two ports is a copy.
+2. Two tensors may share an id if they are not in use at the same time, or if the later one overwrites the other and its
+   kernel permits it, as in the arena of the AOT executor.
+3. Tensors that are parts of others are copied, because a part would need an offset.
+4. Each tensor in turn takes the storage that must grow least; of several, the smallest one.
+5. The order of the tensors decides the result. The largest first, and the order of the graph, are tried; then, up to
+   100 tensors, single tensors are moved to the front as long as the sum becomes smaller.
+
+For example, with float32 tensors, of which ``d`` is a CONCATENATION of ``b`` and ``c``::
+
+    node 0   SOFTMAX        x -> a          256 bytes    storage 0
+    node 1   ABS            a -> b          256          storage 1, because a is read again
+    node 2   SOFTMAX        a -> c          256          storage 2
+    node 3   CONCATENATION  b, c -> d       512          storage 0, which grows to 512
+    node 4   SOFTMAX        d -> y          512          storage 0: SOFTMAX may overwrite its input
+
+The sum is 1024 bytes with the output, which is a buffer of the executor here. The AOT plan of the same network needs an
+arena of 768 bytes, and ``y`` is in the buffer of the caller (``memory/plan.py``).
+
+The scratch memory of calls is not part of a storage. TVM's allocator provides it, and the largest one counts in
+``size``. The result is not proven to be the smallest one.
 """
 
 from __future__ import annotations
@@ -58,6 +81,7 @@ def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
 
 def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
     """Return the root of each tensor and the shape of each root; an output of another shape is copied."""
+    # Grows until no output clashes; each round copies one more.
     copied: set[str] = set()
     while True:
         roots = _roots(graph, copied)

@@ -50,20 +50,27 @@ written, because it is several times as large as the array (``Numbers``).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from zlib import crc32
 
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library import DIGEST_LENGTH
+from mlfbuild.library import DIGEST_LENGTH, NetworkRows
 from mlfbuild.library.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.native.graph import Array, ConstantBudget, Graph, HalfEvenRescale, Node, Rescale, Tensor
 
+# Differences from the zero point have at most 8 bits and a sign.
 LARGEST_SUM = 1 << 23
 """The number of int8 values minus a zero point whose sum always fits in 32 bits."""
+_KERNEL = re.compile(r"\b(mlf_\w+)\(")
 CHANGE = "change the model, or use another compiler (tvm or command)"
+
+NOT_EXACT = "its sums or its short rounding are not exact for these weights and scales"
+"""The reason why a kernel that saves instructions by narrower numbers does not serve a node."""
 
 
 class Numbers:
@@ -72,6 +79,8 @@ class Numbers:
     def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
         self._again = again or (lambda: values)
         self._lines = hexadecimal_lines if hexadecimal else array_lines
+        # Constants of megabytes are compared with each other; a checksum is enough to tell most apart, and equal ones
+        # are compared byte by byte.
         self._hash = hash((values.dtype.str, crc32(_bytes(values))))
 
     def pieces(self) -> Iterator[str]:
@@ -108,13 +117,14 @@ class Origin:
     @classmethod
     def of_node(cls, graph: Graph, node: Node) -> Origin:
         """Return the origin of the constants of ``node``."""
-        tensors = tuple(tensor for tensor in (*graph.inputs_of(node), *graph.outputs_of(node)) if tensor is not None)
+        tensors = (*graph.inputs_of(node).present, *graph.outputs_of(node))
         return cls(next((tensor.name for tensor in tensors if tensor.constant), node.name), tensors)
 
     def digest(self) -> str:
         """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
         found = hashlib.sha256()
         for tensor in self.tensors:
+            # Not the shape of images, which is another in chains and for other sizes of the input.
             found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
             if tensor.data is not None:
                 found.update(_bytes(tensor.data))
@@ -123,7 +133,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant in flash that one argument points to."""
+    """A constant in flash that one argument points to.
+
+    Made by ``array`` (numbers), ``packed`` (words with several values), ``records`` (an array of structs) or
+    ``struct``. Equal constants are printed once, whichever nodes they belong to: ``about`` and ``origin`` do not count
+    for that.
+    """
 
     name: str
     """Its role in the operator, such as ``filter``."""
@@ -154,13 +169,14 @@ class Constant:
 
     @classmethod
     def packed(
-        cls, values: Array, layout: str, again: Callable[[], Array] | None = None, name: str = "packed"
+        cls, values: Array, layout: str, again: Callable[[], Array | None] | None = None, name: str = "packed"
     ) -> Constant:
         """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
 
         ``values`` are int32, for a parameter ``const int32_t *``; in C the words are unsigned and hexadecimal.
         """
-        text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
+        numbers = (lambda: values) if again is None else partial(_repeated, again)
+        text = Numbers(values, None if again is None else numbers, hexadecimal=True)
         return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
 
     @property
@@ -189,7 +205,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class ScratchBuffer:
-    """Memory in the arena that only this call uses; its content before and after is undefined."""
+    """Memory in the arena that only this call uses; its content before and after is undefined.
+
+    It counts for the arena only while the call runs, so that calls can share the same bytes.
+    """
 
     size: int
     """Bytes."""
@@ -197,12 +216,37 @@ class ScratchBuffer:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor."""
+    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor.
+
+    An argument is passed to a function that several nodes share; everything that is not a parameter is part of its
+    body, so that two nodes share a function only if all their other numbers are equal.
+    """
 
     c_type: str
     """The pointer's type: ``const int8_t *``."""
     name: str
     argument: Constant | ScratchBuffer | str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel that may compute a node."""
+
+    kernel: str
+    """The stem of its header in most cases: the operator, then the CPU extension, such as ``conv2d_dsp``."""
+    lower: Callable[[], KernelCall | str]
+    """Returns the call, or a reason why the kernel does not serve the node; raises ``UnsupportedModelError``."""
+    obstacle: str = ""
+    """Why it does not serve the node, known without lowering: the CPU's features in most cases; empty if unknown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidates of a node in the order in which they were tried."""
+
+    candidates: tuple[Candidate, ...]
+    refused: tuple[str, ...]
+    """Why each of the candidates before the chosen one does not serve the node."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +270,22 @@ class KernelCall:
     grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
     """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
     that it then uses and its body."""
+    choice: Choice | None = field(default=None, compare=False, repr=False)
+    """The kernels among which this one was chosen; ``None`` if the operator and its type have only one."""
+    parts: tuple[KernelCall, ...] = field(default=(), compare=False, repr=False)
+    """The calls of the nodes of a chain for the rows of a step."""
+    by_rows: NetworkRows | None = field(default=None, compare=False)
+    """The estimate by which operators are computed row by row; ``None`` for a single call for whole tensors."""
+
+    @property
+    def constants(self) -> int:
+        """Bytes of the constants that it passes; some may be those of other calls, as equal ones are stored once."""
+        return sum(each.argument.size for each in self.parameters if isinstance(each.argument, Constant))
+
+    @property
+    def kernel(self) -> str:
+        """The C function of the kernel that the last statement with a call calls."""
+        return next((found[1] for line in self.body[::-1] if (found := _KERNEL.search(line))), self.operator)
 
     @property
     def scratch(self) -> int:
@@ -263,7 +323,10 @@ def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantB
 
 
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:
-    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit."""
+    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit.
+
+    The caller raises it. It is for networks that are valid and whose operator is supported: the file is not damaged.
+    """
     return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
 
 
@@ -286,7 +349,12 @@ def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
 
 
 def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
-    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
+    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32.
+
+    ``bias`` is [channels], with the zero point of the input folded into it (``folded_bias``) if the kernel multiplies
+    stored inputs. ``rescales`` has a factor for each channel. Each takes 12 bytes of flash. Raises ``ValueError`` if
+    the lengths differ.
+    """
     channels = list(zip(bias.tolist(), rescales, strict=True))
     records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
     words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
@@ -301,14 +369,32 @@ def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_poin
     axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
     sums: Array = weights.sum(axis=axes, dtype=np.int64)
     start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    # Modulo 2**32: the kernels add in unsigned arithmetic, so that the result is right even if this sum is out of
+    # range.
     return (start - zero_point * sums).astype(np.int32)
 
 
 def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
-    """Return a local constant struct, one field a line."""
+    """Return a local constant struct, one field a line.
+
+    ``fields`` maps members to C expressions. It is ``const`` and local for a reason: compilers propagate its values
+    into inlined kernels, which are thus specialised for the shapes of the node.
+    """
     return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
 
 
 def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros if there is none."""
+    """Return the float32 bias of each output channel, zeros if there is none.
+
+    ``bias`` is float32 with one element for each of ``channels``, or ``None``. Kernels have no case without a bias,
+    because zeros cost 4 bytes for each channel and a branch costs code in every kernel.
+    """
     return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
+
+
+def _repeated(again: Callable[[], Array | None]) -> Array:
+    """Return the words that ``again`` makes once more."""
+    words = again()
+    if words is None:
+        raise RuntimeError("a constant that was packed once cannot be packed again")
+    return words

@@ -1,8 +1,41 @@
 """Plan chains: sequences of operators in which each output row depends on only a few input rows.
 
 Such operators can be executed together, a few rows at a time. They pass rows to each other in line buffers, so that
-intermediate images are never complete in memory. ``plan_chain`` decides which rows each operator computes in each step;
-``kernels/line_buffer.h`` explains the terms.
+intermediate images are never complete in memory. ``stages_of`` and ``follows`` decide what may be a chain,
+``plan_chain`` which rows each operator computes in each step; ``line_buffer.py`` and ``kernels/line_buffer.h`` explain
+the terms.
+
+The planning goes backwards, from the output, which has ``count`` rows per step, no kept rows, and a lead of 0:
+
+    count of the input  = count of the output * stride
+    kept of the input   = rows of the window - stride, at least 0
+    lead of the input   = lead of the output * stride - padding above + kept
+
+so that the rows that a step needs are in the buffer when it runs. Steps before 0 fill the buffers: as many as the
+largest lead needs. For example, two 3x3 convolutions with padding, from the output backwards, two rows in a step::
+
+    image     count   kept   lead   buffer in rows
+    output    2       0      0      none
+    between   2       2      1      4          0 - 1 + 2
+    input     2       2      2      4          1 - 1 + 2; copied, because it needs rows of padding
+
+The lead 1 of the image between means that its steps compute the rows -1 and 0, 1 and 2, and so on: in the first and in
+the last step, one row inside and one outside of an image of even height. ``aligned`` lets it run ahead by one row more:
+lead 2, kept 3, a buffer of five rows, and no step that does both.
+
+The rules of correctness, which make ``plan_chain`` return ``None``:
+
+1. ``rows`` divides the height of the output.
+2. Each image between two stages has one reader, of the next stage.
+3. A second operand (of ADD, MUL or SUB) is a complete image. No step may then compute rows outside of the image,
+   because there are no such rows to read.
+4. In place, no step overwrites rows of the input that a later step reads. The positions of writes and reads are linear
+   in the step, so that the first and the last critical step decide. Pointwise chains whose output is larger run
+   backwards.
+5. Pools with padding above or below are no stages: they leave padding out, and a line buffer has rows of zeros there.
+6. Weights are constant, and the batch is 1.
+
+This module does not decide whether a chain is worth it (``passes/fusion.py``), and does not lower it.
 """
 
 from __future__ import annotations
@@ -90,8 +123,9 @@ def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage 
 
 
 def _stage(graph: Graph, index: int, node: Node) -> Stage | None:
-    images = [tensor for tensor in graph.inputs_of(node) if tensor is not None and not tensor.constant]
+    images = [tensor for tensor in graph.inputs_of(node).present if not tensor.constant]
     outputs = graph.outputs_of(node)
+    # Rows of several images would follow each other without the padding between them.
     if len(outputs) != 1 or any(len(t.shape) != 4 or t.shape[0] != 1 for t in (*images, *outputs)):
         return None
     reach = _reach(graph, node)
@@ -111,7 +145,7 @@ def _reach(graph: Graph, node: Node) -> Reach | None:
         return Reach()
     if isinstance(operator, Conv2D | DepthwiseConv2D):
         weights = graph.inputs_of(node)[1]
-        return _window_reach(operator.window(weights)) if weights is not None and weights.constant else None
+        return _window_reach(operator.window(weights)) if weights.constant else None
     # Pools skip padding, which a line buffer would contain as rows.
     if isinstance(operator, AveragePool2D | MaxPool2D) and operator.padding[0] == (0, 0):
         return _window_reach(operator.window())
@@ -179,17 +213,20 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
     then keep more rows.
     """
     output = stages[-1].output
+    # The last step would compute rows below the image.
     if output.shape[1] % rows:
         return None
     lines = [ImageRows(output, rows, 0, 0, stages[-1].output_row)]
     for stage in reversed(stages):
         made, reach = lines[0], stage.reach
         count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
+        # The input of the chain needs no alignment: rows are copied from it one by one.
         ahead = -lead % count if aligned and len(lines) < len(stages) else 0
         lines.insert(0, ImageRows(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)
+    # A second operand is a complete image without rows of padding.
     operands_whole = all(
         stage.operand is None or made.whole for stage, made in zip(chain.stages, chain.lines[1:], strict=True)
     )

@@ -23,6 +23,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 @cache
 def lowering_module(kind: type[Operator]) -> ModuleType | None:
     """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none."""
+    # The class itself is first.
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
             break
@@ -55,6 +56,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 
 def lower_all(graph: Graph, settings: CodegenSettings) -> list[KernelCall]:
     """Return the call of each node; raises one ``UnsupportedModelError`` with the reasons of all nodes without one."""
+    # All nodes are tried, so that the user sees all reasons at once.
     calls = [_attempted(graph, node, settings) for node in graph.nodes]
     errors = [call for call in calls if isinstance(call, UnsupportedModelError)]
     if errors:

@@ -112,9 +112,7 @@ def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCa
     if stage.operand is not None:
         strips[stage.operand.name] = _strip(_OPERAND, stage.operand, rows)
     output = _strip(_OUTPUT, stage.output, rows)
-    constants = {
-        tensor.name: tensor for tensor in graph.inputs_of(stage.node) if tensor is not None and tensor.constant
-    }
+    constants = {tensor.name: tensor for tensor in graph.inputs_of(stage.node).present if tensor.constant}
     inputs = tuple(strips[name].name if name in strips else name for name in stage.node.inputs)
     alone = Node(stage.node.name, _without_padding(stage.node.operator), inputs, (output.name,))
     return lower(_beside_spare_memory(graph.name, [*strips.values(), output, *constants.values()], alone), alone)
@@ -150,6 +148,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
     words = [call.operator for call in lowered.calls]
 
     def grown(free: int) -> tuple[int, tuple[str, ...]]:
+        # All calls share the memory after the buffers, one after the other.
         left = free - lowered.offsets[-1]
         faster = replace(lowered, calls=tuple(call.with_room(left) for call in lowered.calls))
         return faster.scratch, tuple(_Printing(faster).lines())
@@ -162,6 +161,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
         _overwrites(lowered),
         tuple(dict.fromkeys(call.header for call in lowered.calls)),
         grown=grown,
+        parts=lowered.calls,
     )
 
 
@@ -211,6 +211,7 @@ class _Printing:
     def _stage(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
         made = self.chain.lines[at + 1]
         last = at + 1 == self._end
+        # Then neither the test nor the padding is printed, which saves both in every step.
         always = _always_inside(self.chain, made)
         if always:
             yield "{"
@@ -298,6 +299,7 @@ def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
 
 def _padding(image: Tensor) -> int:
     """Return the byte with which rows outside ``image`` are filled: all bytes of the stored value of 0."""
+    # int16 has the zero point 0, and the float 0.0 has only zero bytes.
     if image.quantization is None or image.dtype.size > 1:
         return 0
     return int(np.uint8(image.quantization.zero_point & 0xFF))

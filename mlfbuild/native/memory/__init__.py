@@ -1,6 +1,18 @@
 """Assign an address to each tensor: views, storages that share an address, and offsets in the arena.
 
-``cgen`` packs the arena. For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead.
+    Graph, KernelCalls -> views, storages -> library.cgen.place -> Plan
+
+Data: a ``Storage`` is one piece of memory with the tensors in it and the times at which its bytes are in use; a time is
+the index of a node. A ``Location`` is the kind of memory and an offset. A ``Plan`` has the location of each tensor, the
+size of the arena, and the offsets of scratch memory.
+
+- ``storages`` decides which tensors share an address, ``views`` finds those that are parts of others, and ``plan``
+  makes and compares plans. ``library.cgen`` packs storages; it knows only sizes and times.
+- For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead, because TVM's executors allocate
+  whole buffers and know no offsets.
+
+Three questions are decided elsewhere: the order of nodes is that of the file, ``passes/fusion`` decides what runs row
+by row, and a kernel's own file decides how much scratch memory it needs and what it may overwrite.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ from mlfbuild.native.memory.storages import (
     storages_of,
 )
 
+# Offsets are int32 literals in C.
 LARGEST_ARENA = (1 << 31) - 1
 
 _TRIED_STEPS = 200_000
@@ -114,12 +115,14 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = F
     Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
     update in place cannot be updated there.
     """
+    # The first plan always runs to its end; only trials count against the limit of steps.
     plan = _plan(graph, calls, frozenset(), arena_io)
     work = Work(_TRIED_STEPS)
     if plan.views:  # a view keeps the whole buffer in memory from its first part on
         plan = min(plan, _plan(graph, calls, plan.views, arena_io, work), key=lambda plan: plan.arena_size)
     # Sharing an address can prevent a better packing.
     for index, call in enumerate(calls):
+        # Nothing can be smaller, or the limit of steps is spent.
         if plan.arena_size <= plan.lower_bound or work.left <= 0:
             break
         if call.overwrites or index in plan.views:
@@ -148,6 +151,7 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
             used[at].append((start, start + span.size))
     for at, call in enumerate(calls):
         if call.grown is not None:
+            # Not where the scratch memory is now: another gap may be larger.
             offset, size = _largest_gap(used[at], plan.arena_size)
             faster[at] = call.with_room(size)
             if faster[at].scratch > call.scratch:
@@ -260,6 +264,7 @@ def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[t
         if locations[state.before] != locations[state.after]
     }
     while waiting:
+        # In a delay line a state moves to the place of the next one, which must have moved before.
         read = {locations[name] for name in waiting.values()}
         free = [location for location in waiting if location not in read]
         if not free:

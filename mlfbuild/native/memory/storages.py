@@ -2,6 +2,43 @@
 
 Inputs and outputs are in the caller's buffers (with the option ``io: arena``, in the arena), constants in flash, states
 in a separate block, and all other storages in the arena.
+
+Data: storages by the name of a tensor. At the beginning each tensor has its own; merging lets several names point to
+one ``Storage``. Its spans tell how many bytes are in use from which node to which. A storage with a span from node 2 to
+node 5 is free for others before and after; several spans begin at the same address, but need not overlap in time.
+
+The steps, in the order in which ``plan.py`` calls them, because each relies on the result of those before it:
+
+1. ``storages_of`` gives each tensor its kind of memory. Both sides of a RESHAPE share a storage, unless neither is in
+   the arena: an input that is also an output stays in two buffers of the caller, and constants are C arrays.
+2. ``make_view`` puts parts into the storage of the whole tensor. It must come before the lifetimes, since a view is in
+   use as long as the whole.
+3. ``note_lifetimes`` records the first and the last node of each storage.
+4. ``leave_states`` lets the value after a run take the place of the value before it, if the last reader of the old
+   value runs before the writer of the new one, or if the kernel of the writer permits it.
+5. ``reuse_inputs`` lets outputs overwrite inputs, if the kernel reads each element before it writes to the address
+   (``KernelCall.overwrites``) and no later node reads the input. It comes last, as it needs final lifetimes.
+
+The conditions of ``make_view``, which are easy to get wrong:
+
+- All tensors are in the arena. A buffer of the caller holds only its own tensor, at every time of a run.
+- No storage occurs twice: in CONCATENATION(a, a), one ``a`` cannot be at two offsets.
+- A part that moves is as large as its storage. Otherwise other tensors of that storage would be outside of the whole.
+- Offsets are multiples of 16 bytes, the alignment of every tensor in the arena.
+
+For example, a ring of 16 float32 values with the state ``h`` before a run and ``s`` after it::
+
+    node 0   ADD       x, h -> s
+    node 1   RESHAPE   s -> r
+    node 2   RELU      r -> k
+    node 3   ABS       k -> y
+
+``s`` and ``r`` are one storage. ADD is the last node that reads ``h`` and permits the output to overwrite it, so ``s``
+and ``r`` move into the state at offset 0: no copy at the end of the run. ``k`` may not overwrite ``r``, which is the
+state now and not in the arena, so the arena has the 64 bytes of ``k``. ``y`` is in the caller's buffer.
+
+This module does not choose offsets and makes no trade: whether sharing makes the arena smaller is found by ``plan.py``,
+which makes a plan with it and others without.
 """
 
 from __future__ import annotations
@@ -54,6 +91,7 @@ class Storage:
     def use(self, size: int, time: int) -> None:
         """Mark ``size`` bytes as in use at ``time``: between the first and the last call they stay in use."""
         known = self.spans[0] if self.spans else Span(0, time, time)
+        # One span for all uses, from the first to the last. Further spans come only from other storages that move in.
         self.spans = [Span(max(known.size, size), known.first, time)]
         self.last = time
 
@@ -161,6 +199,7 @@ def reuse_inputs(
         for position in call.overwrites if index not in apart else ():
             name = str(node.inputs[position])
             source = storages[name]
+            # Only in the arena: the caller's inputs are never written, and an output buffer holds only its output.
             dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
             if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
                 source.offsets.update(output.offsets)
@@ -171,6 +210,7 @@ def reuse_inputs(
 def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, output: str) -> bool:
     """Return whether ``output`` can begin where ``source`` does without overlapping other tensors of that storage."""
     theirs, its = storages[source].offsets, storages[output].offsets
+    # A view in the middle of a whole: an output there could reach into the next part.
     if theirs.get(source, 0) or its.get(output, 0):
         return False
     return not theirs or graph.tensor(output).size <= graph.tensor(source).size
@@ -188,6 +228,7 @@ def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, 
 def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], state: State) -> None:
     """Let a state be updated in place, if its old value is no longer needed when the new one is written."""
     kept, left = storages[state.before], storages[state.after]
+    # The old value is still wanted after the run, if it is itself an output or the new value of another state.
     if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
         return
     if any(storages[name] is left for name in graph.inputs):

@@ -1,7 +1,33 @@
 """Find tensors that are contiguous parts of others, for CONCATENATION, PACK, SPLIT, UNPACK and SLICE.
 
 A part along the outermost dimension larger than 1 is contiguous in memory. Such an operator copies nothing: its inputs
-are written directly into its output, or its outputs are read directly from its input.
+are written directly into its output, or its outputs are read directly from its input. A part along an inner dimension
+has gaps, so that the operator remains a copy.
+
+The rule is not derived from shapes and axes for each operator. ``Movement.moves`` describes operators as assignments
+between views of numpy arrays; here the arrays are allocated but never touched, and numpy tells whether a view is
+contiguous and where it begins. So one function serves all these operators, whatever their axes and steps are.
+
+The rules:
+
+1. Every part must be contiguous, or none is a view: a node is either left out or executed, and a kernel that writes
+   only some of the parts does not exist.
+2. A view of the whole tensor is not returned: then the operator has one part, and a RESHAPE is the way to express that.
+3. The order is that of the assignments, so that view ``i`` is input or output ``i`` of the node.
+4. Offsets are in bytes. They need not be multiples of 16; whoever uses them checks that.
+
+For example, ``d[2, 64] = CONCATENATION(b[1, 64], c[1, 64])`` in float32 makes the views (b, d, 0) and (c, d, 256). With
+the axis 1, and ``d[1, 128]``, they are the same, because the dimension before it is 1. With ``b[2, 64]``, ``c[2, 64]``
+and ``d[2, 128]`` there is none: the second row of ``b`` follows the first row of ``c``. Of ``x[4, 64]``::
+
+    SLICE of the rows 1 and 2         (y, x, 256)
+    SLICE of the rows 0 and 2         none: there is a gap between them
+    SPLIT into 1 and 3 rows           (y, x, 0), (z, x, 256)
+
+Whether views can be used is decided by ``storages.make_view``: all tensors must be in the arena, in different storages,
+at multiples of 16 bytes, and the storage of a part may not be longer than the part. For example, the rows 1 and 2 of
+``x[4, 3]`` begin at byte 12, so that they are copied. Nothing here looks at lifetimes: a view keeps the whole tensor in
+use, which the plan takes into account by trying without views, too.
 """
 
 from __future__ import annotations

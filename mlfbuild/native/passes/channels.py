@@ -78,6 +78,7 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     source, weights, bias, _ = tensors
     known = weights.constant and (bias is None or bias.constant) and not source.constant
     known = known and weights.elements <= _MOST_ELEMENTS
+    # Folding adds to the bias, which must stay within the sums of 48 bits.
     if source.dtype is DType.INT16 and not has_room(weights, bias, weights.shape[0]):
         return None
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
@@ -90,8 +91,7 @@ def is_padded(node: Node) -> bool:
 
 def by_input_channel(weights: Tensor, source: Tensor) -> Numbers:
     """Return constant ``weights`` without their zero point, shape (outputs, taps or positions, input channels)."""
-    assert weights.data is not None
-    return centred(weights, weights.data).reshape(weights.shape[0], -1, channels_of(source))
+    return centred(weights, weights.known).reshape(weights.shape[0], -1, channels_of(source))
 
 
 def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
@@ -104,7 +104,7 @@ def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
     known = isinstance(operator, Binary | Unary) or operator.name in {_JOINS, *_REDUCTIONS, *_CHANNELWISE}
     if not known or len(node.outputs) != 1:
         return None
-    inputs, (output,) = [tensor for tensor in graph.inputs_of(node) if tensor is not None], graph.outputs_of(node)
+    inputs, (output,) = graph.inputs_of(node).present, graph.outputs_of(node)
     if isinstance(operator, DepthwiseConv2D) and (inputs[0].constant or not inputs[1].constant):
         return None
     if operator.name == _JOINS and vars(operator)["axis"] == len(output.shape) - 1:
@@ -139,6 +139,7 @@ def _tied(operator: Operator, source: Tensor, output: Tensor) -> Indices | None:
     last = len(source.shape) - 1
     if isinstance(operator, DepthwiseConv2D):
         return straight // operator.depth_multiplier
+    # A last dimension that is a multiple of the other one repeats the channels in order; other shapes mix them.
     if isinstance(operator, Reshape):
         return straight % size if len(straight) % size == 0 else None
     if isinstance(operator, Pad) and any(operator.paddings[-1]):
@@ -171,8 +172,7 @@ def _any(tensor: Tensor) -> Ranges:
 
 
 def _of_constant(tensor: Tensor) -> Ranges:
-    assert tensor.data is not None
-    rows = tensor.data.reshape(-1, channels_of(tensor)).astype(np.float64)
+    rows = tensor.known.reshape(-1, channels_of(tensor)).astype(np.float64)
     return Ranges(rows.min(axis=0), rows.max(axis=0))
 
 
@@ -203,6 +203,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     operator = node.operator
     assert isinstance(operator, Conv2D | DepthwiseConv2D | FullyConnected)
     above, below = np.maximum(factors, 0).sum(axis=0), np.minimum(factors, 0).sum(axis=0)
+    # A weight of 0 times an unknown float32 must be 0, and infinity times 0 is not a number.
     least, greatest = (
         np.clip(side, -_INFINITE, _INFINITE) - resting(source) for side in (inputs.least, inputs.greatest)
     )
@@ -216,6 +217,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     unknown = np.zeros(channels_of(output), bool)
     if source.dtype is DType.FLOAT32:
         terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
+        # The error of n additions in any order is below n * eps * the sum of the magnitudes.
         error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
         bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
     else:  # outside of 32 bits, sums wrap; those of 64 bits wrap when they are rescaled
@@ -232,16 +234,17 @@ def _of_channels(graph: Graph, node: Node, tied: Mapping[str, Indices], found: M
     """Return the ranges of an operator whose channels are ``tied``: known where all its inputs are constant."""
     inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
     known = np.ones(channels_of(output), bool)
-    for tensor in inputs:
-        if tensor is not None and not tensor.constant:
+    for tensor in inputs.present:
+        if not tensor.constant:
             constant, indices = found[tensor.name].constant, tied.get(tensor.name)
             known &= constant.all() if indices is None else (constant[indices] | (indices < 0))
     anything = _any(output)
-    largest = max(tensor.elements for tensor in (*inputs, output) if tensor is not None)
+    largest = max(tensor.elements for tensor in (*inputs.present, output))
     if not known.any() or largest > _MOST_ELEMENTS:
         return anything
-    values = [None if tensor is None else _filled(tensor, found[tensor.name]) for tensor in inputs]
+    values = inputs.map(lambda tensor: _filled(tensor, found[tensor.name]))
     rows = node.operator.reference(inputs, values, (output,))[0].reshape(-1, channels_of(output))
+    # Padding, for example, makes the borders of a constant channel differ from its inside.
     known &= (rows == rows[0]).all(axis=0)
     return Ranges(np.where(known, rows[0], anything.least), np.where(known, rows[0], anything.greatest))
 

@@ -85,6 +85,7 @@ def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once. A
     network with very many channels stays as it is.
     """
+    # Each element of a long vector is a channel, so that a small file can have very many.
     if sum(channels_of(tensor) for tensor in graph.tensors.values()) > _MOST_CHANNELS:
         return graph
     ranges = ranges_of(graph)
@@ -126,6 +127,7 @@ def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str
     for mask in kept.values():
         count = int(np.count_nonzero(mask))
         wanted = max(count + -count % multiple, multiple)
+        # The first of the others, so that the choice is the same in every build.
         mask[np.flatnonzero(~mask)[: wanted - count]] = True
     _spread(demands, kept)
     return kept
@@ -179,6 +181,7 @@ def _spread(demands: Sequence[_Demand], kept: Mapping[str, Mask]) -> None:
     """Add to ``kept`` the channels from which those in it are computed, until nothing changes."""
     before = -1
     while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
+        # Demand goes from outputs to inputs, ties in both directions: one round each way settles most networks.
         for demand in (*reversed(demands), *demands):
             demand.add_to(kept)
 
@@ -240,8 +243,7 @@ def _with_constants(graph: Graph, node: Node, constants: list[Tensor], extra: li
 
 def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
     """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several."""
-    assert tensor.data is not None
-    data = np.ascontiguousarray(tensor.data[..., mask])
+    data = np.ascontiguousarray(tensor.known[..., mask])
     affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
     return replace(tensor, shape=data.shape, data=data, quantization=affine)
 
@@ -264,16 +266,16 @@ def _layer_constants(
     ranges: Mapping[str, Ranges],
 ) -> list[Tensor]:
     """Return weights and bias of a layer on the channels that are kept; the bias includes the others."""
-    assert weights.data is not None
     rows, columns = kept[output.name], kept[source.name]
     factors = by_input_channel(weights, source)[rows]
     folds = ~columns & factors.any(axis=(0, 1))
     folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - resting(source))
     shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
-    data = np.ascontiguousarray(weights.data.reshape(shape)[rows][:, :, columns])
+    data = np.ascontiguousarray(weights.known.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
     data = data.reshape(trimmed_shape)
     trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows, 0))
+    # Nothing was folded: a layer without a bias stays without one.
     if bias is None and not folded.any():
         return [trimmed]
     return [trimmed, _bias(node, source, weights, bias, rows, folded)]

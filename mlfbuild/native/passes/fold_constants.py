@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.native.graph import Graph, Node, Tensor
+from mlfbuild.native.graph import Graph, Node, Operands, Tensor
 from mlfbuild.native.passes.rewrite import rebuild
 
+# Tables and masks of this size save an operator, and cost less flash than most of its kernels.
 _ALWAYS_FOLDED = 1 << 16
 """Results of at most this many bytes are folded even if they are larger than the operands."""
 
+# A file may have thousands of such operators.
 _MOST_FOLDED = 1 << 24
 """Bytes of all results of a graph that are folded although they are larger than their operands."""
 
@@ -23,9 +25,11 @@ def fold_constants(graph: Graph) -> Graph:
     kept: list[Node] = []
     left = _MOST_FOLDED
     for node in graph.nodes:
-        inputs = [None if name is None else known.get(name, graph.tensor(name)) for name in node.inputs]
-        if all(tensor is None or tensor.constant for tensor in inputs) and _worth_its_flash(graph, node, left):
-            values = [None if tensor is None else tensor.data for tensor in inputs]
+        inputs = Operands(
+            (None if name is None else known.get(name, graph.tensor(name)) for name in node.inputs), node.place
+        )
+        if all(tensor.constant for tensor in inputs.present) and _worth_its_flash(graph, node, left):
+            values = inputs.map(lambda tensor: tensor.known)
             outputs = graph.outputs_of(node)
             left -= _growth(graph, node)
             results = node.operator.reference(inputs, values, outputs)
@@ -44,5 +48,5 @@ def _worth_its_flash(graph: Graph, node: Node, left: int) -> bool:
 
 def _growth(graph: Graph, node: Node) -> int:
     """Return by how many bytes the results of ``node`` are larger than its operands."""
-    operands = sum(tensor.size for tensor in graph.inputs_of(node) if tensor is not None)
+    operands = sum(tensor.size for tensor in graph.inputs_of(node).present)
     return max(0, sum(tensor.size for tensor in graph.outputs_of(node)) - operands)

@@ -43,11 +43,13 @@ def _fold_one(graph: Graph) -> Graph | None:
 def _channel_numbers(graph: Graph, user: Node, output: str) -> npt.NDArray[np.float64] | None:
     """Return the constant of ``user`` with one number per channel, or ``None`` if it has no such constant."""
     tensor = graph.tensor(output)
+    # x * x reads the tensor twice and has no other operand; the tensor itself is not constant.
     (other,) = [name for name in user.inputs if name != output] or [output]
     constant = graph.tensor(str(other)).data
     if tensor.dtype is not DType.FLOAT32 or constant is None or graph.tensor(user.outputs[0]).shape != tensor.shape:
         return None
     channels = tensor.shape[-1]
+    # One number for each channel is along the last dimension; [channels, 1] would be one for each column.
     if constant.size not in {1, channels} or constant.size != (constant.shape or (1,))[-1]:
         return None
     return np.broadcast_to(constant.reshape(-1), (channels,)).astype(np.float64)
@@ -56,11 +58,12 @@ def _channel_numbers(graph: Graph, user: Node, output: str) -> npt.NDArray[np.fl
 def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float64]) -> Graph:
     """Return ``graph`` without ``user``, whose constant ``numbers`` are folded into ``node``."""
     weights, bias = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1:3]
-    assert weights.data is not None and isinstance(node.operator, _Weighted)
+    assert isinstance(node.operator, _Weighted)
     assert isinstance(user.operator, Add | Mul)
+    # In double: a product or sum is rounded to float32 once.
     offset = np.zeros(numbers.shape) if bias is None or bias.data is None else bias.data.reshape(-1).astype(np.float64)
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        scaled: Array = weights.data.astype(np.float64)
+        scaled: Array = weights.known.astype(np.float64)
     if isinstance(user.operator, Add):
         with np.errstate(invalid="ignore"):
             offset = offset + numbers

@@ -40,6 +40,7 @@ def _fuse(graph: Graph, node: Node, relu: Node) -> Node | None:
     operator = node.operator
     if not isinstance(relu.operator, Relu) or not isinstance(operator, _CLAMPING):
         return None
+    # With another scale, RELU is a rescaling with a rounding of its own.
     same = graph.outputs_of(node)[0].quantization == graph.outputs_of(relu)[0].quantization
     if not same or operator.activation is not Activation.NONE:
         return None

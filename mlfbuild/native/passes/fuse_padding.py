@@ -21,6 +21,8 @@ def fuse_padding(graph: Graph) -> Graph:
         if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.results:
             users = graph.readers(pad.outputs[0])
             wider = [_fuse(graph, pad, pad.operator, user) for user in users]
+            # All readers or none: if one still reads the padded image, it must be made, and reading the other one gains
+            # nothing.
             if None not in wider:
                 fused.update((user, new) for user, new in zip(users, wider, strict=True) if new is not None)
     return rebuild(graph, [fused.get(node, node) for node in graph.nodes])
@@ -30,7 +32,7 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
     """Return ``user`` with the input and padding of ``pad``, or ``None`` if they cannot be fused."""
     source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
     convolution = user.operator
-    if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
+    if not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
         return None
     batch, rows, columns, channels = operator.paddings
     if operator.value(padded) != resting(padded):
@@ -39,6 +41,7 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
         return None
     (top, bottom), (left, right) = convolution.padding
     padding = ((top + rows[0], bottom + rows[1]), (left + columns[0], right + columns[1]))
+    # The check of the operator refuses a padding that is wider than the filter.
     new = replace(user, operator=replace(convolution, padding=padding), inputs=(pad.inputs[0], *user.inputs[1:]))
-    inputs = (source, *graph.inputs_of(user)[1:])
+    inputs = graph.inputs_of(user).with_operand(0, source)
     return new if new.operator.check(inputs, graph.outputs_of(user)) is None else None

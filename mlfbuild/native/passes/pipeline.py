@@ -1,4 +1,53 @@
-"""Run all passes in their order."""
+"""Run all passes in their order.
+
+    fold_constants -> remove_identities -> shift_states -> fold_weight_offsets -> fuse_padding -> widen_depthwise
+    -> fold_scales -> fuse_activation -> remove_dead_nodes
+
+A pass is a function from a graph to a graph. A ``Graph`` checks itself when it is made, so a pass that breaks a rule of
+an operator fails at once, and not in the C. Inputs, outputs and states keep their names and their order.
+
+What makes each pass exact:
+
+- ``fold_constants`` computes nodes with the numpy reference, which equals TensorFlow Lite Micro bit for bit in
+  integers.
+- ``remove_identities``, ``shift_states`` and ``fuse_padding`` only save copies. A PAD is fused only if it pads with the
+  stored value of 0, because convolutions do that.
+- ``fold_weight_offsets`` subtracts the zero point from weights that stay within int8: the sums have the same integers.
+- ``widen_depthwise`` gives the same products and sums another name, because there is only one input channel.
+- ``fuse_activation`` moves the clamp of a RELU into the operator before it. Both tensors must have the same scale and
+  zero point: otherwise the RELU rescales, and its rounding would be lost.
+- ``fold_scales`` is for float32 only, and the only pass that changes numbers: the weights are multiplied and rounded
+  once, instead of each sum. Results stay within the tolerance for float32. In integers a factor would change the scales
+  of the weights, and with them every rounding.
+
+Why in this order:
+
+1. ``fold_constants`` is first, because later passes look for constant weights. In files with float16 weights, or with
+   float32 weights that are stored as int8, weights are results of a DEQUANTIZE.
+2. ``remove_identities`` is before the passes that look at the reader of a tensor: an operator without effect between a
+   convolution and its RELU would hide one from the other.
+3. ``remove_dead_nodes`` is last, because ``fuse_padding`` leaves the PAD in the graph without a reader.
+
+The others may change places. Each pass runs once; a second round could only find operators whose other reader was dead.
+
+For example, with float32 tensors and weights that the file stores as int8::
+
+    x[1,4,4,1] -> RESHAPE to the same shape -> PAD by 1 -> DEPTHWISE_CONV_2D to 8 channels -> MUL -> ADD -> RELU6 -> y
+
+    fold_constants      removes the DEQUANTIZE of the weights      6 nodes are left
+    remove_identities   removes RESHAPE                            5
+    fuse_padding        moves the padding, which leaves PAD        5
+    widen_depthwise     makes a CONV_2D with weights [8,3,3,1]     5
+    fold_scales         removes MUL and ADD                        3
+    fuse_activation     removes RELU6                              2
+    remove_dead_nodes   removes PAD                                1: CONV_2D with padding, bias and RELU6
+
+If ``remove_dead_nodes`` ran before ``fuse_padding``, PAD would stay and copy the image. If ``fold_constants`` ran after
+``fold_scales``, MUL and ADD would stay.
+
+Removing channels (``dead_channels``) and running rows together (``fusion``) are not in the list: both depend on options
+and are compared with the network before them.
+"""
 
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.passes.fold_constants import fold_constants

@@ -17,11 +17,12 @@ def remove_identities(graph: Graph) -> Graph:
     removed: set[str] = set()
     written = {name for node in graph.nodes for name in node.outputs}
     for node in graph.nodes:
-        if not _is_identity(node, *graph.inputs_of(node), *graph.outputs_of(node)):
+        if not _is_identity(node, *graph.inputs_of(node).present, *graph.outputs_of(node)):
             continue
         source, output = _resolve(names, str(node.inputs[0])), node.outputs[0]
         if output not in graph.results:
             names[output] = source
+        # The node that writes the input writes the output instead. An input of the network is not written by a node.
         elif source in written and source not in graph.results:
             names[source] = output
         else:
@@ -37,12 +38,10 @@ def _resolve(names: dict[str, str], name: str) -> str:
     return name
 
 
-def _is_identity(node: Node, *tensors: Tensor | None) -> bool:
+def _is_identity(node: Node, *tensors: Tensor) -> bool:
     source, output = tensors[0], tensors[-1]
     return (
         isinstance(node.operator, Quantize | Reshape | Pad)
-        and source is not None
-        and output is not None
         and source.shape == output.shape
         and source.dtype is output.dtype
         and source.quantization == output.quantization

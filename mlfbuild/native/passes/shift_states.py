@@ -25,6 +25,7 @@ def shift_states(graph: Graph) -> Graph:
             for join in _joins(graph, sliced, [*([before] if before else []), *graph.readers(sliced.outputs[0])]):
                 shift = _shift(graph, sliced, join)
                 if shift is not None and shift.inputs[0] in states:
+                    # The new node takes the place of the later one: only there are the inputs of both known.
                     first, last = sorted((sliced, join), key=places.__getitem__)
                     shifts[last] = shift
                     places.pop(first)
@@ -54,6 +55,7 @@ def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
     node = Node(
         last.name, Shift(join.operator.axis), (join if is_last else sliced).inputs[:1] + join.inputs[1:], last.outputs
     )
+    # A SLICE that drops a dimension is none of a ring buffer.
     if sliced.operator.dropped or node.operator.check(graph.inputs_of(node), graph.outputs_of(node)) is not None:
         return None
     axis, output = join.operator.axis, graph.tensor(last.outputs[0])

@@ -23,7 +23,7 @@ def _widen(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
     if not isinstance(operator, DepthwiseConv2D):
         return node
     source, weights, *_ = graph.inputs_of(node)
-    assert source is not None and weights is not None
+    # With one output channel, both operators are the same.
     if source.shape[3] != 1 or operator.depth_multiplier == 1 or weights.data is None:
         return node
     filters = _filters(weights, f"{weights.name}/filters")
@@ -35,9 +35,9 @@ def _widen(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
 
 def _filters(weights: Tensor, name: str) -> Tensor:
     """Return ``weights`` [1, H, W, C] as [C, H, W, 1]."""
-    assert weights.data is not None
-    data = np.ascontiguousarray(weights.data.transpose(3, 1, 2, 0))
+    data = np.ascontiguousarray(weights.known.transpose(3, 1, 2, 0))
     quantization = weights.quantization
     if quantization is not None and quantization.per_channel:
+        # The channels move from the last dimension to the first.
         quantization = replace(quantization, axis=0)
     return replace(weights, name=name, shape=data.shape, data=data, quantization=quantization)

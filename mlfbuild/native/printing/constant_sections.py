@@ -1,4 +1,29 @@
-"""Assign constants to the classes that a project can place in separate sections."""
+"""Assign constants to the classes that a project can place in separate sections.
+
+A microcontroller may have several flashes, and the same constant costs more or less in each. Weights are nearly all of
+the bytes and are read in order, so a slow external flash suffices. Tables are few bytes that are read at random: each
+access to external flash would wait for the whole latency. Biases and multipliers are few bytes that are read in order.
+``placement: {params: {weights: ..., tables: ...}}`` therefore distinguishes three classes.
+
+The class follows from the name that a constant has in the call of its kernel (its role), not from its size or tensor:
+
+1. A name in ``WEIGHTS`` or ``BIASES`` decides. A chain of operators appends the operator's number, which is ignored
+   (``filter0``), as is ``_packed`` (``recurrent_packed``).
+2. A struct belongs to ``biases``, because it contains rescalings, some with a bias, except for the elements of tables.
+3. All others are ``tables``.
+
+For example, in an int8 convolution on the portable kernel: ``filter`` is weights, ``channels`` (bias and multiplier of
+each channel) and the struct ``quantization`` are biases. On the Cortex-M4 the kernel reads one array, ``packed``, with
+the biases between the weights; it is weights as a whole, because an array cannot be in two sections. The ``padding``
+that it reads beside the image is a table.
+
+Constants are shared only within a class: two equal arrays of different classes may be placed in different memories
+(``program``).
+
+A new kernel whose weights have another name must add it here; otherwise they are placed with the tables, which works,
+but is slow in projects that place them. This module does not know sections: ``source`` prints the macro of a class only
+if the project has a section for it.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,35 @@
 """The names of the files that the compiler writes for a model, known without compiling, to configure builds.
 
-Which kernel headers an archive contains is an exception: it depends on the lowered operators.
+A build system must know its files before they exist: CMake lists sources when it configures, SCons builds a graph of
+nodes, ``mlfbuild plan`` prints what would be made. Compiling a network takes seconds, and its file may be missing or
+invalid at that time. So the names must depend only on the request: the name of the model, and the options that select a
+``CodeForm``.
+
+The rules:
+
+1. The number of C files depends on the form alone: 1 with the C interface or ``layout: single-file``, 3 with
+   ``interface-api: packed`` (entry, metadata, code), 2 for the graph executor (registry, functions).
+2. The header is ``tvmgen_<model>.h`` if firmware calls TVM's C interface, otherwise ``mlf_<model>.h``, which has shapes
+   and scales but declares no run function.
+3. Contents that depend on the model are empty. A field is only filled if its presence decides whether a file exists, as
+   ``source_text`` and the graph.
+4. All kernel headers are listed, of which the compiled model has some. That is the exception: which ones depends on the
+   lowered operators. Builds do not watch the headers; the source contains their hash (``kernels_sha256``).
+
+``outline_library`` returns a ``Library``, not a list of names. So every later step that derives files from a library
+(unpacking, the static executor, fragments) runs on it unchanged, and cannot disagree with itself about names.
+
+For example, the files of a model ``kws`` below ``codegen/host``::
+
+    default                     include/tvmgen_kws.h   src/kws_lib0.c
+    layout: single-file         include/tvmgen_kws.h   src/kws_lib0.c, and no kernel headers
+    interface-api: packed       include/mlf_kws.h      src/kws_lib0.c, kws_lib1.c, kws_lib2.c
+    executor: graph             include/mlf_kws.h      src/kws_lib0.c, kws_lib1.c
+
+A module for the graph executor has a graph that returns its only input, of one byte: enough to determine the files of
+the static executor. A packed function of no content is enough for those around it.
+
+This module does not know sizes, inputs or operators; ``compile`` is the only way to learn these.
 """
 
 from __future__ import annotations

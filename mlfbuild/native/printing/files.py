@@ -46,6 +46,7 @@ def _joined(sources: Sequence[Iterable[str]], header: CodegenFile) -> Iterator[s
     headers = {name: content.decode() for name, content in kernel_headers().items()}
     headers["compiler.h"] = f"{_CLANG}{headers['compiler.h']}"  # every other kernel includes it
     headers[header.path.name] = header.data.decode()
+    # Functions are then defined before they are called, which needs no declarations.
     for number, source in enumerate(reversed(sources)):
         yield "\n" if number else ""
         yield from (_with_headers(piece, headers) if "#include" in piece else piece for piece in source)

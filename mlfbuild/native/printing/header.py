@@ -137,6 +137,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
 
 def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
+    # The constant is declared only: its value would change the header with every change of the weights.
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     words = macro_words(port.member for port in interface.ports)
@@ -151,6 +152,7 @@ def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
 
 def _distinct(interface: Interface) -> Iterable[Port]:
     """Return every port once, even if an input is also an output."""
+    # The last entry of equal keys wins in a dict, and it should be the first port.
     return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
 
 
@@ -183,6 +185,7 @@ def _quantize(name: str, port: Port, facts: str) -> str:
             f"  const float value = real / {facts}_SCALE;",
             "  int32_t stored;",
             "  float rest;",
+            # Not value <= -512: NaN must end here as well, because its conversion to an integer is undefined in C.
             "  if (!(value > -512.0f)) {",
             f"    return (int8_t)(value <= -512.0f ? -128 : {facts}_ZERO_POINT);",
             "  }",

@@ -34,6 +34,7 @@ class Port:
         """The port as recorded in an archive."""
         tensor, quantization = self.tensor, self.tensor.quantization
         integers = tensor.dtype not in {DType.FLOAT32, DType.BOOL}
+        # Scales per channel have no place in the archive's metadata, and bool has no scale.
         affine = quantization is not None and not quantization.per_channel and integers
         return TensorInfo(
             self.name,
@@ -126,6 +127,7 @@ def _check_names(model: str, interface: Interface) -> None:
     taken: dict[str, Port] = {}
     for port in interface.ports:
         other = taken.setdefault(port.member, port)
+        # An input that is also an output is one member of each struct, with one name.
         if other.name != port.name or other.tensor is not port.tensor:
             names = [quoted(each.tensor.name) for each in (other, port)]
             raise UnsupportedModelError(

@@ -134,6 +134,7 @@ def print_tvm_metadata(program: LinkedModel, source: str, model_id: str) -> str:
 
 
 def _tensors(kind: str, names: Sequence[str], ports: Sequence[Port]) -> Iterator[str]:
+    # C has no arrays without elements.
     if not ports:
         return
     for at, port in enumerate(ports):

@@ -62,7 +62,11 @@ class Reset:
 
 @dataclass(frozen=True)
 class LinkedModel:
-    """A lowered model with addresses; constants have their names in C."""
+    """A lowered model with addresses; constants have their names in C.
+
+    Made by ``link_calls`` and printed by the modules of this room, which decide nothing about memory or kernels any
+    more. Sizes and offsets are in bytes.
+    """
 
     name: str
     graph: Graph
@@ -165,6 +169,7 @@ class _Linking:
 
     def step(self, index: int, node: Node, call: KernelCall) -> ModelStep:
         """Return the step of the node at ``index``."""
+        # Input and output are the same bytes.
         if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
             return ModelStep(index, node, None, ())
         function = self._function(index, node, call)
@@ -189,6 +194,7 @@ class _Linking:
     def _function(self, index: int, node: Node, call: KernelCall) -> NodeFunction:
         declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
         new = NodeFunction(f"{self.prefix}_{call.operator}_{index}", call, node)
+        # Not by the kernel's name alone: the sizes are literals in the body.
         return self.functions.setdefault((call.operator, declared, call.body), new)
 
     def _arguments(self, prefix: str, call: KernelCall, scratch: int) -> tuple[str, ...]:
@@ -201,6 +207,7 @@ class _Linking:
                 arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
             elif isinstance(value, ScratchBuffer):
                 arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
+                # Several buffers of a call follow each other; kernels ask for multiples of their own alignment.
                 scratch += value.size
             else:
                 arguments.append(self._tensor(parameter.c_type, value))
@@ -230,6 +237,7 @@ class _Linking:
     def reset(self, state: State) -> Reset:
         """Return the initial value of ``state``."""
         offset, content = self.plan.locations[state.before].position, state.initial.tobytes()
+        # A memset needs no constant in flash; most states begin as zeros or a zero point.
         if content.count(content[0]) == len(content):
             return Reset(offset, len(content), content[0])
         value = Constant.array("initial", C_TYPES[self.graph.tensor(state.before).dtype], state.initial)
@@ -238,8 +246,7 @@ class _Linking:
 
     def _constant_tensor(self, name: str) -> str:
         tensor = self.graph.tensor(name)
-        assert tensor.data is not None
-        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.data)
+        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.known)
         value = replace(value, origin=Origin(name, (tensor,)))
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
@@ -263,7 +270,7 @@ def node_comment(graph: Graph, node: Node) -> str:
     """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
     fused = node.operator if isinstance(node.operator, Fused) else None
     read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
-    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
+    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
     return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
 

@@ -113,6 +113,7 @@ def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
 
 def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Iterator[str]:
     upper, own = program.prefix.upper(), _own_sections(program, placement)
+    # A constant in the image, so that a tool can tell which model and compiler the firmware has.
     identity = Identity(program.name, model_id, __version__)
     yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
@@ -145,6 +146,7 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
 
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
+    # The run function with all parameters is first, because the lesser ones call it.
     yield _run(program, _signature(program, whole(program)))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 

@@ -22,6 +22,7 @@ def begins_as_zeros(program: LinkedModel) -> bool:
 
 def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
     """Return whether start-up code, which zeroes static variables, initialises the static state."""
+    # A section that the project names may be NOLOAD memory, with any content after a reset.
     return begins_as_zeros(program) and placement.state is None
 
 

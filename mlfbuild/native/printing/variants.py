@@ -1,8 +1,32 @@
 """Print the variants of the run function: one with all options of the model, and those with fewer.
 
-A model that is compiled with ``hook`` and ``trace`` has ``mlf_<model>_run_hooked_and_traced``, which does the work.
-``_run_hooked``, ``_run_traced`` and ``_run`` call it with NULL for the missing arguments. So code that was written for
-one option still compiles if the other one is added.
+The options ``hook`` (a function is called before each operator, and may cancel the run) and ``trace`` (a function gets
+each tensor after it was written) change the parameters of the run function. Each is an option of the build, so that
+firmware without it pays nothing. But firmware that was written for one of them should still compile when the other is
+added, and firmware that was written for neither as well.
+
+The rules:
+
+1. One function does the work. It has the parameters of all options of the model, and its body is printed once.
+2. For each smaller set of options there is a function that calls it with NULL for what is missing. It costs one call,
+   and no second copy of the calls of all operators.
+3. NULL for a hook or a callback means none: a comparison before or after each operator.
+4. ``context`` is one parameter for both callbacks, the last one.
+5. The names are fixed, so that no model has another order of words.
+
+For example, the model ``kws`` compiled with both options has these functions, the first of which does the work::
+
+    mlf_kws_run_hooked_and_traced(inputs, outputs, workspace, hook, trace, context)
+    mlf_kws_run_hooked(inputs, outputs, workspace, hook, context)      calls it with trace = NULL
+    mlf_kws_run_traced(inputs, outputs, workspace, trace, context)     calls it with hook = NULL
+    mlf_kws_run(inputs, outputs, workspace)                            calls it with NULL for all three
+
+With ``hook`` alone there are two functions, and ``mlf_kws_run_hooked`` does the work; without options there is one. A
+model with a state has the parameter ``kept`` after ``workspace`` in all of them, and one with ``io: arena`` has neither
+``inputs`` nor ``outputs``.
+
+The static entries (``tvmgen_kws_run`` and, with a hook, ``tvmgen_kws_run_hooked``) are not variants in this sense: they
+add the static workspace and state, and are in ``workspace``.
 """
 
 from __future__ import annotations

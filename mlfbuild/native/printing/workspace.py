@@ -69,6 +69,7 @@ def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -
         section = f'__attribute__((section("{placement.workspace or WORKSPACE_SECTION}"))) ' if elf else ""
         yield f"#define {macro} {section}{aligned}"
         return
+    # A common symbol has no section, so that ``placement.workspace`` does not apply to it.
     yield f"#define {macro} {'__attribute__((common))' if elf else 'static'} {aligned}"
     yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
 

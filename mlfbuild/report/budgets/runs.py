@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import (
     Diagnostic,
+    OnProgress,
     OverBudgetError,
-    Tell,
     file_sha256,
+    no_progress,
     open_binary,
     package_fingerprint,
-    tell_nobody,
 )
 from mlfbuild.core.keys import duration_text
 from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs, run_limits
@@ -30,11 +30,11 @@ Limits = Mapping[str, Mapping[str, int]]
 """Budgets of runs, by model and key; the empty name has those of the sum of all models of an image."""
 
 
-def exceeded_runs(job: FirmwareJob, tell: Tell = tell_nobody) -> list[Diagnostic]:
+def exceeded_runs(job: FirmwareJob, on_progress: OnProgress = no_progress) -> list[Diagnostic]:
     """Return each budget of runs, of the job's image or a model in it, that a run exceeds.
 
-    Nothing runs if there are no budgets, or if nothing changed since they were last checked and kept. ``tell`` receives
-    the model that is being counted. Raises as ``model_runs``.
+    Nothing runs if there are no budgets, or if nothing changed since they were last checked and kept. ``on_progress``
+    receives the model that is being counted. Raises as ``model_runs``.
     """
     if not job.budgeted_runs:
         return []
@@ -45,7 +45,7 @@ def exceeded_runs(job: FirmwareJob, tell: Tell = tell_nobody) -> list[Diagnostic
 
     runs: list[ModelRun] = []
     for each in job.budgeted_runs:
-        tell(f"counting {each.model.model}", 0, 0)
+        on_progress(f"counting {each.model.model}", 0, 0)
         runs += model_runs(each)
     return _checked(runs, job.limits, record, state)
 

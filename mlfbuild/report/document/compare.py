@@ -210,8 +210,8 @@ def _paired(
 
 
 def _owner(name: str, now: Report | None, before: Report | None, *, model: bool) -> OwnerChange:
-    def change(*way: str) -> Change:
-        return Change(_figure(before, way), _figure(now, way))
+    def change(*path: str) -> Change:
+        return Change(_figure(before, path), _figure(now, path))
 
     kinds = {
         kind: change("kinds", memory, kind)
@@ -252,9 +252,9 @@ def modelled_in(owner: Report, key: str) -> int | None:
     return sum(known) if known and len(known) == len(profiles) else None
 
 
-def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
+def _figure(owner: Report | None, path: Iterable[str]) -> int | None:
     found: Any = owner
-    for key in way if owner else ():
+    for key in path if owner else ():
         found = found[key]
     return None if owner is None else int(found)
 

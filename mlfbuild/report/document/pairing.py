@@ -173,16 +173,14 @@ def paired_operators(now: Sequence[_Json], before: Sequence[_Json]) -> list[Oper
 def _joined(groups: list[OperatorGroup], of_part: dict[str, OperatorGroup], parts: Sequence[str]) -> OperatorGroup:
     """Return the group of operators with any of ``parts``: a new one, or the union of those that there are."""
     known = [of_part[part] for part in parts if part in of_part]
-    if known:
-        group = known[0]
-        for other in known[1:]:
-            if other is not group:
-                for side in (0, 1):
-                    group[side].extend(other[side])
-                    other[side].clear()
-                of_part.update({part: group for part, each in of_part.items() if each is other})
-    else:
-        group = ([], [])
-        groups.append(group)
+    if not known:
+        known = [([], [])]
+        groups.append(known[0])
+    group = known[0]
+    for other in (each for each in known[1:] if each is not group):
+        for side in (0, 1):
+            group[side].extend(other[side])
+            other[side].clear()
+        of_part.update({part: group for part, each in of_part.items() if each is other})
     of_part.update(dict.fromkeys(parts, group))
     return group

@@ -213,8 +213,32 @@ def _operator() -> dict[str, Any]:
             },
             about="Channels that the compiler removed, because they are the same for every input or nothing reads them",
         ),
+        "kernels": {"type": "array", "items": _kernel(), "description": "Kernels that the compiler considered"},
+        "by_rows": object_schema(
+            {
+                "instructions": {"type": "integer", "description": "Additional instructions, estimated"},
+                "memory": {**_BYTES, "description": "Bytes of the arena in use while it runs"},
+                "memory_alone": {**_BYTES, "description": "The same if its nodes ran one after the other"},
+            },
+            about="The estimate by which nodes are computed row by row",
+        ),
     }
     return object_schema(needed, optional, about)
+
+
+def _kernel() -> dict[str, Any]:
+    needed = {
+        "kernel": {**_TEXT, "description": "Such as conv2d_dsp"},
+        "chosen": {"type": "boolean"},
+        "reason": {**_TEXT, "description": "Why it was chosen, or why not"},
+    }
+    optional = {
+        "function": {**_TEXT, "description": "The C function; absent if the kernel does not serve the operator"},
+        "constants": {**_BYTES, "description": "Before equal constants are stored once"},
+        "workspace": {**_BYTES, "description": "Bytes of the arena beside tensors"},
+        "node": {**_INDEX, "description": "Position among the operator's nodes, if it is several"},
+    }
+    return object_schema(needed, optional, "The chosen one of each node is the one in the code")
 
 
 def modelled_schema() -> dict[str, Any]:

@@ -183,14 +183,13 @@ class _Drawing:
         own = True
         for tensor, readers in sorted(self._out[index].items()) if index in self._out else ():
             readers.sort(key=lambda reader: (self._layer[reader], reader))
-            for group in (readers[:1], readers[1:]):
-                if group:
-                    lane = self._lane[index] if own else _free(taken)
-                    own = False
-                    taken.add(lane)
-                    found.append(_Carried(lane, tensor, index, set(group)))
-                    if _EXIT in group:
-                        self._carrier[index, _EXIT, tensor] = lane
+            for group in filter(None, (readers[:1], readers[1:])):
+                lane = self._lane[index] if own else _free(taken)
+                own = False
+                taken.add(lane)
+                found.append(_Carried(lane, tensor, index, set(group)))
+                if _EXIT in group:
+                    self._carrier[index, _EXIT, tensor] = lane
         return found
 
     def _place_lanes(self) -> None:

@@ -63,6 +63,8 @@ class NetworkView:
     profile: _Json | None
     removed: tuple[RemovedRow, ...]
     """Channels that the compiler removed from layers, and the total; empty if it removed none."""
+    kernels: tuple[KernelRow, ...]
+    """The kernels that the compiler considered; empty if they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,20 @@ class RemovedRow:
     channels: str
     weights: str
     macs: str
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """A kernel that the compiler considered for an operator."""
+
+    index: int
+    operator: str
+    name: str
+    kernel: str
+    chosen: bool
+    reason: str
+    constants: str
+    workspace: str
 
 
 @dataclass(frozen=True)
@@ -221,6 +237,7 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
         tuple(_tensors(network)),
         network.get("profile"),
         tuple(_removed(network["operators"])),
+        tuple(_kernels(network["operators"])),
     )
 
 
@@ -233,6 +250,18 @@ def _removed(listed: Sequence[_Json]) -> Iterator[RemovedRow]:
     if found:
         weights, macs = (numbers.count(sum(removed[key] for *_, removed in found)) for key in ("weights", "macs"))
         yield RemovedRow(None, "total", "", "", weights, macs)  # several layers have the same channels
+
+
+def _kernels(listed: Sequence[_Json]) -> Iterator[KernelRow]:
+    for at, each in enumerate(listed):
+        for kernel in each.get("kernels", ()):
+            sizes = (numbers.count(kernel.get(key)) for key in ("constants", "workspace"))
+            kind, name = (each[key].split(" + ")[kernel.get("node", 0)] for key in ("operator", "name"))
+            yield KernelRow(at, kind, name, kernel["kernel"], kernel["chosen"], kernel["reason"], *sizes)
+        if (rows := each.get("by_rows")) is not None:
+            reason = f"{rows['memory']:,} instead of {rows['memory_alone']:,} bytes of the arena in use, for about "
+            reason += f"{rows['instructions']:,} more instructions"
+            yield KernelRow(at, each["operator"], each["name"], "row by row", True, reason, numbers.NONE, numbers.NONE)
 
 
 def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -2,20 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.document.compare import compare_reports
+from mlfbuild.report.document.compare import Change, compare_reports, modelled_in
 from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers, operators
 from mlfbuild.report.html.differences import Differences, differences
-from mlfbuild.report.html.model_view import ModelView, memory_bars, model_view
-from mlfbuild.report.html.overview import OverviewRow, overview
+from mlfbuild.report.html.model_view import ModelView, instructions_of, memory_bars, model_view, stack_of
+from mlfbuild.report.html.operators import Cell
 from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
+from mlfbuild.report.html.verified import state_of
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
+_FIGURES = ("flash", "ram", "stack", "instructions")
+_MODELLED = ("cycles", "latency")
+"""The figures that budgets limit; the latter are shown if an image has them."""
+
+
+@dataclass(frozen=True)
+class BudgetUse:
+    """The part of the most used budget that is taken."""
+
+    share: str
+    of: str
+    """The name of the budget, such as ``RAM of digits``."""
+    over: bool
+
+
+@dataclass(frozen=True)
+class OverviewRow:
+    """An image."""
+
+    key: str
+    title: str
+    cells: tuple[Cell, ...]
+    budget: BudgetUse | None
+    changes: tuple[tuple[str, Change], ...]
+    verified: str
+
+
+def overview(images: Iterable[tuple[str, str, _Json, _Json | None]]) -> tuple[OverviewRow, ...]:
+    """Return a row for each image: its key, its title, its JSON, and that in the other report.
+
+    Without another report, changes are those since the baseline, if the project has one.
+    """
+    listed = list(images)
+    names = [
+        *_FIGURES,
+        *(["cycles"] if any(figure_of(image, "cycles") is not None for _, _, image, _ in listed) else []),
+    ]
+    figures = [{name: figure_of(image, name) for name in names} for _, _, image, _ in listed]
+    most = {name: max((found[name] or 0 for found in figures), default=0) for name in names}
+    return tuple(
+        OverviewRow(
+            key,
+            title,
+            tuple(Cell(numbers.count(found[name]), numbers.step(found[name], most[name]), name) for name in names),
+            _most_used(image),
+            tuple(_changes(image, old)),
+            state_of(image["models"]),
+        )
+        for (key, title, image, old), found in zip(listed, figures, strict=True)
+    )
+
+
+def figure_of(image: _Json, name: str) -> int | None:
+    """Return flash, RAM, stack, instructions, modelled cycles or latency of an image; ``None`` if unknown.
+
+    The stack is that of its main, otherwise the deepest of its models; the last three are those of one run of each
+    model.
+    """
+    if name in {"flash", "ram"}:
+        return int(image[name])
+    if name == "stack":
+        main = (image.get("stack") or {}).get("worst_case")
+        stacks = [stack_of(model) for model in image["models"]]
+        return max((value for value in stacks if value is not None), default=None) if main is None else int(main)
+    counts = [_of_run(model, name) for model in image["models"]]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _most_used(image: _Json) -> BudgetUse | None:
+    found = max(_uses(image), default=None)
+    if found is None:
+        return None
+    part, of, taken, limit = found
+    return BudgetUse(numbers.share(taken, limit) if limit else "over", of, part > 1)
+
+
+def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
+    """Yield (part, whose, taken, limit) of each budget whose figure is known."""
+    for owner in (image, *image["models"]):
+        for name in (*_FIGURES, *_MODELLED):
+            limit = owner.get("budget", {}).get(name)
+            taken = _figure_of_owner(image, owner, name)
+            if limit is not None and taken is not None:
+                part = taken / limit if limit else float(taken > 0) * 2
+                title = "RAM" if name == "ram" else name
+                yield part, title if owner is image else f"{title} of {owner['name']}", taken, limit
+
+
+def _figure_of_owner(image: _Json, owner: _Json, name: str) -> int | None:
+    if owner is image:
+        return figure_of(image, name)
+    if name in {"flash", "ram"}:
+        return int(owner[name])
+    return stack_of(owner) if name == "stack" else _of_run(owner, name)
+
+
+def _of_run(model: _Json, name: str) -> int | None:
+    return instructions_of(model) if name == "instructions" else modelled_in(model, name)
+
+
+def _changes(image: _Json, old: _Json | None) -> Iterator[tuple[str, Change]]:
+    before = old if old is not None else (image.get("baseline") or {}).get("")
+    if before is not None:
+        yield "flash", Change(before["flash"], image["flash"])
+        yield "RAM", Change(before["ram"], image["ram"])
 
 
 @dataclass(frozen=True)
@@ -82,8 +189,8 @@ def _linked(image: _Json) -> _Json:
 
 
 def _image(key: str, image: _Json, old: _Json | None, changed: Differences | None) -> ImageView:
-    everything = (*image["models"], *image["others"])
-    pieces, more = largest(everything)
+    owners = (*image["models"], *image["others"])
+    pieces, more = largest(owners)
     former = {model["name"]: model for model in old["models"]} if old else {}
     return ImageView(
         key,
@@ -93,7 +200,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         image.get("cpu", ""),
         image["sha256"],
         image["size"],
-        tuple(memory_bars(image, everything, old)),
+        tuple(memory_bars(image, owners, old)),
         tuple(
             model_view(f"{key}-model-{at}", model, former.get(model["name"]))
             for at, model in enumerate(image["models"])
@@ -109,10 +216,10 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
 
 
 def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
-    everything = (*image["models"], *image["others"])
-    most = {memory: max((owner[memory] for owner in everything), default=0) for memory in ("flash", "ram")}
+    owners = (*image["models"], *image["others"])
+    most = {memory: max((owner[memory] for owner in owners), default=0) for memory in ("flash", "ram")}
     models = len(image["models"])
-    for index, owner in enumerate(everything):
+    for index, owner in enumerate(owners):
         kinds = owner["kinds"]["flash"]
         cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
         cells += [

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mlfbuild.archive import open_archive
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
-from mlfbuild.jobs import CompileJob
-from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.jobs import CompileJob, FirmwareJob, Progress, Silent
+from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network_sizes import NetworkSizes, network_sizes
+from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.owners import Owner
-from mlfbuild.report.stack.objdump import read_program
+from mlfbuild.report.stack.objdump import ImageCode, read_program
+from mlfbuild.report.stack.pointers import loaded_by
 
 Calls = Mapping[int, Collection[int]]
 
@@ -45,3 +49,41 @@ def _calls(found: ImageSizes, owners: Collection[Owner]) -> Calls:
         program = None
     addresses = (piece.address for owner in owners for piece in owner.pieces if piece.address is not None)
     return {} if program is None else calls_of(program, addresses)
+
+
+_TARGET = re.compile(r"\b([0-9a-f]+) <")
+"""The target of a call or jump in objdump's output; a jump may be a tail call."""
+
+
+def calls_of(program: ImageCode, addresses: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Return the addresses that each function at ``addresses`` calls or passes on as a pointer."""
+    return {address: frozenset(_targets(program, address)) for address in addresses}
+
+
+def _targets(program: ImageCode, address: int) -> Iterator[int]:
+    listing = program.listing
+    for function in listing.within(address, address + 1):
+        targets = (int(found, 16) for found in _TARGET.findall(function.text))
+        yield from (target for target in targets if target != address and listing.begins(target))
+        yield from loaded_by(program, function)
+
+
+def check_boards(jobs: Sequence[FirmwareJob]) -> None:
+    """Raise ``CheckFailedError`` if no model of ``jobs`` has a board to run on; called before anything is built."""
+    if not any(job.runs for job in jobs):
+        raise nothing_to_profile([job.target.name for job in jobs])
+
+
+def profiled(found: Sequence[ImageSizes], progress: Progress | None = None) -> list[ImageSizes]:
+    """Return the images with one run of each model that is linked into them, on the board of their target.
+
+    Images of targets without a board are returned unchanged. Raises as ``model_runs``.
+    """
+    return [replace(image, runs=tuple(_runs(image, progress or Silent()))) for image in found]
+
+
+def _runs(image: ImageSizes, watch: Progress) -> Iterator[ModelRun]:
+    there = {owner.name for owner in image.sizes.models if owner.pieces}
+    for job in image.job.runs if image.job else ():
+        if job.model.model in there:
+            yield from watched_runs(job, watch)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.compilers import HOOK, compiler_called
-from mlfbuild.core import MlfError, Tell, make_folder, package_fingerprint, read_bytes, sha256, write_atomic
+from mlfbuild.core import MlfError, OnProgress, make_folder, package_fingerprint, read_bytes, sha256, write_atomic
 from mlfbuild.executor import chosen_module, module_network
 from mlfbuild.jobs import ProfileJob, run_placement, target_dependencies
 from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
@@ -30,7 +30,12 @@ _RECORD = "measured.json"
 
 
 def measured_run(
-    run: ModelRun, job: ProfileJob, inputs: Sequence[npt.NDArray[Any]], connection: Connection, runs: int, tell: Tell
+    run: ModelRun,
+    job: ProfileJob,
+    inputs: Sequence[npt.NDArray[Any]],
+    connection: Connection,
+    runs: int,
+    on_progress: OnProgress,
 ) -> ModelRun:
     """Return ``run`` with the cycles of ``runs`` runs on the device of ``connection``, and keep them for reports.
 
@@ -42,12 +47,12 @@ def measured_run(
     module = _hooked_tree(job, run.profile.module, folder)
     image = build_harness(
         folder / "tree", module, device.board, target.toolchain, folder, twice=False, device=device, counter=counter,
-        placement=run_placement(target, job.model, job.folder, on_device=True), tell=tell,
+        placement=run_placement(target, job.model, job.folder, on_device=True), on_progress=on_progress,
     )  # fmt: skip
     subject = subject_of(module, device.name, device.ram_for_data)
     clock = target.mcu.clock if target.mcu else None
     found = measure_cycles(
-        connection, image, subject, inputs, runs, counter, folder, SECONDS_A_CASE, clock=clock, tell=tell
+        connection, image, subject, inputs, runs, counter, folder, SECONDS_A_CASE, clock=clock, on_progress=on_progress
     )
     found = _of_calls(run, found, module_network(module))
     record = {"key": _key(job, run.inputs), "measured": asdict(found)}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor, operator_plan
 from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
@@ -175,6 +175,7 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
         **part.kinds,
         "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
         **({} if operator.removed is None else {"removed": vars(operator.removed)}),
+        **operator_plan(operator),
     }
 
 

@@ -17,14 +17,14 @@ import numpy.typing as npt
 from mlfbuild.archive import open_archive
 from mlfbuild.core import (
     CheckFailedError,
-    Tell,
+    OnProgress,
     UnsupportedModelError,
     find_tool,
     listed,
+    no_progress,
     package_fingerprint,
     read_bytes,
     sha256,
-    tell_nobody,
     write_atomic,
 )
 from mlfbuild.core.keys import size_text
@@ -114,13 +114,16 @@ def watched_runs(
 
 
 def model_runs(
-    job: ProfileJob, tell: Tell = tell_nobody, connection: Connection | None = None, runs: int = MEASURED_RUNS
+    job: ProfileJob,
+    on_progress: OnProgress = no_progress,
+    connection: Connection | None = None,
+    runs: int = MEASURED_RUNS,
 ) -> Iterator[ModelRun]:
     """Yield one run of each module of the job's model, whose tree has been built.
 
     CMake and Ninja bring the test firmware up to date each time; it runs only if it or its input changed since the last
     count. On the device of ``connection``, ``runs`` runs are measured; without one, runs have the last measurement.
-    ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
+    ``on_progress`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
     board = job.target.run_board
@@ -129,14 +132,14 @@ def model_runs(
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        run, inputs = _run(job, chosen_module(library, name, where), emulator, tell)
+        run, inputs = _run(job, chosen_module(library, name, where), emulator, on_progress)
         if connection is None:
             yield last_measured(run, job)
         else:
-            yield measured_run(run, job, inputs, connection, runs, tell)
+            yield measured_run(run, job, inputs, connection, runs, on_progress)
 
 
-def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> tuple[ModelRun, Sequence[Array]]:
+def _run(job: ProfileJob, module: Module, emulator: Path, on_progress: OnProgress) -> tuple[ModelRun, Sequence[Array]]:
     """Return the run on the emulated board, and its inputs."""
     target, folder = job.target, job.folder / module.name
     board = target.run_board
@@ -149,7 +152,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> tuple[M
         folder,
         twice=False,
         placement=run_placement(target, job.model, job.folder),
-        tell=tell,
+        on_progress=on_progress,
     )
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
@@ -159,7 +162,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> tuple[M
     key = _key(image, inputs, emulator, f"{target.mcu} {places}")
     profile = _recorded(record, key)
     if profile is None:
-        tell("running", 0, 0)
+        on_progress("running", 0, 0)
         profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, places)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)

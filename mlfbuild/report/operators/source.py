@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ def source_facts(job: CompileJob) -> SourceFacts:
 
 
 def _node(graph: Graph, node: Node) -> dict[str, Any]:
-    inputs = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    inputs = graph.inputs_of(node).present
     tensors = [*_operands(inputs), *(("output", tensor) for tensor in graph.outputs_of(node))]
     return {
         "name": node.name,
@@ -59,12 +59,12 @@ def _node(graph: Graph, node: Node) -> dict[str, Any]:
     }
 
 
-def _operands(inputs: list[Tensor]) -> Iterator[tuple[str, Tensor]]:
+def _operands(inputs: Sequence[Tensor]) -> Iterator[tuple[str, Tensor]]:
     for index, tensor in enumerate(inputs):
         yield (_ROLES[index] if tensor.constant and index < len(_ROLES) else "input"), tensor
 
 
-def _attributes(node: Node, inputs: list[Tensor]) -> Iterator[tuple[str, Any]]:
+def _attributes(node: Node, inputs: Sequence[Tensor]) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that have a value; a filter's size comes from its weights."""
     fields = {field.name: getattr(node.operator, field.name) for field in dataclasses.fields(node.operator)}
     kernel = fields.pop("filter", None)

@@ -1,8 +1,38 @@
 """Flash and RAM of an image by owner: each model, by kind of content, and every other library or part.
 
-The linker map gives the object file of each byte, the symbol table the functions and variables in it. Every byte is
-counted once: the sums equal those of the image's sections. The kind of content follows from the symbol and the section
-of the object file, because linker scripts may merge sections: many put constants into ``.text``.
+**What.** A firmware engineer asks which bytes of the image each model takes. The ELF file alone does not say: the
+linker merges the sections of all objects. The linker map does: it lists each *input section* with its address, its size
+and the object file, or the member of a library, that it is from. So the owner follows from the map, the names and kinds
+of what is inside from the symbol table, and the size of the whole from the ELF file, which checks the other two.
+
+**Data.** In: the sections and symbols of the image, the input sections of the map, and the model's name for each
+module. Out: ``Sizes``, which has an ``Owner`` for each model and every other part, and in each the ``SizedSymbol`` s:
+bytes with a name, a kind, and whether they are in flash, in RAM or, as initialised variables, in both.
+
+**Rules.** An input section belongs to the first of these that fits:
+
+1. the model whose library ``libmlf_<module>.a`` it is from; also ``libmlf_<module>_blobs.a`` with graph and parameters,
+   ``libmlf_<module>.<device>.a``, and objects ``<module>_lib0.o`` of builds that link without libraries (RT-Thread);
+2. ``stack`` or ``alignment``, if no file made it: padding of the linker, and space that a linker script reserves;
+3. the required library ``libmlf_dep_<name>.a``: separate, because several models share it;
+4. ``link-time optimised code``, whose file is gone: models in it are ``mixed``, their sizes unknown, not too small;
+5. ``C library``, if the archive is one of the toolchain, or else the library's own name;
+6. ``board support`` for mlfbuild's files of a board, and ``firmware`` for all other objects.
+
+The kind of content follows from the symbol and the *input* section, because linker scripts merge output sections: many
+put constants into ``.text``. In a model, a constant is a weight unless its name is that of a table (``_TABLE``), and a
+variable is the arena if its name has ``workspace``, or state. In other owners constants are tables, and variables data.
+
+**Invariant.** Every byte is counted once: of symbols that overlap (aliases) only the first counts, bytes without a
+symbol count under the name of their object, and for each output section the sum equals the size in the ELF file.
+If it does not, the map is that of another link, and the image is refused (``map-of-another-image``).
+
+**Example.** ``libmlf_kws.a(kws_lib0.o)`` contributes ``.rodata.tvmgen_kws_weights`` with 9,216 bytes at 0x08004000:
+the owner is ``kws``, the symbol ``tvmgen_kws_weights`` in it has kind ``weights``, flash yes, RAM no. If the symbol has
+9,210 bytes, the other 6 are a second piece named ``kws_lib0.o``, of kind ``tables``.
+
+**What it does not do.** Stacks and heaps are reserved space here; how deep a stack becomes is computed in
+``report.stack``. It reads no DWARF, which release builds omit, and guesses no owner: without a map there is no report.
 """
 
 from __future__ import annotations

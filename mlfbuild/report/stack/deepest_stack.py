@@ -1,4 +1,38 @@
-"""Worst-case stack of a function: its own frame and the deepest of the functions that it calls."""
+"""Worst-case stack of a function: its own frame and the deepest of the functions that it calls.
+
+**What.** A stack that overflows corrupts memory without a message, so a firmware engineer needs an upper bound, not the
+stack of a run that was tried. This module computes it from the instructions of the linked image. It needs no compiler
+option (``-fstack-usage`` only covers what is compiled here) and covers the C library and objects of vendors.
+
+**Data.** In: the listing of the image, a decoder for its instruction set (``arm``, ``riscv``), the words of its tables,
+and the possible targets of calls through pointers by the calling function (``pointers``). Out: a ``StackDepth``, with
+bytes and the call chain to the deepest point, or without bytes and with the reason.
+
+**Rules.**
+
+1. ``function`` follows all paths through one function and returns its ``Frame``: the greatest depth, and the depth at
+   each call. Depths are bytes below the stack pointer at the function's entry.
+2. The depth of a function is the greatest of its own frame and, for each call, the depth there plus that of the called
+   function. A tail call is a call at the depth that is left, usually 0.
+3. A direct call of a function that is already running is recursion: unknown.
+4. A call through a pointer has several targets; the deepest counts. Targets that are already running are skipped, as an
+   executor's table contains the caller's own relatives. A function whose targets are unknown is unknown.
+5. ``alloca``, arrays of variable length and a stack pointer from memory make the function, and its callers, unknown.
+
+**Order.** The search is depth first. A result is kept for the next caller only if no target was skipped below it
+(``passed``): a skipped function would count for a caller that does not come through it. This costs repeated visits,
+which ``_MOST_VISITS`` limits; the stack is then unknown with that reason, instead of too small.
+
+**Example.** ``main`` pushes 16 bytes and calls ``run`` there. ``run`` has 48, and calls ``conv`` at 40 and ``softmax``
+at 48. ``conv`` needs 120 and ``softmax`` 64:
+
+    run  = max(48, 40 + 120, 48 + 64) = 160      through conv
+    main = max(16, 16 + 160)          = 176      path: main 16, run 40, conv 120
+
+**What it does not do.** Interrupts are not included: the firmware engineer adds the deepest handler and the 32 bytes
+(104 with FPU registers) that the core stores for each level. It knows no values: a call that no input reaches counts.
+In our tests of Cortex-M images, the measured stack of a run never exceeds the bound, and mostly equals it.
+"""
 
 from __future__ import annotations
 

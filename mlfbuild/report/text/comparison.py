@@ -136,7 +136,7 @@ def _piece(piece: PieceChange) -> tuple[str, ...]:
     return f"{piece.bytes.more:+,}", before, now, piece.kind, piece.name
 
 
-def _rest(everything: Sequence[object], shown: Sequence[object]) -> Iterator[str]:
-    left = len(everything) - len(shown)
+def _rest(rows: Sequence[object], shown: Sequence[object]) -> Iterator[str]:
+    left = len(rows) - len(shown)
     if left:
         yield f"and {counted(left, 'other')} (-v lists all)"

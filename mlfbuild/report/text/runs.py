@@ -38,8 +38,10 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     if cycles is None or part is None:
         return f"{text}{measured}"
     time = latency_text(part.latency(cycles.total))
-    told = f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
-    return f"{text}\n\n{told}\n{_cycles_table(run, cycles, part, verbose=verbose)}{measured}"
+    summary = (
+        f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
+    )
+    return f"{text}\n\n{summary}\n{_cycles_table(run, cycles, part, verbose=verbose)}{measured}"
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
@@ -66,14 +68,14 @@ def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, in
 
 
 def _table(run: ModelRun, *, verbose: bool) -> str:
-    everything = run.profile.instructions
+    whole = run.profile.instructions
     macs, bound = (total([getattr(each, key) for each in run.operators]) for key in ("macs", "bound"))
     columns = _WITH_MACS if any(each.macs for each in run.operators) else _COUNTED
     rows = [
-        *((*_numbers(each.instructions, everything, each.macs, each.bound), _label(each, verbose=verbose))
+        *((*_numbers(each.instructions, whole, each.macs, each.bound), _label(each, verbose=verbose))
           for each in run.operators),
-        (*_numbers(run.profile.rest, everything, None, None), "between operators"),
-        (*_numbers(everything, everything, macs, bound), "total"),
+        (*_numbers(run.profile.rest, whole, None, None), "between operators"),
+        (*_numbers(whole, whole, macs, bound), "total"),
     ]  # fmt: skip
     cells = [(*row[: len(columns)], row[-1]) for row in rows]
     header = (*columns, _subject(run))
@@ -84,8 +86,8 @@ def _subject(run: ModelRun) -> str:
     return "operator" if any(each.operator for each in run.operators) else "function"
 
 
-def _numbers(instructions: int, everything: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
-    counted = (f"{instructions:,}", f"{100 * instructions / everything:.1f}%")
+def _numbers(instructions: int, whole: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
+    counted = (f"{instructions:,}", f"{100 * instructions / whole:.1f}%")
     if not macs:
         return (*counted, "", "", "")
     return (*counted, f"{macs:,}", f"{instructions / macs:.2f}", "" if bound is None else f"{bound:,}")
@@ -106,10 +108,10 @@ def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, ver
     return (text_table if verbose else fitted_table)(cells, header=header, align="r" * (3 + len(_SPLIT)))
 
 
-def _cycle_numbers(cycles: CycleCount, everything: int, part: TimedPart) -> tuple[str, ...]:
+def _cycle_numbers(cycles: CycleCount, whole: int, part: TimedPart) -> tuple[str, ...]:
     total = cycles.total
     kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
-    share = f"{100 * total / everything:.1f}%" if everything else ""
+    share = f"{100 * total / whole:.1f}%" if whole else ""
     return f"{total:,}", share, part.milliseconds(total), *kinds
 
 
@@ -118,7 +120,7 @@ def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: boo
     unit = "ticks" if found.emulated else "cycles"
     median = f"{found.total.median:,} {unit}, median of {found.runs}"
     head = f"{run.model}{module} for {run.target} on {found.device}: {median}"
-    told = f"{found.exactness}; modelled for {part.title}, +-{part.error} %" if part else found.exactness
+    summary = f"{found.exactness}; modelled for {part.title}, +-{part.error} %" if part else found.exactness
     rows = [
         *((each.measured, each.cycles, _label(each, verbose=verbose)) for each in run.operators if each.measured),
         (found.total, run.profile.cycles, "total"),
@@ -129,7 +131,7 @@ def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: boo
     ]
     header = ("min", "median", "max", *(["modelled"] if part else []), _subject(run))
     table = (text_table if verbose else fitted_table)(cells, header=header, align="r" * (len(header) - 1))
-    return f"{head}\n{told}\n{table}"
+    return f"{head}\n{summary}\n{table}"
 
 
 def _spread(found: Spread) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * A debug monitor on a serial line: the host reads and writes memory while the firmware has stopped, and lets it run to
- * its next stop. It needs no probe, no interrupt and no heap, about 300 bytes of RAM, and two functions of yours:
+ * its next stop. It needs no probe, no interrupt and no heap, about 300 bytes of RAM, and two functions that you write:
  *
  *   int mlf_serial_get(void)           return the next received byte, or -1 if there is none
  *   void mlf_serial_put(uint8_t byte)  send a byte, and wait until there is room for it
@@ -68,7 +68,7 @@ enum mlf_serial_refusal {
     MLF_SERIAL_CANNOT_RESET = 3 /* define MLF_SERIAL_RESET */
 };
 
-/* Functions of yours. */
+/* Functions that you write. */
 int mlf_serial_get(void);
 void mlf_serial_put(uint8_t byte);
 

@@ -227,7 +227,7 @@ def _state(
 ) -> TargetState:
     missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
     if runner is not None:
-        return TargetState(name, cpu.name, f"{runner.way} {runner.address}", missing, _unreached(runner, needed))
+        return TargetState(name, cpu.name, f"{runner.transport} {runner.address}", missing, _unreached(runner, needed))
     unverified = ""
     if board is not None and _found(board.emulator) is None:
         needed.append(board.emulator)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.core import Tell, tell_nobody
+from mlfbuild.core import OnProgress, no_progress
 from mlfbuild.runners import FileOpener, HostCalls, HostRun, Runner, open_runner, opener_in, read_firmware
 from mlfbuild.verify.device.layout import Device
 
@@ -23,10 +23,10 @@ class Connection:
         return self.runner.name
 
     def calls(
-        self, image: Path, opener: FileOpener, arguments: Sequence[str] = (), tell: Tell = tell_nobody
+        self, image: Path, opener: FileOpener, arguments: Sequence[str] = (), on_progress: OnProgress = no_progress
     ) -> HostCalls:
-        """Load ``image``, and return the host's side of its calls; ``tell`` receives the progress of loading."""
-        self.runner.load(image, tell)
+        """Load ``image``, and return the host's side of its calls; ``on_progress`` receives the progress of loading."""
+        self.runner.load(image, on_progress)
         return HostCalls(self.runner, read_firmware(image), opener, arguments)
 
     def run(
@@ -36,7 +36,7 @@ class Connection:
         folder: Path,
         timeout: float,
         grown: Callable[[int], None] | None = None,
-        tell: Tell = tell_nobody,
+        on_progress: OnProgress = no_progress,
     ) -> HostRun:
         """Load ``image`` and run it to its end, with the files in ``folder``; the last of ``arguments`` is written.
 
@@ -51,7 +51,7 @@ class Connection:
                 size = now
                 grown(now)
 
-        return self.calls(image, opener_in(folder), arguments, tell).run(timeout, served)
+        return self.calls(image, opener_in(folder), arguments, on_progress).run(timeout, served)
 
 
 @contextlib.contextmanager

@@ -41,7 +41,7 @@ class Device:
     @property
     def name(self) -> str:
         """The way in which it is reached: ``gdb``."""
-        return self.keys.way
+        return self.keys.transport
 
     @property
     def memory(self) -> tuple[MemoryRegion, ...]:
@@ -120,7 +120,7 @@ def device_of(target: TargetJob, place: str) -> Device:
         raise UsageError(
             "runner-cannot",
             place=place,
-            reason="a command of yours can run images, but has no access to the memory of the device",
+            reason="your command can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
         )
     if not target.cpu.core.startswith("cortex-m"):  # faults and the start of an image are those of M-profile cores
@@ -136,10 +136,10 @@ def device_of(target: TargetJob, place: str) -> Device:
             "serial-without-uart",
             place=place,
             reason="test firmware cannot use the serial port of the device, because the runner has no uart",
-            hint="write mlf_serial_get and mlf_serial_put, as in docs/runners/serial.md, and add uart: with that file",
+            hint="write mlf_serial_get and mlf_serial_put, as in docs/serial.md, and add uart: with that file",
         )
     if keys.uart is not None and not keys.uart.is_file():
-        hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/runners/serial.md"
+        hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/serial.md"
         raise InputFileError("uart-missing", place=f"{place}.uart", reason=f"no such file: {keys.uart}", hint=hint)
     if keys.memory is not None:
         return _checked(Device(keys, place, target.cpu, *_regions(keys.memory)))

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, tell_nobody
+from mlfbuild.core import OnProgress, ProcessFailedError, UnsupportedModelError, no_progress
 from mlfbuild.jobs.tree import subject_of
 from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.runners import HostCalls
@@ -42,7 +42,7 @@ def run_on_device(
     where: str,
     timeout: float,
     libraries: Sequence[ResolvedLibrary] = (),
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> tuple[Array, ...]:
     """Run every case of ``inputs`` once, in order, on the device of ``connection``; otherwise as ``run_on_board``.
 
@@ -52,7 +52,9 @@ def run_on_device(
     image = image_for_device(module, device, toolchain, where, libraries)
     subject = subject_of(module, device.name, device.ram_for_data)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
-        runs = checked_runs(image, subject, None, inputs, Path(folder), timeout, connection=connection, tell=tell)
+        runs = checked_runs(
+            image, subject, None, inputs, Path(folder), timeout, connection=connection, on_progress=on_progress
+        )
     return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
 
 

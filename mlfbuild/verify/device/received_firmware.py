@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from mlfbuild.core import (
     InputFileError,
+    OnProgress,
     ProcessFailedError,
-    Tell,
     TimedOutError,
     UnsupportedModelError,
-    tell_nobody,
+    no_progress,
 )
 from mlfbuild.jobs.tree import Subject, subject_of
 from mlfbuild.library import Module, struct_prefix
@@ -52,7 +52,7 @@ def verify_shipped(
     *,
     flash: bool = True,
     timeout: float | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> VerifyReport:
     """Check ``subject`` in the firmware ``image`` on the device of ``connection`` against the file ``vectors``.
 
@@ -64,7 +64,7 @@ def verify_shipped(
     address, with_workspace = _run_function(firmware, subject)
     loaded = load_vectors(vectors, subject)
     if flash:
-        connection.runner.load(image, tell)
+        connection.runner.load(image, on_progress)
     else:
         _check_is_held(connection.runner, firmware, address)
     _run_to_main(connection.runner, firmware)
@@ -73,7 +73,7 @@ def verify_shipped(
     room = find_room(firmware, connection.device.ram, pointer, block.size)
     calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
-    runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, tell)
+    runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, on_progress)
     subject = replace(subject, takes_workspace=False)  # how much of it is used is not measured
     return report_of(subject, loaded, runs, stopped, f"{connection.name} in {image.name}")
 
@@ -178,13 +178,15 @@ class _Calls:
         self._address, self._block, self._base = address, block, base
         self._stack, self._pointer = stack, pointer & ~7
 
-    def run(self, cases: Sequence[Sequence[bytes]], timeout: float, tell: Tell) -> tuple[npt.NDArray[Any], str | None]:
+    def run(
+        self, cases: Sequence[Sequence[bytes]], timeout: float, on_progress: OnProgress
+    ) -> tuple[npt.NDArray[Any], str | None]:
         """Run each case twice, or once if the module has a state; return the runs, and why they ended early."""
         layout = runs_layout(self._subject, _RUNS)
         done: list[npt.NDArray[Any]] = []
         paint, begin = _PAINT, time.monotonic()
         self._runner.set_registers(_KEPT_REGISTERS)
-        tell("running", 0, len(cases))
+        on_progress("running", 0, len(cases))
         try:
             for inputs in cases:
                 first = self._call(inputs, paint, timeout, measured=not done)
@@ -192,7 +194,7 @@ class _Calls:
                 done.append(np.frombuffer(first + second, layout))
                 paint = (paint * 5 + 3) & 0xFF
                 rate = len(done) / max(time.monotonic() - begin, 1e-3)
-                tell(f"running ({rate:.1f} cases a second)", len(done), len(cases))
+                on_progress(f"running ({rate:.1f} cases a second)", len(done), len(cases))
         except _StoppedEarlyError as error:
             return _joined(done, layout), str(error)
         return _joined(done, layout), None

@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlfbuild.core import (
+    OnProgress,
     ProcessFailedError,
-    Tell,
     TimedOutError,
     UnsupportedModelError,
     find_tool,
     holds,
+    no_progress,
     run,
     run_ninja,
-    tell_nobody,
     write_atomic,
     write_if_changed,
     writing_to,
@@ -45,7 +45,7 @@ def build_harness(
     placement: Path | None = None,
     device: Device | None = None,
     counter: str = "",
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
@@ -80,11 +80,11 @@ def build_harness(
         definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
     options = [f"-D{name}={value}" for name, value in definitions.items()]
-    tell("configuring", 0, 0)
+    on_progress("configuring", 0, 0)
     try:
         with writing_to(folder):
             run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
-            run_ninja([cmake, "--build", folder], tell)
+            run_ninja([cmake, "--build", folder], on_progress)
     except ProcessFailedError as error:
         raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, find_tool, quoted, tell_nobody
+from mlfbuild.core import OnProgress, ProcessFailedError, UnsupportedModelError, find_tool, no_progress, quoted
 from mlfbuild.executor import ram_size
 from mlfbuild.jobs.tree import Subject, subject_of
 from mlfbuild.library import Module, ResolvedLibrary
@@ -68,14 +68,16 @@ def checked_runs(
     timeout: float,
     plugin: str | None = None,
     connection: Connection | None = None,
-    tell: Tell = tell_nobody,
+    on_progress: OnProgress = no_progress,
 ) -> npt.NDArray[Any]:
     """Run the ``image`` in ``folder`` with every case of ``inputs``; return a record for each case, as ``read_runs``.
 
     It runs on ``board``, or on the device of ``connection``. ``plugin`` is a plugin of QEMU. Raises
     ``ProcessFailedError`` for the first case that failed.
     """
-    stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin, connection=connection, tell=tell)
+    stopped = run_cases(
+        image, board, interleaved(inputs), folder, timeout, plugin, connection=connection, on_progress=on_progress
+    )
     runs = read_runs(folder, subject, 1)["run0"]
     _check(subject, runs, len(inputs[0]), stopped)
     return runs

@@ -1,6 +1,6 @@
 """ONNX's node tests: the result of each supported test must be right in numpy and as C.
 
-``docs/onnx-node-tests.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
+``docs/numbers.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ def read_or_refuse(test: NodeTest) -> Taken | str:
         return text if error.hint in {SEE, ""} else f"{text}; {error.hint}"
 
 
-@pytest.fixture(scope="module")
 def sorted_tests() -> tuple[list[Taken], dict[str, str]]:
     """Return the supported tests, and the reason for each of the others."""
     taken, refused = [], {}
@@ -97,21 +96,32 @@ def renamed(graph: Graph, name: str) -> Graph:
     return Graph(name, list(graph.tensors.values()), graph.nodes, graph.inputs, graph.outputs)
 
 
-def test_graph_agrees_with_node_tests(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
+def wrong_in_numpy(supported: list[Taken]) -> list[str]:
+    """Return the names of the tests with wrong results in numpy."""
     wrong = []
-    for taken in sorted_tests[0]:
+    for taken in supported:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             values = evaluate(taken.graph, dict(zip(taken.graph.inputs, taken.inputs, strict=True)))
         if not agree(taken, [values[name] for name in taken.graph.outputs]):
             wrong.append(taken.test.name)
-    assert wrong == []
+    return wrong
 
 
 @pytest.mark.parametrize("step", first_on_push([5, 1]))
-def test_c_agrees_with_node_tests(sorted_tests: tuple[list[Taken], dict[str, str]], step: int) -> None:
-    """Compare every ``step``-th model as C under sanitizers; each model of a program has another name."""
-    taken = sorted_tests[0][::step]
+def test_node_tests_have_the_committed_outcomes_in_numpy_and_as_c(step: int) -> None:
+    """Compare every ``step``-th model as C under sanitizers; each model of a program has another name.
+
+    ``PYTHONPATH=tests python -m onnx_tests --write`` updates the table of outcomes, if this is what you intend.
+    """
+    supported, refused = sorted_tests()
+    assert wrong_in_numpy(supported) == []
+    if onnx.__version__ == VERSION:  # of the table
+        table = {name: line.split("\t")[1:] for name, line in committed().items()}
+        present = {name: table[f"node/{name}"] for name in (*(one.test.name for one in supported), *refused)}
+        passing = {name for name, words in present.items() if {PASS, WIDENED} & {*words}}
+        assert passing == {one.test.name for one in supported}
+    taken = supported[::step]
     chunks = [taken[start : start + CHUNK] for start in range(0, len(taken), CHUNK)]
     with ThreadPoolExecutor(2) as pool:  # the threads wait for compilers
         assert [name for names in pool.map(wrong_as_c, chunks) for name in names] == []
@@ -129,17 +139,6 @@ def wrong_as_c(chunk: list[Taken]) -> list[str]:
         if not agree(one, shaped):
             wrong.append(one.test.name)
     return wrong
-
-
-def test_committed_outcomes_are_those_of_this_version(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
-    """``PYTHONPATH=tests python -m onnx_tests --write`` updates the table, if this is what you intend."""
-    taken, refused = sorted_tests
-    if onnx.__version__ != VERSION:
-        pytest.skip(f"the table is for onnx {VERSION}")
-    table = {name: line.split("\t")[1:] for name, line in committed().items()}
-    passing = {one.test.name for one in taken}
-    present = {name: table[f"node/{name}"] for name in (*passing, *refused)}
-    assert {name for name, words in present.items() if {PASS, WIDENED} & {*words}} == passing
 
 
 def test_table_has_all_tests_and_no_failure() -> None:

@@ -87,9 +87,9 @@ def test_quantisation_per_channel() -> None:
     network.depthwise_conv2d(image, DEPTHWISE, np.ones(4, np.int32), weight_scales=[0.1, 0.2, 0.3, 0.4], scale=1)
     graph = parse(network)
     source, weights, bias = graph.inputs_of(graph.nodes[0])
-    assert source is not None and source.quantization is not None
+    assert source.quantization is not None
     assert (source.dtype, source.quantization.scale, source.quantization.zero_point) == (DType.INT8, 0.5, 3)
-    assert weights is not None and weights.quantization is not None
+    assert weights.quantization is not None
     assert weights.quantization.axis == 3
     assert weights.quantization.scales == tuple(np.array([0.1, 0.2, 0.3, 0.4], np.float32).tolist())
     assert bias is not None and bias.dtype is DType.INT32

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph import Array, DType, Quantization, Tensor
+from mlfbuild.native.graph import Array, DType, Operands, Quantization, Tensor
 from mlfbuild.native.graph.evaluation import evaluate_in_turn
 from mlfbuild.native.graph.ops import UnidirectionalSequenceLstm
 from support.lstm_networks import add_lstm
@@ -107,6 +107,6 @@ BROKEN: dict[str, tuple[Edit, str]] = {
 @pytest.mark.parametrize(("edit", "reason"), BROKEN.values(), ids=BROKEN)
 def test_rules_that_no_file_can_break(edit: Edit, reason: str) -> None:
     inputs, outputs = tensors()
-    assert UnidirectionalSequenceLstm().check(inputs, outputs) is None
+    assert UnidirectionalSequenceLstm().check(Operands(inputs), outputs) is None
     edit(inputs, outputs)
-    assert UnidirectionalSequenceLstm().check(inputs, outputs) == reason
+    assert UnidirectionalSequenceLstm().check(Operands(inputs), outputs) == reason

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from mlfbuild.native.frontends import read_model
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph import DType, Quantization, Tensor, ops
+from mlfbuild.native.graph import DType, Operands, Quantization, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate
 from support.examples import examples
 from support.networks import OPERATORS_AND_TYPES, cases, judged
@@ -48,8 +48,9 @@ def test_margins_of_space_to_batch_are_padding(margins: tuple[tuple[int, int], .
     wide = Tensor("padded", padded.shape, DType.INT8, quantization)
     operator, plain = ops.SpaceToBatchNd((3, 2), margins), ops.SpaceToBatchNd((3, 2), ((0, 0), (0, 0)))
     source = Tensor("x", value.shape, DType.INT8, quantization)
-    assert operator.check([source], [output]) is None
-    (got,), (expected,) = operator.reference([source], [value], [output]), plain.reference([wide], [padded], [output])
+    assert operator.check(Operands([source]), [output]) is None
+    (got,) = operator.reference(Operands([source]), Operands([value]), [output])
+    (expected,) = plain.reference(Operands([wide]), Operands([padded]), [output])
     np.testing.assert_array_equal(got, expected)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mlfbuild.native.graph import DType, Operator, Quantization, Tensor, ops
+from mlfbuild.native.graph import DType, Operands, Operator, Quantization, Tensor, ops
 
 SCALE = Quantization((0.5,), (0,))
 
@@ -347,4 +347,4 @@ BROKEN |= {
 
 @pytest.mark.parametrize(("operator", "inputs", "output", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_rule(operator: Operator, inputs: Sequence[Tensor | None], output: Tensor, reason: str) -> None:
-    assert operator.check(inputs, [output]) == reason
+    assert operator.check(Operands(inputs), [output]) == reason

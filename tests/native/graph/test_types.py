@@ -102,7 +102,7 @@ def assert_names(error: GraphError, where: str, facts: list[str]) -> None:
 def test_graph() -> None:
     net = graph()
     assert [tensor.name for tensor in net.tensors.values()] == ["x", "y", "z", "c"]
-    assert net.inputs_of(net.nodes[1]) == (Y,)
+    assert net.inputs_of(net.nodes[1]).present == (Y,)
     assert net.outputs_of(net.nodes[1]) == (Z,)
     assert net.tensor("z") is Z
 
@@ -115,12 +115,18 @@ def test_constants_are_those_in_use_in_order_of_use() -> None:
     assert [tensor.name for tensor in net.constants] == ["b", "c"]
 
 
-def test_an_absent_input_is_none() -> None:
+def test_an_optional_input_may_be_absent() -> None:
     weights = Tensor("w", (2, 4), DType.FLOAT32, data=np.zeros((2, 4), np.float32))
     output = Tensor("o", (1, 2), DType.FLOAT32)
     node = Node("o", ops.FullyConnected(), ("x", "w", None), ("o",))
     net = graph([node], tensors=(X, weights, output), outputs=("o",))
-    assert net.inputs_of(node) == (X, weights, None)
+    inputs = net.inputs_of(node)
+    assert inputs.present == tuple(inputs[:2]) == (X, weights)
+    assert inputs.optional(2) is inputs.optional(3) is None
+    for index in (2, 3):
+        with pytest.raises(GraphError) as caught:
+            inputs[index]
+        assert_names(caught.value, "FULLY_CONNECTED 'o'", [f"operand {index}"])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.html.numbers import NONE
-from mlfbuild.report.html.overview import overview
+from mlfbuild.report.html.views import overview
 from support import report_sketch as sketch
 from support.browser import Browser
 

@@ -9,11 +9,10 @@ Variables and functions: ``Application.mk``, ``Make.defs`` and ``CMakeLists.txt`
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.jobs.tree.adapters.package import (
-    NOTICE,
     LibraryFiles,
     ModelFiles,
     Package,
@@ -21,60 +20,12 @@ from mlfbuild.jobs.tree.adapters.package import (
     refuse_spaces,
     wrappers,
 )
-from mlfbuild.jobs.tree.cmake import lines, quoted
+from mlfbuild.jobs.tree.build_text import rendered
 
 RESERVED = {"nuttx": "the folder of the application has this name"}
 FOLDER = "nuttx"
 
 _SYSTEM = "nuttx"
-_KCONFIG = """\
-# {notice}
-menuconfig MLF_MODELS
-\tbool "Machine-learning models"
-\tdefault n
-
-if MLF_MODELS
-
-{switches}endif # MLF_MODELS
-"""
-_SWITCH = """\
-config MLF_{switch}
-\tbool "Model {name}"
-\tdefault y
-\thelp
-\t  Links the model {name} into the image. Its code was made for {cpu}.
-
-"""
-_DEFS = """\
-# {notice}
-ifneq ($(CONFIG_MLF_MODELS),)
-MLF_MODELS_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
-CONFIGURED_APPS += $(MLF_MODELS_DIR)
-{includes}endif
-"""
-_MAKEFILE = """\
-# {notice}
-include $(APPDIR)/Make.defs
-
-CXXEXT := .cxx
-{includes}{models}
-include $(APPDIR)/Application.mk
-"""
-_CMAKE = """\
-# {notice}
-if(CONFIG_MLF_MODELS)
-  get_filename_component(_mlf "${{CMAKE_CURRENT_LIST_DIR}}" REALPATH) # apps/external is a symbolic link to it
-  get_filename_component(_mlf "${{_mlf}}" DIRECTORY)
-{libraries}endif()
-"""
-_GITIGNORE = """\
-# What make writes here
-*.o
-.built
-.depend
-.kconfig
-Make.dep
-"""
 
 
 def files(package: Package) -> dict[str, str]:
@@ -83,30 +34,16 @@ def files(package: Package) -> dict[str, str]:
     Raises ``UnsupportedModelError`` for compiled objects, for names with spaces and for CMake packages.
     """
     _check(package)
-    switches = "".join(
-        _SWITCH.format(switch=model.switch, name=model.name, cpu=package.cpu) for model in package.models
-    )
-    public = _folders(package, public=True)
+    units = [_unit(switches, owner, package) for switches, owner in _switched(package)]
     sources = [path for model in package.models for path in model.sources]
     sources += [path for library in package.libraries for path in library.sources]
-    made = wrappers(FOLDER, sources, ".cxx")
     return {
-        "nuttx/Kconfig": _KCONFIG.format(notice=NOTICE, switches=switches),
-        "nuttx/Make.defs": _DEFS.format(
-            notice=NOTICE,
-            includes=_flags(["CFLAGS", "CXXFLAGS"], (f"$(MLF_MODELS_DIR)/../{path}" for path in public)),
-        ),
-        "nuttx/Makefile": _MAKEFILE.format(
-            notice=NOTICE,
-            includes=_flags(["CFLAGS", "CXXFLAGS"], (f"../{path}" for path in _folders(package, public=False))),
-            models="".join(_make(switches, owner) for switches, owner in _switched(package)),
-        ),
-        "nuttx/CMakeLists.txt": _CMAKE.format(
-            notice=NOTICE,
-            libraries="".join(_cmake(switches, owner, package) for switches, owner in _switched(package)),
-        ),
-        "nuttx/.gitignore": f"# {NOTICE}\n{_GITIGNORE}",
-        **made,
+        "nuttx/Kconfig": rendered("nuttx/Kconfig", models=package.models, cpu=package.cpu),
+        "nuttx/Make.defs": rendered("nuttx/Make.defs", public=_folders(package, public=True)),
+        "nuttx/Makefile": rendered("nuttx/Makefile", private=_folders(package, public=False), units=units),
+        "nuttx/CMakeLists.txt": rendered("nuttx/CMakeLists.txt", units=units),
+        "nuttx/.gitignore": rendered("nuttx/gitignore"),
+        **wrappers(FOLDER, sources, ".cxx"),
     }
 
 
@@ -141,53 +78,27 @@ def _switched(package: Package) -> list[tuple[list[str], ModelFiles | LibraryFil
         ([f"CONFIG_MLF_{model.switch}"], model) for model in package.models
     ]
     for library in package.libraries:
-        needed = [f"CONFIG_MLF_{model.switch}" for model in package.models if library.name in model.needs]
+        needed = [f"CONFIG_MLF_{switch}" for switch in package.switches_of(library)]
         if needed and library.sources:
             found.append((needed, library))
     return found
 
 
-def _flags(variables: Sequence[str], folders: Iterable[str]) -> str:
-    paths = list(folders)
-    return "".join(f"{variable} += ${{INCDIR_PREFIX}}{path}\n" for variable in variables for path in paths)
-
-
-def _make(switches: Sequence[str], owner: ModelFiles | LibraryFiles) -> str:
-    made = [path.removeprefix("nuttx/") for path in wrappers(FOLDER, owner.sources, ".cxx")]
-    text = f"\nifneq ({''.join(f'$({switch})' for switch in switches)},)\n"
-    text += "".join(f"{'CXXSRCS' if path.endswith('.cxx') else 'CSRCS'} += {path}\n" for path in made)
-    for path in made if _options(owner) else ():
-        kind = "CXXFLAGS" if path.endswith(".cxx") else "CFLAGS"
-        text += f"{path}_{kind} += {' '.join(map(_shell, _options(owner)))}\n"
-    return text + "endif\n"
-
-
-def _options(owner: ModelFiles | LibraryFiles) -> Sequence[str]:
-    return owner.options
-
-
-def _shell(option: str) -> str:
-    return shlex.quote(option).replace("$", "$$")
-
-
-def _cmake(switches: Sequence[str], owner: ModelFiles | LibraryFiles, package: Package) -> str:
-    name = f"mlf_{owner.name}" if isinstance(owner, ModelFiles) else f"mlf_dep_{owner.name}"
-    text = f"\n  if({' OR '.join(switches)})\n    nuttx_add_library({name} STATIC)\n"
-    text += _command("target_sources", f"{name} PRIVATE", owner.sources)
-    libraries = [library for library in package.libraries if library.name in getattr(owner, "needs", ())]
+def _unit(switches: Sequence[str], owner: ModelFiles | LibraryFiles, package: Package) -> dict[str, object]:
+    """Return the values of the templates for a model or a library."""
+    public, private = list(owner.include_dirs), []
     if isinstance(owner, ModelFiles):
-        public: Sequence[str] = owner.include_dirs
-        private = [*owner.runtime_dirs, *(path for library in libraries for path in library.include_dirs)]
-    else:
-        public, private = (owner.include_dirs, []) if owner.public else ([], [*owner.include_dirs])
-    if _options(owner):
-        options = " ".join(quoted(option) for option in _options(owner))
-        text += f"    target_compile_options({name} PRIVATE {options})\n"
-    text += _command("target_include_directories", f"{name} PRIVATE", [*public, *private])
-    text += _command("set_property", "TARGET nuttx APPEND PROPERTY NUTTX_INCLUDE_DIRECTORIES", public)
-    return text + "  endif()\n"
-
-
-def _command(name: str, first: str, paths: Sequence[str]) -> str:
-    arguments = lines([f"    {first}", *(f'    "${{_mlf}}/{path}"' for path in paths)])
-    return f"    {name}(\n{arguments}    )\n" if paths else ""
+        private = [*owner.runtime_dirs, *package.folders_needed_by(owner)]
+    elif not owner.public:
+        public, private = private, public
+    made = [path.removeprefix("nuttx/") for path in wrappers(FOLDER, owner.sources, ".cxx")]
+    return {
+        "name": f"mlf_{owner.name}" if isinstance(owner, ModelFiles) else f"mlf_dep_{owner.name}",
+        "switches": switches,
+        "sources": owner.sources,
+        "wrappers": [(path, *(("CXX", "CXXFLAGS") if path.endswith(".cxx") else ("C", "CFLAGS"))) for path in made],
+        "options": owner.options,
+        "make_options": " ".join(shlex.quote(option).replace("$", "$$") for option in owner.options),
+        "public": public,
+        "private": private,
+    }

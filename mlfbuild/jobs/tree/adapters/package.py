@@ -12,7 +12,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.jobs.tree.adapters.interface import ModuleInterface
 from mlfbuild.jobs.tree.blobs import BLOBS_FOLDER
-from mlfbuild.jobs.tree.cmake import FRAGMENT
+from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.parts import RUNTIME_HEADERS
 from mlfbuild.jobs.tree.record import RECORD, read_record
@@ -93,6 +93,14 @@ class Package:
     def libraries(self) -> tuple[LibraryFiles, ...]:
         """The required libraries that are compiled from sources."""
         return tuple(library_files(source) for source in self.dependencies if not source.package)
+
+    def switches_of(self, library: LibraryFiles) -> list[str]:
+        """Return the switches of the models that require ``library``."""
+        return [model.switch for model in self.models if library.name in model.needs]
+
+    def folders_needed_by(self, model: ModelFiles) -> tuple[str, ...]:
+        """Return the include folders of the libraries that ``model`` requires."""
+        return tuple(path for library in self.libraries if library.name in model.needs for path in library.include_dirs)
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,12 @@ from __future__ import annotations
 import json
 
 from mlfbuild.core import UnsupportedModelError, listed
-from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, NOTICE, ModelFiles, Package
-from mlfbuild.jobs.tree.link_checks import SCONS_CHECK
+from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, ModelFiles, Package
+from mlfbuild.jobs.tree.build_text import rendered
 from mlfbuild.library import ResolvedLibrary
 
 RESERVED: dict[str, str] = {}
 _SCRIPT = "mlf_platformio.py"
-_CHECK = f"""\
-# {NOTICE}
-folder = Dir(".").srcnode().abspath
-with open(folder + "/{SCONS_CHECK}") as file:
-    exec(file.read())  # defines link_checks
-program = DefaultEnvironment()  # env is that of this library
-program.Append(**link_checks(program, folder))
-"""
 
 
 def files(package: Package) -> dict[str, str]:
@@ -59,7 +51,7 @@ def files(package: Package) -> dict[str, str]:
             **({"extraScript": _SCRIPT} if package.budgeted else {}),
         },
     }
-    check = {_SCRIPT: _CHECK} if package.budgeted else {}
+    check = {_SCRIPT: rendered(f"{_SCRIPT}.txt")} if package.budgeted else {}
     return {"library.json": json.dumps(manifest, indent=2) + "\n", **check}
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Package
+from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, Package
+from mlfbuild.jobs.tree.build_text import rendered
 
 PACKAGE_SWITCH = "PKG_USING_MLF_MODELS"
 MODEL_SWITCH = "MLF_MODELS_USING_"
@@ -22,60 +23,14 @@ _MANIFEST = {
     "category": "ai",
     "site": [],
 }
-_KCONFIG = """\
-# {notice}
-menuconfig {package}
-    bool "Machine-learning models"
-    default n
-
-if {package}
-
-{switches}endif
-"""
-_SWITCH = """\
-config {switch}
-    bool "Model {name}"
-    default y
-    help
-      Links the model {name} into the image. Its code was made for {cpu}.
-
-"""
-_README = """\
-<!-- {notice} -->
-# {title}
-
-A package of RT-Thread, written by `mlfbuild build --tree <this folder> --for rt-thread`. The code was made for {cpu}.
-
-{models}
-Put the folder into the BSP, beside `applications`: the BSP's `SConscript` calls those of its subfolders. (In
-`packages`, which RT-Thread's `.gitignore` excludes, Git would not commit it, and scons finds it only if the package
-manager has run.) Let the BSP's `Kconfig` read its switches:
-
-    source "<this folder>/Kconfig"
-
-Then choose the models in `menuconfig` ("{title}", symbol `{package}`) and run `scons`.
-"""
-
-_GITIGNORE = """\
-# {notice}
-# RT-Thread's .gitignore excludes files and folders with these names, which RECORD.json lists.
-!*.mk
-!*.o
-!CMakeLists.txt
-{models}"""
 
 
 def files(package: Package) -> dict[str, str]:
     """Return the files of the package without its SConscript: path -> text."""
-    switches = "".join(
-        _SWITCH.format(switch=MODEL_SWITCH + model.switch, name=model.name, cpu=package.cpu) for model in package.models
-    )
-    rows = "".join(f"- `{model.name}` (`{MODEL_SWITCH}{model.switch}`)\n" for model in package.models)
-    kept = "".join(f"!/{model.name}/\n" for model in package.models)
-    title = "Machine-learning models"
+    values = {"models": package.models, "cpu": package.cpu}
     return {
-        ".gitignore": _GITIGNORE.format(notice=NOTICE, models=kept),
-        "Kconfig": _KCONFIG.format(notice=NOTICE, package=PACKAGE_SWITCH, switches=switches),
-        "README.md": _README.format(notice=NOTICE, title=title, cpu=package.cpu, models=rows, package=PACKAGE_SWITCH),
+        ".gitignore": rendered("rt-thread/gitignore", **values),
+        "Kconfig": rendered("rt-thread/Kconfig", **values),
+        "README.md": rendered("rt-thread/readme", **values),
         "package.json": json.dumps(_MANIFEST, indent=2) + "\n",
     }

@@ -93,6 +93,7 @@ class Affine:
     def _stretch(self) -> float:
         """The scale of an int16 tensor that holds such 16-bit numbers, relative to theirs."""
         low, high = self._reach
+        # int16 kernels have no zero point, so the farther end of the range determines the scale.
         return max(1.0, low / _INT16.min, high / _INT16.max)
 
     def limit(self) -> tuple[int | None, int | None]:
@@ -137,6 +138,7 @@ class Quantized:
         if np.abs(differences).max(initial=0) <= _INT16.max:
             scale = float(self.affine.scales.reshape(-1)[0])
             return differences.astype(np.int16), replace(quantization, scales=(scale,))
+        # Half to even, like QuantizeLinear.
         rounded = np.rint(self.real.astype(np.float64) / quantization.scale)
         return np.clip(rounded, _INT16.min, _INT16.max).astype(np.int16), quantization
 

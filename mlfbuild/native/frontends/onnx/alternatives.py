@@ -12,6 +12,7 @@ from mlfbuild.native.frontends.onnx.control_flow import Body
 from mlfbuild.native.frontends.onnx.declared_shapes import Choice
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
+# All results are computed in every run.
 MOST = 8
 """Values of one parameter."""
 

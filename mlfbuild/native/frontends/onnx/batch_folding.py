@@ -77,6 +77,7 @@ def _fold(conv: RawNode, batch: RawNode, constants: Constants) -> RawNode | None
 def _scaled(weights: Quantized, factors: Array) -> Quantized | None:
     """Return ``weights`` times ``factors``, one per output channel, in the same type."""
     stored, affine = weights.stored, weights.affine
+    # A factor of 0 would be a scale of 0.
     if stored.dtype not in (np.int8, np.uint8) or not np.isfinite(factors).all() or (factors == 0).any():
         return None
     if not affine.per_tensor and affine.axis % stored.ndim != 0:
@@ -85,6 +86,7 @@ def _scaled(weights: Quantized, factors: Array) -> Quantized | None:
     scales, zeros = (np.broadcast_to(values.reshape(-1), (channels,)) for values in (affine.scales, affine.zero_points))
     spread = (-1, *(1 for _ in stored.shape[1:]))
     zero_points = zeros.astype(np.int64).reshape(spread)
+    # A scale is positive, so a negative factor changes the signs of the weights.
     signed = (stored.astype(np.int64) - zero_points) * np.sign(factors).astype(np.int64).reshape(spread) + zero_points
     limits = np.iinfo(stored.dtype)
     if signed.min(initial=0) < limits.min or signed.max(initial=0) > limits.max:

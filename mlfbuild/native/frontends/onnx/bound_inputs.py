@@ -41,6 +41,7 @@ def _filled(port: RawPort, value: float | bool, place: str) -> Array:
             element = np.array(value).astype(dtype)
     except OverflowError:
         element = None
+    # A float may be rounded to its type, an integer may not.
     fits = element is not None and (np.isfinite(element) if dtype.kind == "f" else element == value)
     if element is None or not fits or isinstance(value, bool) != (dtype == np.bool_):
         reason = f"the input is {dtype.name}, which cannot be {value}"

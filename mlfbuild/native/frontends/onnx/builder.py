@@ -18,6 +18,7 @@ from mlfbuild.native.graph import (
     Graph,
     GraphError,
     Node,
+    Operands,
     Operator,
     OperatorError,
     Quantization,
@@ -104,9 +105,10 @@ class GraphBuilder:
 
         Raises ``OperatorError`` if the operator cannot compute them.
         """
-        reason = operator.check(inputs, likes)
+        reason = operator.check(Operands(inputs, name), likes)
         if reason is not None:
             raise OperatorError(name, reason)
+        # A converter may make many nodes of one, such as a step of a loop.
         if len(self._nodes) == MAXIMUM_NODES:
             raise UnsupportedModelError(
                 "model-too-large",
@@ -129,9 +131,11 @@ class GraphBuilder:
         while (node := self._writers.get(tensor.name)) is not None:
             if isinstance(node.operator, ops.Relu | ops.Relu6):
                 return True
+            # These only select elements, so that the sign is that of their input.
             if not isinstance(node.operator, ops.MaxPool2D | Movement):
                 return False
             source = self._tensors[node.inputs[0] or ""]
+            # CONCATENATION is a movement of several tensors, not all of which need be rectified.
             if source.quantization != tensor.quantization or len(node.inputs) > 1:
                 return False
             tensor = source
@@ -154,6 +158,7 @@ class GraphBuilder:
         """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once."""
         if value.order == order:
             return value.tensor
+        # Two values may be one tensor with different meanings of its dimensions.
         key = (value.tensor.name, permutation(value.order, order))
         if key not in self._stored:
             self._stored[key] = Value(self._transposed(value.tensor, key[1]), order)
@@ -163,6 +168,7 @@ class GraphBuilder:
         shape = [tensor.shape[axis] for axis in axes]
         if tensor.data is not None:
             return self.constant(tensor.name, np.transpose(tensor.data, axes), tensor.quantization)
+        # Dimensions of 1 may change places without moving an element.
         if not moves_data(tensor.shape, axes):
             return self.reshaped(tensor, shape)
         return self.moved(ops.Transpose(axes), tensor, shape)
@@ -198,6 +204,7 @@ class GraphBuilder:
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
+        # Only here, because outputs are known under the names of their tensors until the last node is converted.
         names: dict[str, str] = {}
         labels: dict[str, tuple[str, ...]] = {}
         for wanted, value in outputs:
@@ -248,7 +255,11 @@ def element_type(data: Array) -> DType:
 
 
 def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
-    """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``."""
+    """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``.
+
+    ``GraphError`` is for shapes that contradict ONNX (a negative dimension), ``UnsupportedModelError`` for tensors that
+    are valid in ONNX: too many dimensions, no elements, or more than 2 GiB.
+    """
     if any(size < 0 for size in shape):
         raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
     if len(shape) > MAXIMUM_DIMENSIONS:

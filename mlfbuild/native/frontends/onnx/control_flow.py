@@ -167,6 +167,7 @@ class Body:
         """Yield the nodes of ``graph`` on the tensors ``inputs``; append the names of its outputs to ``results``."""
         names = dict(zip(graph.inputs, inputs, strict=True))
         inner = [*graph.constants, *(name for node in graph.nodes for name in node.outputs if name)]
+        # Each iteration gets names of its own, because tensors are written once.
         names |= {name: self.name(prefix, name) for name in inner}
         for name, value in graph.constants.items():
             self.around.constants.add(names[name], value)
@@ -176,6 +177,7 @@ class Body:
 
     def take(self, graph: RawGraph, times: int = 1) -> None:
         """Count ``times`` iterations of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
+        # At least one for an empty body: a loop of 2**40 trips must fail, too.
         self.around.budget.take(times * max(1, len(graph.nodes)), self.node.place)
 
     def aliases(self, results: Sequence[str], outputs: Sequence[str]) -> Iterator[RawNode]:
@@ -198,6 +200,7 @@ class Body:
         rows = []
         for index, piece in enumerate(pieces):
             rows.append(self.name("stacked", output, index))
+            # The axes of Unsqueeze are an input from version 13 on, and an attribute before.
             if self.around.opset >= 13:
                 yield self.make("Unsqueeze", [piece, self.number(f"axis {axis}", [axis])], rows[-1])
             else:
@@ -221,6 +224,7 @@ def renamed(node: RawNode, names: Mapping[str, str]) -> RawNode:
 
 
 def _renamed_graph(graph: RawGraph, names: Mapping[str, str]) -> RawGraph:
+    # Names in an inner graph hide those of the graph around it.
     own = {*graph.inputs, *graph.constants, *(name for node in graph.nodes for name in node.outputs)}
     outer = {name: other for name, other in names.items() if name not in own}
     return replace(
@@ -234,6 +238,7 @@ def _branch(body: Body) -> Iterator[RawNode]:
     condition, count = body.constant(0, "condition"), len(body.node.outputs)
     if not body.given(0):
         raise GraphError(body.node.place, "has no condition")
+    # A graph has no branches: both are computed, and their results are selected.
     if condition is None:
         yield from _both(body)
         return
@@ -291,6 +296,8 @@ def _loop(body: Body) -> Iterator[RawNode]:
             found.append(piece)
         if body.given(1):
             after = body.around.constants.get(results[0])
+            # A condition that is computed in every run cannot end the unrolling. The iterations after the end run as
+            # well, and ``_kept`` discards their results.
             goes_on = after is None or bool(after.all())
             if after is None:
                 trips = _most_trips(body, trips, len(states), "whether the loop goes on")
@@ -322,6 +329,7 @@ def _kept(body: Body, count: int, flags: Sequence[str], states: list[str], resul
         yield body.make("And", [flags[0], flags[-1]], active)
     for index, (before, after) in enumerate(zip(list(states), results[1:], strict=False)):
         states[index] = after
+        # A state that the body passes through needs no selection.
         if flags and before != after:
             states[index] = body.name("state", count, index)
             yield from body.selected(active, after, before, states[index])
@@ -347,6 +355,8 @@ def _scan(body: Body) -> Iterator[RawNode]:
     for step in range(count):
         elements = []
         for index, (name, axis) in enumerate(zip(sources, axes, strict=True)):
+            # Backwards only changes which element a step gets. The results are reversed separately, by another
+            # attribute.
             at = count - 1 - step if backwards[index] else step
             elements.append(body.name("element", step, index))
             yield body.make("Gather", [name, body.number(f"at {at}", np.int64(at))], elements[-1], {"axis": axis})

@@ -65,6 +65,7 @@ _SAME_SHAPE = frozenset({
 def all_declared(nodes: Sequence[RawNode], shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
     """Return ``shapes``, and those of tensors from which operators make a declared one of the same shape."""
     found = dict(shapes)
+    # Backwards, so that one pass follows a chain of such operators.
     for node in reversed(nodes):
         if node.operator in _SAME_SHAPE and node.inputs and node.outputs[:1] and node.outputs[0] in found:
             found.setdefault(node.inputs[0], found[node.outputs[0]])
@@ -113,6 +114,7 @@ def _missing(few: Shape | None, many: Shape) -> Values:
     """Return axes of size 1 in ``many`` without which it is ``few``."""
     if few is None or math.prod(few) != math.prod(many):
         return None
+    # Greedy is right: which of several equal sizes is left out changes neither order nor elements.
     axes, left = [], list(few)
     for axis, size in enumerate(many):
         if left and left[0] == size:
@@ -136,6 +138,7 @@ def _reduced(shapes: Shapes) -> Values:
         axes = tuple(axis for axis in large if made[axis] != source[axis])
         return axes if axes and all(made[axis] in {1, source[axis]} for axis in range(len(made))) else None
     count = len(source) - len(made)
+    # A tensor of many dimensions would have too many sets.
     if count < 0 or math.comb(len(source), count) > _MOST_SETS:
         return None
     found = {
@@ -145,6 +148,7 @@ def _reduced(shapes: Shapes) -> Values:
     }
     if len(found) < 2 or count == 0:
         return next(iter(found.values())) if found and count > 0 else None
+    # A sum of such keys identifies a set of axes; those of size 1 do not count, as reducing them changes nothing.
     keys = tuple(1 << axis if size > 1 else 0 for axis, size in enumerate(source))
     return Choice(keys, {sum(keys[axis] for axis in axes): axes for axes in found.values()})
 
@@ -269,6 +273,7 @@ def _block(shapes: Shapes) -> Values:
     return found[0] if len(found) == 1 else None
 
 
+# Larger ones would make the search slow; no image for a microcontroller has them.
 _LARGEST = 1 << 12
 """The greatest size of a window that is tried."""
 

@@ -30,6 +30,7 @@ def with_sizes(raw: RawModel, dims: Mapping[str, int], name: str) -> tuple[RawMo
         first = next(iter(port.shape), 1)
         if not isinstance(first, int) and not {first, f"{port.name}.0"} & dims.keys():
             batches.setdefault(first or f"{port.name}.0", port.name)
+    # The user's sizes are last, so that they win over the batch.
     sizes = {**dict.fromkeys(batches, 1), **dims}
     notes = [
         f"input {port!r}: the free dimension {key!r} is fixed at 1; choose another size with `dims: {{{key}: ...}}` "

@@ -63,11 +63,13 @@ class _Parts:
         if source is None or weights is None:
             yield self.make("Mul", [node.inputs[1], node.inputs[4]], scale)
         else:
+            # Computed here, so that the bias is constant for the converter of the layer.
             self.constants.add(scale, source.reshape(-1)[:1] * weights.reshape(-1))
         yield self.make("DequantizeLinear", [node.inputs[index], scale], self.name(word), {"axis": 0})
 
     def quantized(self, word: str, scale: int) -> RawNode:
         """Return the QuantizeLinear of tensor ``word``; its scale and zero point are the inputs from ``scale`` on."""
+        # The zero point may be absent at the end of the inputs, and is 0 then.
         parameters = self.node.inputs[scale], self.node.inputs[scale + 1] if scale + 1 < len(self.node.inputs) else ""
         return self.make("QuantizeLinear", [self.name(word), *parameters], self.node.outputs[0], {"axis": 0})
 
@@ -92,6 +94,8 @@ def _convolution(parts: _Parts) -> Iterator[RawNode]:
     if len(node.inputs) > 8 and node.inputs[8]:
         yield from parts.bias(8, "b")
         inputs.append(parts.name("b"))
+    # DequantizeLinear, Conv, QuantizeLinear is the form that the importer computes in integers, so nothing becomes
+    # float32.
     yield parts.make("Conv", inputs, parts.name("real"), node.attributes)
     yield parts.quantized("real", 6)
 
@@ -114,6 +118,7 @@ def _gemm(parts: _Parts) -> Iterator[RawNode]:
         yield from parts.bias(6, "c")
         inputs.append(parts.name("c"))
     floats = len(node.inputs) < 8 or not node.inputs[7]
+    # The bias counts in steps of the product before alpha, so alpha applies to both.
     beta = node.attributes.get("alpha", 1.0)
     yield parts.make(
         "Gemm", inputs, node.outputs[0] if floats else parts.name("real"), {**node.attributes, "beta": beta}

@@ -41,6 +41,7 @@ def locations(model: bytes) -> list[str]:
 
     A file that cannot be decoded has none; reading it reports why.
     """
+    # A search of bytes, which decides for nearly all files.
     if _KEY not in model:
         return []
     try:

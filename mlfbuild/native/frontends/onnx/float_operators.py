@@ -52,6 +52,7 @@ def float_operator(op: OpContext, nodes: Sequence[Node], tensors: Sequence[Tenso
 def notes(found: Sequence[FloatOperator], graph: Graph, renamed: Collection[tuple[str, str]]) -> list[str]:
     """Return a sentence for each operator that still runs in float32 in ``graph``, whose outputs are ``renamed``."""
     names = dict(renamed)
+    # Tables and folded constants replace some of them later.
     kept = {(node.operator.name, name) for node in graph.nodes for name in node.outputs}
     return [
         f"{one.place} runs in float32, because {one.reason}"

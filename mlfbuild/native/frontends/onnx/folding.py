@@ -130,6 +130,7 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
     present = [value for value in inputs if value is not None]
     try:
         elements = (FOLDABLE.get(node.operator) or _DOUBLES[node.operator])(present)
+        # Before the evaluator allocates the result.
         budget.check(node.place, elements * _width(node, present))
         found = computed(node, inputs)
         outputs = _evaluated(node, inputs, opset) if found is None else (found,)
@@ -174,5 +175,6 @@ def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx
     del proto.input[:], proto.output[:]  # the names in the file, which are others in an unrolled loop
     proto.input.extend(node.inputs)
     proto.output.extend(node.outputs)
+    # The types of outputs are not known, and the evaluator does not read them.
     graph = onnx.helper.make_graph([proto], "node", ports, unknown)
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

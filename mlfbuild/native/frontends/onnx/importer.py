@@ -169,6 +169,7 @@ class _Importer:
         """Raise ``GraphError`` if the file declares another shape for an inner result of ``node`` than it has."""
         for name in filter(None, node.outputs):
             declared, found = self._raw.shapes.get(name), self._shape(name)
+            # Outputs are checked with their names of dimensions in ``_output``.
             if name not in self._outputs and declared is not None and found is not None and declared != found:
                 shapes = f"has the shape {list(found)}, but the file declares {list(declared)}"
                 raise GraphError(node.place, f"{name!r} {shapes}")
@@ -308,6 +309,7 @@ class _Importer:
             node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
             self.unread,
         )  # fmt: skip
+        # Whatever the converter emits is counted from here, for the notes about operators that run in float32.
         before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(op), strict=False))

@@ -26,13 +26,21 @@ def as_onnx(rank: int) -> Order:
 
 
 def channels_last(rank: int) -> Order:
-    """Return the order with the channels moved to the end; ONNX's own order if ``rank`` has no channels."""
+    """Return the order with the channels moved to the end; ONNX's own order if ``rank`` has no channels.
+
+    For example, (0, 2, 3, 1) for images and (0, 2, 1) for sequences; (0, 1) for a matrix, which has no positions to
+    move channels behind.
+    """
     return (0, *range(2, rank), 1) if rank > 2 else as_onnx(rank)
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor of the graph, the order of its dimensions, and the type that ONNX gives it."""
+    """A tensor of the graph, the order of its dimensions, and the type that ONNX gives it.
+
+    ``shape``, ``rank`` and ``dtype`` are ONNX's; those of ``tensor`` are the stored ones. For example, an image [1, 3,
+    8, 9] in ONNX has a tensor [1, 8, 9, 3] and the order (0, 2, 3, 1): ``stored(1)`` is 3.
+    """
 
     tensor: Tensor
     order: Order

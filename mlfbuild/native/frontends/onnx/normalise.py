@@ -2,8 +2,40 @@
 
     nodes out of order -> sorted; opset below 7 -> converted; functions -> their nodes
 
-A function is defined in the file (PyTorch's exporter writes such files), or it is the definition that ONNX gives for
-one of its operators, such as Attention. Most models need none of this, and are not rewritten.
+The importer knows one form of a model: nodes in order of execution, an opset from 7 on, and operators of its own list.
+Most models have that form and are not rewritten, because rewriting copies the weights and takes longer than compiling.
+``reader`` calls these functions in this order:
+
+1. ``sort_nodes``. ONNX requires an order of execution, but tools write others. Nodes that are in order stay where they
+   are, so that messages and names do not change. A cycle is left for the importer, which names a node of it.
+2. ``tolerate``. onnx's checker refuses what onnxruntime accepts: a size of -1, and an operator that is younger than the
+   opset of the model. These are changed so that the checker has nothing to say. All other findings of it are errors.
+3. ``needs_rewriting``. Only then the weights, which the reader cut out of the file, are put back, and ``rewritten``
+   does the steps that are necessary.
+
+``rewritten``:
+
+1. An opset below 7 is converted to 7, which has numpy's broadcasting, by onnx's version converter. The converter leaves
+   the slopes of PRelu as they are, so these get their dimensions first.
+2. Functions are written out. A function is defined in the file (PyTorch's exporter writes such files), or it is the
+   definition that ONNX gives for one of its operators, such as Attention, in terms of others. A node whose operator is
+   not in ``known`` but has a definition becomes a call of a function with a name of its own; onnx's inliner does the
+   rest. A definition may use operators that have definitions, so this is repeated, at most 8 times.
+3. Before anything is written out, the number of nodes is computed from the sizes of the bodies and taken from the
+   ``NodeBudget``. A file of a kilobyte can double a function 30 times.
+
+For example, a file with the nodes Relu(u) -> y and Four(x) -> u, in this order, and two functions, Twice(a) = Add(a, a)
+and Four(a) = Twice(Twice(a))::
+
+    sort_nodes   Four, Relu
+    budget       4 nodes: 2 in Four, and 1 in each Twice
+    rewritten    Add(x, x) -> t__1, Add(t__1, t__1) -> u, Relu(u) -> y
+
+PRelu of opset 6 with slopes [2] for an image [1, 2, 4, 4] becomes Unsqueeze(slopes) to [2, 1, 1] and PRelu of opset 7.
+
+Nothing is computed, simplified or checked for being supported here; the importer does that. Operators in ``_KEPT`` keep
+their names, because their definitions need what is not supported either, and a message about the operator itself helps
+more.
 """
 
 from __future__ import annotations
@@ -51,6 +83,7 @@ def tolerate(model: ModelProto, known: Collection[str]) -> bool:
     found = False
     for port in (*model.graph.input, *model.graph.output, *model.graph.value_info):
         for size in port.type.tensor_type.shape.dim:
+            # Only the checker minds; for others, a size below 1 is free.
             if size.dim_value == -1:
                 size.ClearField("dim_value")
                 found = True
@@ -73,11 +106,13 @@ def sort_nodes(graph: GraphProto) -> bool:
     inner = [sort_nodes(other) for node in graph.node for other in _graphs(node)]
     writers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
     needs = [[writers[name] for name in _read(node) if name in writers] for node in graph.node]
+    # In order already, as most files are: nodes keep their places, and so messages their numbers.
     if all(need < index for index, found in enumerate(needs) for need in found):
         return any(inner)
     order = _order(needs)
     if order is None:
         return any(inner)
+    # Copies: deleting the nodes of a protocol buffer makes references to them invalid.
     nodes = [NodeProto.FromString(graph.node[index].SerializeToString()) for index in order]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -92,6 +127,7 @@ def _order(needs: Sequence[Sequence[int]]) -> list[int] | None:
         stack = [start]
         while stack:
             index = stack[-1]
+            # Without recursion: a chain of thousands of nodes would exceed Python's limit.
             missing = [need for need in needs[index] if state[need] != 2]
             if state[index] == 2 or not missing:
                 if state[index] != 2:
@@ -142,6 +178,7 @@ def rewritten(model: ModelProto, known: Collection[str], budget: NodeBudget) -> 
         model = _converted(model)
     if model.functions:
         model = _inlined(model, budget)
+    # Definitions may use operators that have definitions.
     for _ in range(_ROUNDS):
         functions = list(_definitions(model, known))
         if not functions:
@@ -210,6 +247,7 @@ def _inlined(model: ModelProto, budget: NodeBudget) -> ModelProto:
 
     _count_calls(model, budget)
     try:
+        # A function may be of another opset than the model.
         return inliner.inline_local_functions(model, convert_version=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         name = model.functions[0].name
@@ -236,6 +274,7 @@ def _count_calls(model: ModelProto, budget: NodeBudget) -> None:
         )
     sizes: dict[int, int] = {}
     for index in order:
+        # In the order of calls, so that each function is counted once, however often it would be written out.
         sizes[index] = max(1, len(bodies[keys[index]])) + sum(sizes[other] for other in called[index])
     for at, node in enumerate(model.graph.node):
         for inner in _inner([node]):

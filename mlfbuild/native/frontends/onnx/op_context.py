@@ -28,7 +28,13 @@ _ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeez
 
 @dataclass(frozen=True, eq=False)
 class OpContext:
-    """A node, the opset, and the graph under construction."""
+    """A node, the opset, and the graph under construction.
+
+    A converter gets one, reads inputs with ``held`` (perhaps quantised), ``value`` (ONNX's type) or ``tensor`` (ONNX's
+    type and order), reads attributes, emits nodes to ``builder``, and returns a ``Value`` for each output. Every node
+    that it emits computes what ONNX's specification says, or the converter raises: ``GraphError`` for a file that
+    breaks the specification, and ``unsupported(...)`` for one that does not.
+    """
 
     node: RawNode
     opset: int
@@ -264,6 +270,7 @@ class OpContext:
 
     def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant of this node; its name ends in ``word``."""
+        # Here, and not in the builder, because constants of the file take nothing.
         self.builder.budget.take(self.node.place, data.nbytes)
         return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
 

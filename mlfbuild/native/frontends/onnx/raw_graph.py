@@ -50,7 +50,11 @@ class RawPort:
 
 @dataclass(frozen=True)
 class RawNode:
-    """A node as in the file; the names of absent optional inputs are empty."""
+    """A node as in the file; the names of absent optional inputs are empty.
+
+    ``domain`` is ``""`` or ``ai.onnx`` for ONNX's own operators. ``inputs`` may end early: optional inputs at the end
+    need not be named, so that readers must check the length and the name (``OpContext.has``).
+    """
 
     index: int
     name: str
@@ -100,7 +104,11 @@ class RawGraph:
 
 @dataclass(frozen=True)
 class RawModel:
-    """A model: its version of ONNX's operators, ports, constants by name, and nodes in the order of execution."""
+    """A model: its version of ONNX's operators, ports, constants by name, and nodes in the order of execution.
+
+    ``opset`` decides the meaning of operators whose attributes became inputs, such as the axes of Squeeze in version
+    13.
+    """
 
     opset: int
     inputs: tuple[RawPort, ...]

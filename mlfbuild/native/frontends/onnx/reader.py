@@ -50,6 +50,7 @@ def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping
     old or too new for the ``onnx`` package.
     """
     model = onnx.ModelProto()
+    # protobuf would copy all weights, and so would the checker below: the model is parsed without the large ones.
     small, weights = without_large_weights(data)
     try:
         model.ParseFromString(small)
@@ -84,6 +85,7 @@ def _plain(
     _check_opset(model)
     if external := _cut_external(model, weights, files):
         small = model.SerializeToString()
+    # Not "or": both must run.
     if sort_nodes(model.graph) | tolerate(model, known or ()):
         small = model.SerializeToString()
     _check(small)
@@ -92,10 +94,13 @@ def _plain(
         whole = _with_weights(data, files) if external or weights else model
         sort_nodes(whole.graph)
         tolerate(whole, known)
+        # What functions take from it is passed on (``expanded``), so that loops have only the rest.
         budget = NodeBudget()
         model = rewritten(whole, known, budget)
         expanded = MOST_NODES - budget.left
+        # What onnx's own tools made is checked again: definitions of functions come from the file.
         _check(model.SerializeToString())
+        # The rewritten model has all weights in it again.
         weights = []
     halves = widened(model)
     graph = model.graph
@@ -113,6 +118,7 @@ def _plain(
 
 
 def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+    # Hints, not facts: the importer computes shapes itself, and needs these only where data would decide.
     for value in (*graph.value_info, *graph.output):
         sizes = tuple(size.dim_value for size in value.type.tensor_type.shape.dim)  # 0 if it is free
         if value.type.tensor_type.HasField("shape") and min(sizes, default=1) > 0:
@@ -197,6 +203,7 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
     if header.data_type not in ELEMENT_TYPES:
         header.raw_data = bytes(cut.raw)
         return _wide(read_tensor(header, where))
+    # raw_data is little-endian by ONNX's specification, on every machine.
     kind = np.dtype(ELEMENT_TYPES[header.data_type].value).newbyteorder("<")
     if min(header.dims, default=0) < 0:
         raise GraphError(where, f"have a negative dimension: {list(header.dims)}")
@@ -208,6 +215,7 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
 
 def _wide(values: Array) -> Array:
     """Return float16 ``values`` as float32, as the nodes of the network have them."""
+    # Exact: each float16 is a float32.
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
@@ -245,6 +253,7 @@ def _graph(graph: onnx.GraphProto) -> RawGraph:
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
     for index, node in enumerate(graph.node):
+        # Its bytes would be a second copy of weights.
         tensor = node.op_type == "Constant" and any(found.name == "value" for found in node.attribute)
         proto = b"" if tensor else node.SerializeToString()
         domain = "" if node.domain == LATER_DOMAIN else node.domain

@@ -88,6 +88,7 @@ def _slice(_node: RawNode, inputs: Inputs) -> Array | None:
     for axis, start, end, step in zip(
         order, starts.reshape(-1).tolist(), ends.reshape(-1).tolist(), strides, strict=True
     ):
+        # A negative step that ends before the first element: in Python, an end of -1 would be the last one.
         cut[axis] = (
             slice(start, end, step) if step > 0 else slice(start, None if end < -data.shape[axis] else end, step)
         )
@@ -111,6 +112,7 @@ def _divide(_node: RawNode, inputs: Inputs) -> Array | None:
     first, second = inputs
     if first is None or second is None or first.dtype != second.dtype or first.dtype.kind != "i":
         return None
+    # All others are left to ONNX's evaluator.
     return np.asarray(first // second) if (first >= 0).all() and (second > 0).all() else None
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, DType, Graph, Node, Tensor, look_up, ops
+from mlfbuild.native.graph import Array, DType, Graph, Node, Operands, Tensor, look_up, ops
 from mlfbuild.native.graph.bases import Binary, Unary
 
 _ELEMENTWISE = (Unary, Binary, ops.Quantize, ops.Dequantize, ops.Cast, ops.SelectV2)
@@ -30,6 +30,7 @@ _FUSED = (ops.Relu, ops.Quantize)
 _TABULATED = (DType.INT8, DType.INT16)
 _STEP = 128
 """Between two entries of the table of int16."""
+# In steps of the output: interpolation cannot be exact everywhere.
 _GREATEST_ERROR = 2
 
 
@@ -61,6 +62,7 @@ def _interpolated(results: Array) -> tuple[int, ...] | None:
     places = np.append(wanted[::_STEP], wanted[-1])
     between = (places[:-1] + places[1:]) / 2
     errors = np.rint((between - wanted[_STEP // 2 :: _STEP]) / 2).astype(np.int64)
+    # Shifted entries halve the error in the middle, but not if the function has a corner there, such as a clamp.
     for table in (np.append(places[:-1] - errors, places[-1]), places):
         entries = np.clip(table, -(1 << 15), (1 << 15) - 1).astype(np.int16)
         made = look_up(entries, np.arange(-(1 << 15), 1 << 15))
@@ -99,6 +101,7 @@ class _Regions:
     def worthwhile(self, name: str, source: str) -> bool:
         """Return whether a lookup is faster than the operators from ``source`` to ``name``."""
         nodes = list(self._between(name, source))
+        # One operator of integers becomes a table when it is lowered. Float32 always costs more than a load.
         return sum(not isinstance(node.operator, _FUSED) for node in nodes) > 1 or any(
             self._graph.tensor(node.outputs[0]).dtype is DType.FLOAT32 for node in nodes
         )
@@ -112,7 +115,7 @@ class _Regions:
             output = replace(self._graph.tensor(node.outputs[0]), shape=values[source].shape)
             with np.errstate(all="ignore"):
                 results = node.operator.reference(
-                    [tensor for tensor, _ in inputs], [value for _, value in inputs], [output]
+                    Operands(tensor for tensor, _ in inputs), Operands(value for _, value in inputs), [output]
                 )
             values[node.outputs[0]] = results[0]
         return tuple(values[name].tolist()) if limits.bits == 8 else _interpolated(values[name])
@@ -132,12 +135,14 @@ class _Regions:
         if not isinstance(node.operator, _ELEMENTWISE):
             return own
         found: frozenset[str] = frozenset()
-        for given in self._graph.inputs_of(node):
-            if given is None or (given.constant and given.elements == 1):
+        for given in self._graph.inputs_of(node).present:
+            if given.constant and given.elements == 1:
                 continue
+            # An element would depend on its position, not only on its value.
             if given.constant or given.shape != tensor.shape:
                 return own
             found |= self._leaves.get(given.name, frozenset([given.name]))
+        # Several sources would need a table of two dimensions: 65,536 entries for int8.
         if len(found) == 1 and self._graph.tensor(next(iter(found))).dtype in _TABULATED:
             return found
         return own
@@ -145,10 +150,9 @@ class _Regions:
     def _between(self, name: str, source: str) -> Iterator[Node]:
         """Yield the nodes that compute ``name`` from ``source``, in order of execution."""
         wanted, found = {name}, []
+        # The order of execution is kept, so that one pass from the end finds all writers.
         for node in reversed(self._graph.nodes):
             if wanted.intersection(node.outputs) and node.outputs[0] != source:
                 found.append(node)
-                wanted.update(
-                    given.name for given in self._graph.inputs_of(node) if given is not None and not given.constant
-                )
+                wanted.update(given.name for given in self._graph.inputs_of(node).present if not given.constant)
         yield from reversed(found)

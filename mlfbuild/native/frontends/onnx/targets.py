@@ -87,9 +87,11 @@ def _backwards(
     """Collect the answers of all readers of each name, from the last node to the first, and keep unanimous ones."""
     known: dict[str, Affine] = {}
     refused = set(excluded)
+    # From the end, so that the answers of all readers are known when a node between passes them on.
     for reader in reversed(nodes):
         for name in reader.reads:
             affine = found(reader, name, known)
+            # One reader that quantises in another way, or not at all, needs the exact value.
             if affine is None or (name in known and not _equal(known[name], affine)):
                 refused.add(name)
             if affine is not None and name not in refused:

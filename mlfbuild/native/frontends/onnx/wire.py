@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+# Smaller ones take less time to copy than to cut out.
 _LARGE = 4096
 """Size in bytes from which weights are cut out."""
 _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5

@@ -24,6 +24,7 @@ def inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, 
     return inlining.subgraph(), frozenset(inlining.used)
 
 
+# Bounds the recursion; circles are found by the subgraphs that are open.
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 

@@ -7,9 +7,10 @@ from mlfbuild.native.frontends.tflite.operators import SHAPES, TfliteRow
 from mlfbuild.native.frontends.tflite.operators.site import ordered
 from mlfbuild.native.frontends.tflite.reader import RawOperator
 from mlfbuild.native.frontends.tflite.tensors import dequantized
-from mlfbuild.native.graph import DType, GraphError, Node, OperatorError, ops
+from mlfbuild.native.graph import DType, GraphError, Node, Operands, OperatorError, ops
 from mlfbuild.native.graph.bases import WHOLE, WrongShape, alternatives
 
+# Shapes have at most 8 sizes, and paddings two for each.
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -37,17 +38,18 @@ def is_computed(conversion: SubgraphConversion, operator: RawOperator, row: Tfli
     """Compute a node that makes few integers from constants; return whether it is one."""
     place, tensors = conversion.place(operator), conversion.tensors
     indices = ordered(operator.inputs, row.order)[: row.values]
-    inputs = [None if index == -1 else tensors.at(place, index) for index in indices if not row.states]
+    read = [None if index == -1 else tensors.at(place, index) for index in indices if not row.states]
+    inputs = Operands(read, place)
     outputs = [tensors.at(place, index) for index in operator.outputs]
-    if not inputs or any(tensor is not None and tensor.data is None for tensor in inputs):
+    if not read or not all(tensor.constant for tensor in inputs.present):
         return False
     if any(tensor.dtype not in (*WHOLE, DType.BOOL) or tensor.elements > _MOST_NUMBERS for tensor in outputs):
         return False
     reason = node.operator.check(inputs, outputs)
     if reason is not None:
         raise OperatorError(place, reason)
-    values = [None if tensor is None else tensor.data for tensor in inputs]
-    site = conversion.site(operator, inputs, operator.outputs)
+    values = inputs.map(lambda tensor: tensor.known)
+    site = conversion.site(operator, read, operator.outputs)
     for index, value in zip(operator.outputs, node.operator.reference(inputs, values, outputs), strict=True):
         conversion.settle(site, index, value)
     return True

@@ -14,6 +14,7 @@ from mlfbuild.native.frontends.tflite.refusals import check_operators
 from mlfbuild.native.graph import DType, Node, Tensor, ops
 from mlfbuild.native.graph.bases import WrongShape
 
+# The node budget ends loops earlier, unless their bodies are nearly empty.
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
 _DEEPEST = 16
@@ -102,6 +103,7 @@ class ControlFlow:
         if index not in self._checked:
             self._checked.add(index)
             check_operators(conversion, [replace(each, index=operator.index, outputs=()) for each in part.operators])
+        # Tensors also count, because a subgraph may declare many that no operator uses.
         self._expansion.take(max(1 + len(part.operators), len(part.tensors)), site.place)
         first = self._tensors.extend(part.tensors)
         conversion.names += self._tensors.names[first:]

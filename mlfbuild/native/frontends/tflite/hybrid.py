@@ -76,6 +76,7 @@ class HybridLayers:
         rows = source.elements // depth if dense else source.shape[0]
         by_channel = weights.quantization is not None and layer.channel_first(weights)
         offset = asymmetric or by_channel or blocks is not None
+        # Layers that quantise one tensor in the same way share its integers.
         key = (source.name, rows, offset)
         if key not in self._known:
             nodes.append(self._quantized(source, rows, asymmetric=key[2]))
@@ -116,6 +117,7 @@ class HybridLayers:
     def _as_dense(self, node: Node, operator: ops.BatchMatmul, site: TfliteSite) -> tuple[Node, TfliteSite]:
         """Return a BATCH_MATMUL by one constant matrix as FULLY_CONNECTED, which LiteRT computes in the same way."""
         source, matrix = site.input(0), site.input(1)
+        # Several matrices would be several layers.
         constant = matrix.data is not None and len(matrix.shape) > 1 and set(matrix.shape[:-2]) <= {1}
         if operator.adj_x or matrix.data is None or not constant or len(source.shape) < 2:
             raise site.unsupported(

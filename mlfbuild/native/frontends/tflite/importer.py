@@ -206,6 +206,7 @@ class _Importer:
         used.update(inputs, outputs, *((state.before, state.after) for state in states))
         try:
             return Graph(name, self._conversion.tensors.among(used), nodes, inputs, outputs, states)
+        # The graph found it, but does not know the other operators that are not supported: all are reported at once.
         except OperatorError:
             raise all_refusals(self._conversion, nodes) from None
 
@@ -242,6 +243,8 @@ class _Importer:
             if conversion.refusals:  # the cause is more useful
                 raise all_refusals(conversion) from None
             raise
+        # An operator after one that is not supported is checked, but an error that the missing tensor may cause is not
+        # reported.
         depends = not conversion.missing.isdisjoint(operator.inputs)
         if error is not None and not (depends and error.code in _CONSEQUENCES):
             conversion.refusals.append(error)

@@ -15,7 +15,18 @@ from mlfbuild.native.frontends.tflite.operators import TfliteRow, TfliteSite
 from mlfbuild.native.frontends.tflite.operators.site import ordered
 from mlfbuild.native.frontends.tflite.reader import RawOperator
 from mlfbuild.native.frontends.tflite.unsigned import requantized
-from mlfbuild.native.graph import DType, GraphError, Node, Operator, OperatorError, Quantization, State, Tensor, ops
+from mlfbuild.native.graph import (
+    DType,
+    GraphError,
+    Node,
+    Operands,
+    Operator,
+    OperatorError,
+    Quantization,
+    State,
+    Tensor,
+    ops,
+)
 from mlfbuild.native.graph.bases import alternatives
 
 if TYPE_CHECKING:
@@ -49,6 +60,7 @@ class OperatorNodes:
         if isinstance(node.operator, ops.BatchMatmul) and scales is not None:
             from mlfbuild.native.frontends.tflite.hybrid import dense_product
 
+            # The transposed matrix is another copy of the weights, which counts against the budget.
             self._conversion.budget.take(site.place, site.input(1).elements)
             return [dense_product(self._tensors, site, node.operator, scales)]
         if constants.is_computed(self._conversion, operator, row, node):
@@ -62,14 +74,15 @@ class OperatorNodes:
 
         Runtimes compute all shapes, and do not use those of the file.
         """
+        # Operators with states cannot be tried twice, because a variable becomes a state once.
         if not row.states and self._tensors.are_open(operator.outputs):
             for _ in range(_STEPS * len(operator.outputs)):
                 reason: str | None
                 try:
                     node, site = self._built(operator, row)
-                    values = site.inputs[: row.values]
+                    values = Operands(site.inputs[: row.values], site.place)
                     if _is_hybrid(operator, row, site):
-                        values = tuple(map(_like_float, values))  # integer weights do not change the shape
+                        values = values.map(_like_float)  # integer weights do not change the shape
                     reason = node.operator.check(values, site.outputs)
                 except OperatorError as error:
                     reason = error.reason
@@ -133,6 +146,8 @@ class OperatorNodes:
     def _check_parameters(self, site: TfliteSite, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (the graph itself refuses absent ones)."""
         for index, tensor in zip(indices, site.inputs[1:], strict=False):
+            # A tensor without data that nothing writes is absent, not computed: the graph reports that with its own
+            # words.
             computed = index in self._conversion.written or index in self._conversion.raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
@@ -153,9 +168,9 @@ def _scales(site: TfliteSite) -> Quantization | None:
     return second.quantization if second.quantization is not None and second.quantization.per_channel else None
 
 
-def _like_float(tensor: Tensor | None) -> Tensor | None:
+def _like_float(tensor: Tensor) -> Tensor:
     """Return a float32 tensor of the same shape; a constant of zeros if ``tensor`` is constant."""
-    if tensor is None or tensor.dtype is DType.FLOAT32:
+    if tensor.dtype is DType.FLOAT32:
         return tensor
     data = np.broadcast_to(np.float32(0), tensor.shape) if tensor.constant else None
     return Tensor(tensor.name, tensor.shape, DType.FLOAT32, data=data)
@@ -175,6 +190,7 @@ def _check_offset(site: TfliteSite) -> None:
     weights = site.optional_input(1)
     quantization = None if weights is None else weights.quantization
     offset = quantization is not None and not quantization.per_channel and any(quantization.zero_points)
+    # TFLite's specification of int8 says 0, and kernels differ in whether they read anything else.
     if offset and not site.unsigned:
         raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 

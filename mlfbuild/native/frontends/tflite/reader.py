@@ -79,7 +79,10 @@ class RawTensor:
 
 @dataclass(frozen=True)
 class RawOperator:
-    """An operator as in the file: tensor indices (-1: absent) and its options, for a custom operator their bytes."""
+    """An operator as in the file: tensor indices (-1: absent) and its options, for a custom operator their bytes.
+
+    ``options`` is a table of the generated schema; ``options_type`` tells which, a member of ``BuiltinOptions``.
+    """
 
     index: int
     code: int
@@ -95,7 +98,10 @@ class RawOperator:
 
 @dataclass(frozen=True)
 class RawSubgraph:
-    """One subgraph of a file. The first one runs; its operators call the others."""
+    """One subgraph of a file. The first one runs; its operators call the others.
+
+    Indices of tensors count within the subgraph.
+    """
 
     place: str
     """The prefix of places in messages: empty for the first subgraph, ``subgraph 1, `` for the second."""
@@ -107,7 +113,10 @@ class RawSubgraph:
 
 @contextlib.contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Convert the exceptions of generated accessors for wrong offsets and lengths to a ``GraphError`` at ``place``."""
+    """Convert the exceptions of generated accessors for wrong offsets and lengths to a ``GraphError`` at ``place``.
+
+    The accessors of flatbuffers check nothing, so that damaged files lead to any of these exceptions, at any place.
+    """
     try:
         yield
     except GraphError:
@@ -121,9 +130,11 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
+        # Twice the file, because strings and vectors may be shared by a few tables in valid files.
         self._budget = min(2 * len(data), MAXIMUM_METADATA)
         if not data:
             raise DamagedFileError("header", "the file is empty")
+        # The identifier follows the offset of the root table (flatbuffers, "File identification").
         if len(data) < 8 or data[4:8] != IDENTIFIER:
             raise DamagedFileError(
                 "header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing"
@@ -204,6 +215,7 @@ class Reader:
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
             content: Any = buffer.DataAsNumpy()  # 0 if there is none
+            # Files above 2 GB have buffers after the flatbuffer; 0 and 1 mean that there is none.
             if buffer.Offset() > 1:
                 content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None

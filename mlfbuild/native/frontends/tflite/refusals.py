@@ -9,7 +9,7 @@ from mlfbuild.native.frontends.errors import unsupported
 from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion, described
 from mlfbuild.native.frontends.tflite.operators import is_supported
 from mlfbuild.native.frontends.tflite.reader import SEE, RawOperator
-from mlfbuild.native.graph import Node, OperatorError
+from mlfbuild.native.graph import Node, Operands, OperatorError
 
 _COMPILED_BY = {
     "ethos-u": ("Vela", "an Ethos-U NPU"),
@@ -79,10 +79,10 @@ def all_refusals(conversion: SubgraphConversion, nodes: Sequence[Node] = ()) -> 
     """Return an error with all reasons why operators, including the tensors of ``nodes``, are not supported."""
     tensors = conversion.tensors.by_name()
     for node in nodes:
-        inputs = [None if name is None else tensors[name] for name in node.inputs]
+        inputs = Operands((None if name is None else tensors[name] for name in node.inputs), node.place)
         reason = node.operator.check(inputs, [tensors[name] for name in node.outputs])
         if reason is not None:
-            error = OperatorError(f"{node.operator.name} {node.name!r}", reason)
+            error = OperatorError(node.place, reason)
             conversion.refusals.append(unsupported(error))
     return UnsupportedModelError.of([_in_words_of_the_file(conversion, error) for error in conversion.refusals])
 

@@ -36,6 +36,7 @@ TYPES = {
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
 
+# Any positive scale will do: the elements are 0 whatever it is, and no division by it overflows.
 _LEAST_SCALE = 2.0**-126
 """The least normal float32."""
 
@@ -193,6 +194,7 @@ class Tensors:
 
     def _make(self, place: str, raw: RawTensor) -> Tensor:
         if raw.index not in self._made:
+            # Until the conversion succeeds, so that operators on a tensor that was refused are not reported as well.
             self.refused.add(raw.index)
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
             self.refused.remove(raw.index)
@@ -334,6 +336,7 @@ def _unpacked(raw: RawTensor, data: Array, where: str) -> Array:
     count = math.prod(raw.shape)
     _check_size(raw, data, -(-count // 2), where)
     halves = data.view(np.int8)
+    # An arithmetic shift to the left and back extends the sign of the lower half.
     pairs = np.stack([np.left_shift(halves, 4) >> 4, halves >> 4], axis=-1)
     return pairs.reshape(-1)[:count].reshape(raw.shape)
 

@@ -168,6 +168,7 @@ def _held(tensor: RawTensor) -> RawTensor:
     """Return a uint8 ``tensor`` that is quantised or constant as int8, any other one as it is."""
     if tensor.type != TensorType.UINT8 or tensor.is_variable or (not tensor.scales and tensor.data is None):
         return tensor
+    # Inverting the highest bit subtracts 128 modulo 256, in the bytes of an int8.
     data = None if tensor.data is None else np.asarray(tensor.data.view(np.uint8) ^ np.uint8(OFFSET))
     zero_points = tuple(zero_point - OFFSET for zero_point in tensor.zero_points)
     return replace(tensor, type=TensorType.INT8, data=data, zero_points=zero_points)

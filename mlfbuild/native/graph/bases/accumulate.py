@@ -26,23 +26,34 @@ Sums = npt.NDArray[np.float64]
 
 
 def centred(tensor: Tensor, value: Array) -> Sums:
-    """Return ``value`` as float64, without the zero point of a quantised ``tensor``, which is 0 per channel."""
+    """Return ``value`` as float64, without the zero point of a quantised ``tensor``, which is 0 per channel.
+
+    A per-channel quantisation has no zero points but 0 (the checks of operators see to that). float64 is exact for
+    every integer here, and makes the sums that follow exact, too.
+    """
     if tensor.dtype is DType.FLOAT32 or tensor.quantization is None or tensor.quantization.per_channel:
         return value.astype(np.float64)
     return value.astype(np.float64) - tensor.quantization.zero_point
 
 
 def finish_float(sums: Sums, activation: Activation) -> Array:
-    """Return ``sums``, clamped by ``activation``, as float32."""
+    """Return ``sums``, clamped by ``activation``, as float32.
+
+    The sum is rounded to float32 once, after the clamp; a sum beyond float32 becomes infinite, without a warning.
+    """
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(sums, *float_activation_range(activation)), np.float32)
 
 
 def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
-    """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits."""
-    assert output.quantization is not None
+    """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits.
+
+    ``rescales`` has one factor, or one for each channel. The result has the shape of ``sums`` and the type of
+    ``output``.
+    """
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
-    shifted = scaled.astype(np.int64) + output.quantization.zero_point
+    # In int64, because an int32 near its end plus the zero point would wrap before it is clamped.
+    shifted = scaled.astype(np.int64) + output.affine.zero_point
     # Restore the shape, because broadcasting with the rescalings adds a dimension to a scalar.
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
@@ -26,7 +27,7 @@ class Binary(Operator):
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
@@ -44,12 +45,9 @@ class Binary(Operator):
         """Return why the scales of quantised tensors are not supported, or ``None``."""
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         first, second, output = binary_tensors(inputs, outputs)
         x, y = values
-        assert x is not None and y is not None
         with np.errstate(all="ignore"):
             if first.dtype in rules.QUANTIZED:
                 result = self._quantized((first, second, output), centred(first, x), centred(second, y))
@@ -83,6 +81,8 @@ class Arithmetic(Binary):
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:
+            # Sums, products and quotients of float32 in double, rounded to float32, are those that float32 itself has:
+            # 53 bits are enough for a second rounding of 24 bits to change nothing.
             return finish_float(self._exact(x.astype(np.float64), y.astype(np.float64)), self.activation)
         whole = np.asarray(self._whole(x, y), x.dtype)
         return np.asarray(np.clip(whole, *whole_activation_range(self.activation, DType(x.dtype.name))))
@@ -96,10 +96,9 @@ class Arithmetic(Binary):
         """Return the result for real ``x`` and ``y``."""
 
 
-def binary_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def binary_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return (first, second, output) of a node with checked operands."""
     first, second = inputs
-    assert first is not None and second is not None
     return first, second, outputs[0]
 
 
@@ -119,4 +118,5 @@ def on_one_scale(
         ).astype(np.float64)
         for value, rescale in zip((x, y), rescales.inputs, strict=True)
     )
+    # The order is TensorFlow Lite Micro's: both inputs are rounded to the common scale before they are combined.
     return finish_quantized(np.asarray(combine(x, y)), [rescales.output], tensors[2], activation)

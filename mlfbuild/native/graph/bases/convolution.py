@@ -12,6 +12,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, activation_range, convolution_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -67,7 +68,7 @@ class Convolution(Filtering):
         """Return the window of ``weights``, whose dimensions 1 and 2 are rows and columns."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, self.dilation, self.padding)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2, optional=1)
         if reason is not None:
             return reason
@@ -97,12 +98,9 @@ class Convolution(Filtering):
             return None
         return rules.WrongShape.of(output, (*output.shape[:3], channels), f"{output} should have {channels} channels")
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, weights, offset, output = convolution_tensors(inputs, outputs)
-        image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
-        assert image is not None and filters is not None
+        image, filters, bias = values[0], values[1], values.optional(2)
         sums = self.sums(source, weights, output, centred(source, image), centred(weights, filters))
         rescales = self.rescales(source, weights, output)
         wide = self.sums_are_wide(source, offset)
@@ -115,7 +113,7 @@ class Convolution(Filtering):
             sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
         return sums
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each output and each weight of its channel."""
         _, weights, _, output = convolution_tensors(inputs, outputs)
         return output.elements * (weights.elements // weights.shape[self.channel_axis])
@@ -125,10 +123,10 @@ class Convolution(Filtering):
         """Return the contribution of one tap of the filter, ``weights[:, row, column]``, to the output's pixels."""
 
 
-def convolution_tensors(
-    inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-    """Return (input, weights, bias or ``None``, output) of a node with checked operands."""
+def convolution_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Return (input, weights, bias or ``None``, output) of a node with checked operands.
+
+    For the arguments of ``Operator`` methods: ``check`` has accepted them, so that nothing is raised here.
+    """
     source, weights = inputs[0], inputs[1]
-    assert source is not None and weights is not None
-    return source, weights, inputs[2] if len(inputs) > 2 else None, outputs[0]
+    return source, weights, inputs.optional(2), outputs[0]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.logistic_table import TableScale
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -61,9 +62,9 @@ class LstmTensors(NamedTuple):
     cell_after: Tensor
 
 
-def lstm_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> LstmTensors:
+def lstm_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> LstmTensors:
     """Return the tensors of a checked node: (x, 4 weights, 4 recurrent, 4 biases, h, c) and (y, h', c')."""
-    present = [tensor for tensor in inputs if tensor is not None]
+    present = inputs.present
     assert len(present) == LSTM_INPUTS
     source, hidden, cell = present[0], present[13], present[14]
     return LstmTensors(source, tuple(present[1:5]), tuple(present[5:9]), tuple(present[9:13]), hidden, cell, *outputs)
@@ -104,6 +105,7 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
         _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
+        # The factor of a product of two scales, as for the other products; both are those of the cell here.
         quantize_multiplier(_FRACTION * cell / cell),
         quantize_multiplier(_FRACTION * _FRACTION / cell),
         quantize_multiplier(_FRACTION * _FRACTION / hidden),
@@ -124,6 +126,7 @@ def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool)
 
 def _cell_table(cell: Tensor) -> TableScale:
     exponent = math.log2(scale_of(cell))
+    # The table is scaled by shifts only, as in TensorFlow Lite Micro.
     if abs(exponent - round(exponent)) >= 1e-3:
         raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
     doublings = round(exponent) + 12
@@ -150,6 +153,8 @@ def whole_step(
     def gate(at: int) -> Whole:
         sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
         more = units @ parameters.recurrent[at].T.astype(np.int64)
+        # Clamped to int16 each, and again after the addition: a gate that saturates twice differs from one that does
+        # once.
         first = _rescaled(sums, rescales.weights[at], wide=wide)
         return _clamp(first + _rescaled(more, rescales.recurrent[at], wide=wide))
 

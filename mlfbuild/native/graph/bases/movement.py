@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
@@ -22,22 +23,26 @@ Move = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Movement(Operator):
-    """Every element of an output is a copy of an element of an input, regardless of its type."""
+    """Every element of an output is a copy of an element of an input, regardless of its type.
+
+    ``reference`` and the lowering both follow ``moves``. Input and output have the same quantisation, so that stored
+    values are copied; NaN and -0.0 stay as they are.
+    """
 
     types: ClassVar[tuple[DType, ...]] = EVERY
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        sources = [tensor for tensor in inputs if tensor is not None]
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        sources = inputs.present
         if not sources or len(sources) < len(inputs):
             return "a required input is absent"
         return (
-            self._check_counts(sources, outputs)
+            self._check_counts(inputs, outputs)
             or next((f"mixes {sources[0]} and {t}" for t in (*sources, *outputs) if t.dtype != sources[0].dtype), None)
             or self._check_shapes(sources, outputs)
             or rules.first(rules.same_quantization(source, output) for source in sources for output in outputs)
         )
 
-    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+    def _check_counts(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         """Return why the number of inputs or outputs is wrong; by default, there must be one of each."""
         return rules.operands(inputs, outputs, required=1)
 
@@ -53,10 +58,8 @@ class Movement(Operator):
         """Return the byte that fills positions that no move writes; ``None`` if moves write all of ``output``."""
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        sources = [value for value in values if value is not None]
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        sources = values.present
         results = tuple(np.full(output.shape, self.filling(output) or 0, output.dtype.numpy) for output in outputs)
         for source, target in self.moves(sources, results):
             target[...] = source

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import DType, Tensor
 
@@ -39,12 +40,12 @@ QUANTIZED = (DType.INT8, DType.INT16)
 """The element types that represent real numbers with a scale and a zero point."""
 
 
-def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
+def operands(inputs: Inputs, outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
     """Check that there are ``required`` inputs, at most ``optional`` more, and one output."""
     if not required <= len(inputs) <= required + optional:
         wanted = f"{required} to {required + optional}" if optional else str(required)
         return f"has {len(inputs)} inputs, takes {wanted}"
-    if any(tensor is None for tensor in inputs[:required]):
+    if len(inputs[:required].present) < required:
         return "a required input is absent"
     return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
 
@@ -116,6 +117,8 @@ def _scaled(weights: Tensor, channels: int, axis: int, *, offset: bool) -> Reaso
         return f"the weights {weights} have no scale"
     if offset and not quantization.per_channel:
         return affine(weights)
+    # Kernels fold the zero point of the inputs into the bias, and have none for weights
+    # (``passes/fold_weight_offsets``).
     if any(quantization.zero_points):
         return f"the weights {weights} have a zero point that is not 0"
     if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):
@@ -174,6 +177,7 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
             return affine(tensor)
     if source.quantization is None or output.quantization is None:
         return None
+    # An absolute tolerance, as in TensorFlow Lite, also for scales that are smaller than it.
     if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
         source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
     ):
@@ -198,6 +202,7 @@ def computable(*computations: Callable[[], object]) -> Reason:
     try:
         for computation in computations:
             computation()
+    # Factors are computed once here, so that lowering a checked graph cannot fail for them.
     except OverflowError as error:
         return str(error)
     return None

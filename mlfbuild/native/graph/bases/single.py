@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Tensor
 
 
 @dataclass(frozen=True)
 class Single(Operator):
-    """An operator with one input and one output."""
+    """An operator with one input and one output.
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    Subclasses implement ``_check`` with both tensors, whose number is already right, and ``reference``.
+    """
+
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
         if reason is not None:
             return reason
-        assert inputs[0] is not None
         return self._check(inputs[0], outputs[0])
 
     @abc.abstractmethod

@@ -28,6 +28,7 @@ class Tabulated(Unary):
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         if source.dtype is DType.INT16:
             return look_up(self.table(source, output), value)
+        # Functions have poles, and stored values near them: what is infinite is clamped to the range of the type.
         with np.errstate(all="ignore"):
             real = np.float32(scale_of(source)) * value.astype(np.float32)
             return stored_of(self._defined(real, output) * inverse_scale(output), output)

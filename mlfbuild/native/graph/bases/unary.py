@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import integer_range, zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -34,11 +35,8 @@ class Unary(Single):
         sample = np.zeros(1, np.int64)
         return rules.computable(lambda: self._quantized(source, output, sample))
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output, value = inputs[0], outputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype in rules.QUANTIZED:
             stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)

@@ -22,6 +22,7 @@ TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 _LARGEST_PRODUCT = 1 << 22
 """The product of an int16 and an int8."""
 
+# The limit of GetQuantizedConvolutionMultipler in TensorFlow Lite.
 _LARGEST_DIFFERENCE = 0.02
 """Between the scale of a bias and that of the products, relative to the output's scale."""
 
@@ -113,6 +114,7 @@ def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequen
     if weights.data is None:
         raise OverflowError("the weights are computed")
     matrix = np.abs(np.moveaxis(weights.data, axis, 0).astype(np.int64)).reshape(weights.shape[axis], -1)
+    # The worst inputs: -32768 for every weight, with the sign that adds up.
     if (matrix.sum(axis=1) << 15).max(initial=0) + _largest_value(bias) >= 1 << 31:
         raise OverflowError("sums may exceed 32 bits")
     for rescale in rescales:

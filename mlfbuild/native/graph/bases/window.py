@@ -19,7 +19,12 @@ Padding = tuple[Pair, Pair]
 
 @dataclass(frozen=True)
 class Window:
-    """The size, stride, dilation and padding of a filter; all pairs are (height, width)."""
+    """The size, stride, dilation and padding of a filter; all pairs are (height, width).
+
+    Images are NHWC, and padding is explicit: SAME and VALID of the file are already ((top, bottom), (left, right)). The
+    output has ``(size + padding - reach) // stride + 1`` rows, where ``reach`` is ``(filter - 1) * dilation + 1``: for
+    224 rows, a filter of 3, stride 2 and padding (0, 1), these are (225 - 3) // 2 + 1 = 112.
+    """
 
     filter: Pair
     stride: Pair
@@ -68,6 +73,7 @@ class Window:
 
     def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:
         stride, dilation, before = self.stride[axis], self.dilation[axis], self.padding[axis][0]
+        # Files may declare filters and paddings of 2**29: only taps that meet the image for some output are visited.
         first = max(0, -(((output - 1) * stride - before) // dilation))
         for tap in range(first, min(self.filter[axis], (before + source - 1) // dilation + 1)):
             offset = tap * dilation - before
@@ -88,5 +94,6 @@ def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same
 def resolve_padding(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> Pair:
     """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after."""
     positions = output_size(size, filter_size, stride, dilation, same=same)
+    # ComputePaddingWithOffset of TensorFlow Lite; the offset is the odd pixel.
     total = max(0, (positions - 1) * stride + (filter_size - 1) * dilation + 1 - size) if same else 0
     return total // 2, total - total // 2

@@ -13,6 +13,7 @@ from mlfbuild.native.graph.bases.unary import Unary
 from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.lookup_table import look_up
 from mlfbuild.native.graph.nodes import Graph
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -31,22 +32,20 @@ class Fused(Operator):
         """The names of the operators: ``CONV_2D + ADD``."""
         return " + ".join(node.operator.name for node in self.part.nodes)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        given = [tensor.shape for tensor in inputs[: len(self.part.inputs)] if tensor is not None]
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        given = [tensor.shape for tensor in inputs[: len(self.part.inputs)].present]
         expected = [self.part.tensor(name).shape for name in self.part.inputs]
         made = [self.part.tensor(name).shape for name in self.part.outputs]
         return None if given == expected and [t.shape for t in outputs] == made else "has tensors of other shapes"
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the sum over its nodes; rows that are computed again for the next ones count once."""
         part = self.part
         return sum(node.operator.macs(part.inputs_of(node), part.outputs_of(node)) for node in part.nodes)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        known = zip(self.part.inputs, values, strict=False)  # constants follow
-        computed = evaluate(self.part, {name: value for name, value in known if value is not None})
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        given = values[: len(self.part.inputs)]  # constants follow
+        computed = evaluate(self.part, dict(zip(self.part.inputs, given, strict=True)))
         return tuple(computed[name] for name in self.part.outputs)
 
 
@@ -70,11 +69,8 @@ class Lookup(Unary):
             return f"has a table of {len(self.table)} values, which should be {_ENTRIES[source.dtype]}"
         return reason
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (value,) = values
-        assert value is not None
         if outputs[0].dtype is DType.INT16:
             return (look_up(np.array(self.table, np.int16), value.astype(np.int64)).astype(np.int16),)
         return (np.array(self.table, np.int8)[value.astype(np.int64) + _ENTRIES[DType.INT8] // 2],)

@@ -8,6 +8,7 @@ from mlfbuild.native.lowering.call import KernelCall, Parameter, unsupported
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.settings import CodegenSettings
 
+# 255 * 255 * 2**15 < 2**31.
 _LARGEST_DEPTH = 1 << 15
 """The most squares of 9-bit numbers whose sum fits in 32 bits."""
 
@@ -15,7 +16,7 @@ _LARGEST_DEPTH = 1 << 15
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_l2_normalization_<type>``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and isinstance(node.operator, L2Normalization)
+    assert isinstance(node.operator, L2Normalization)
     way = "_shifted" if node.operator.shifted and source.dtype is DType.INT8 else ""
     depth = source.shape[-1]
     arguments = [str(source.elements // depth), str(depth)]

@@ -34,7 +34,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Softmax | LogSoftmax)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     depth, word = source.shape[-1], operator.name.lower()
     most = _LARGEST_DEPTH[type(operator)].get(source.dtype, depth)
     if depth > most:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Tensor, activation_range, zero_point_of
+from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, zero_point_of
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.broadcast import in_place
 
 Int64Array = npt.NDArray[np.int64]
@@ -34,14 +34,14 @@ class _Line:
     shift: int
 
 
-def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_linear_int8``; ``None`` if shapes differ or no linear function is exact."""
+def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
+    """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
-        return None
+        return "inputs have different shapes"
     line = _find_line(operator, first, second, output)
     if line is None:
-        return None
+        return NOT_EXACT
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
     return KernelCall("add", "add_linear.h", (
@@ -57,15 +57,17 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall
 def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
     """Return a function that equals the reference for every pair of inputs and needs at most 32 bits, or ``None``."""
     stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
     wanted = outputs.astype(np.int64)
     minimum, maximum = activation_range(operator.activation, output)
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     factors[1] *= -1 if isinstance(operator, Sub) else 1
     constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    # A little more than 128, for the factors beside the nearest ones.
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
     shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
+    # No shift leaves enough bits for both factors.
     if 0 in nearest:
         return None
     for a, b in _NEAR:
@@ -81,6 +83,5 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
 
 
 def _scale(tensor: Tensor) -> float:
-    assert tensor.quantization is not None
-    (scale,) = tensor.quantization.scales
+    (scale,) = tensor.affine.scales
     return scale

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import SUM_LEFT_SHIFT, Graph, Node, Tensor, activation_range, high_multiply, zero_point_of
+from mlfbuild.native.graph import (
+    SUM_LEFT_SHIFT,
+    Graph,
+    Node,
+    Operands,
+    Tensor,
+    activation_range,
+    high_multiply,
+    zero_point_of,
+)
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.broadcast import in_place
 
 Int64Array = npt.NDArray[np.int64]
@@ -35,21 +44,22 @@ class _Numbers:
             high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
         )
         total = high_multiply(first[:, None] + second, self.multiplier)
+        # VRSHL rounds a half up, the reference away from zero: one less before the shift.
         total += np.where(away & (total < 0), -1, 0)
         shifted = (total + (1 << (-self.shift - 1))) >> -self.shift
         return np.asarray(np.clip(shifted + self.zero_point, self.minimum, self.maximum), np.int64)
 
 
-def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or the kernel is not exact."""
+def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
+    """Return the call of ``mlf_add_int8_mve``; a reason if shapes differ or the kernel is not exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
-        return None
+        return "inputs have different shapes"
     numbers = _numbers(operator, first, second, output)
     expected = _expected(operator, first, second, output)
     away = next((away for away in (False, True) if numbers and (numbers.outputs(away=away) == expected).all()), None)
     if numbers is None or away is None:
-        return None
+        return NOT_EXACT
     function = f"mlf_add_{'right' if away else 'relu'}, {int(away)}"
     return KernelCall("add", "add_mve.h", (
         Parameter("const struct mlf_add_mve *", "numbers", _constant(numbers)),
@@ -66,6 +76,7 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
     rescales = operator.numbers(first, second, output)
     bits = SUM_LEFT_SHIFT[output.dtype]
     left = [bits + rescale.shift for rescale in rescales.inputs]
+    # The left shift and the power of two of the factor become one exact product; only the multiplication rounds.
     if min(left) < 0 or max(left) > bits or rescales.output.shift >= 0:
         return None
     signs = (1, -1 if isinstance(operator, Sub) else 1)
@@ -81,7 +92,7 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
 def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
     """Return the reference's outputs for all pairs of inputs: int64 [256, 256]."""
     stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
+    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
     return outputs.astype(np.int64)
 
 

@@ -10,7 +10,6 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_pairwise_coupling_float``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     rows, classes = output.shape
     scratch = ScratchBuffer(classes * (2 * classes + 1) * output.dtype.size)
     return KernelCall("pairwise_coupling", "pairwise_coupling.h", (

@@ -10,7 +10,6 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_squared_distances_float``."""
     (rows, points), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert rows is not None and points is not None
     sizes = f"{rows.shape[0]}, {points.shape[0]}, {rows.shape[1]}"
     return KernelCall("squared_distances", "squared_distances.h", (
         Parameter("const float *", "input", rows.name),

@@ -22,7 +22,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_tree_ensemble_<width of tables>_<type of targets>``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, TreeEnsemble)
-    source, *tensors = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source, *tensors = graph.inputs_of(node).present
     features, thresholds, children, nan, roots, leaves, targets, weights, base = (
         np.asarray(tensor.data) for tensor in tensors
     )
@@ -144,6 +144,7 @@ def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children
     counts = np.diff(leaves)
     of_trees = _targets_of_trees(targets[leaves[:-1]], roots, children) if (counts == 1).all() else None
     if of_trees is not None:
+        # By their bits, because -0 and 0 are equal numbers, and NaN is none.
         bits, positions = np.unique(weights.view(np.int32), return_inverse=True)
         starts = positions.reshape(-1)
         by_tree = _TREES if of_trees.any() else _ONE_TARGET

@@ -16,8 +16,7 @@ from mlfbuild.native.lowering.call import Constant
 
 def zero_point(tensor: Tensor) -> int:
     """Return the zero point of an int8 tensor."""
-    assert tensor.quantization is not None
-    return tensor.quantization.zero_point
+    return tensor.affine.zero_point
 
 
 def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:
@@ -46,6 +45,7 @@ def range_line(activation: Activation, dtype: DType) -> str:
     return f"const struct mlf_{dtype.value}_range range = {{{integer(minimum)}, {integer(maximum)}}};"
 
 
+# C99, 6.5: an object may be accessed through the signed or the unsigned type that corresponds to its own.
 _SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: DType.INT64}
 
 

@@ -25,6 +25,7 @@ def broadcast_lines(node: Node, sources: Sequence[Tensor], output: Tensor, c_typ
         repeats = tuple(shape[axis] == 1 for shape in shapes)
         if size == 1:
             continue
+        # Adjacent dimensions with the same operands are one loop: most broadcasts have two or three left.
         if merged and merged[-1][1] == repeats:
             merged[-1] = (merged[-1][0] * size, repeats)
         else:
@@ -49,7 +50,11 @@ def _strides(merged: list[tuple[int, tuple[bool, ...]]], operand: int) -> list[i
 
 
 def in_place(sources: Sequence[Tensor], output: Tensor) -> tuple[int, ...]:
-    """Return the positions of ``sources`` that the output may overwrite: kernels read elements in order."""
+    """Return the positions of ``sources`` that the output may overwrite: kernels read elements in order.
+
+    Only inputs with as many elements and bytes for each as the output. An input that is repeated is read again later,
+    and elements that grow would overwrite those that are not read yet.
+    """
     return tuple(
         at
         for at, source in enumerate(sources)

@@ -49,10 +49,9 @@ def _lower_int16(
     overwrites: tuple[int, ...],
 ) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     way = int16_way(wide=wide, fine=operator.fine)
-    filter_ = Constant.array("filter", "int8_t", weights.data)
+    filter_ = Constant.array("filter", "int8_t", weights.known)
     return KernelCall(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, way), (
         *window,
         int16_range_line(operator.activation, output),
@@ -62,14 +61,13 @@ def _lower_int16(
 
 def _int8_parameters(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, operator.channel_axis, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, operator.channel_axis, zero_point(source))
     channels = channel_table(folded, operator.rescales(source, weights, output))
     return (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", weights.data)),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", weights.known)),
         Parameter("const struct mlf_channel *", "channels", channels),
         Parameter("int8_t *", "output", output.name),
     )  # fmt: skip

@@ -22,6 +22,7 @@ _LEAST = 4
 def is_small(operator: DepthwiseConv2D, weights: Tensor) -> bool:
     """Return whether the filter has four to nine weights for each channel and is not dilated."""
     window = operator.window(weights)
+    # A dilation along a dimension of one tap has no effect.
     spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
     small = max(window.filter) <= TAPS and math.prod(window.filter) >= _LEAST
     return small and not spread and operator.depth_multiplier == 1

@@ -1,7 +1,41 @@
 """Constants with which the int8 kernels for the DSP extension requantise (``kernels/dsp.h``).
 
-These kernels requantise in fewer instructions than the portable ones. This is exact only if nothing overflows, which
-``dsp_channels`` checks with the weights of each channel.
+The reference rounds a sum twice: in the doubling high multiply, and in the right shift (``graph/quantize``). In
+portable C that is a product of 64 bits and some comparisons for each output. The kernels have two shorter forms, and
+this module proves, from the weights and the bias of each channel, which one gives the same bytes.
+
+1. The usual form (``dsp_channels``), 6 instructions: SMMULR with twice the sum, and a right shift. It needs that twice
+   the sum, and the rescaled sum with rounding and zero point, fit into 32 bits. The least and the greatest sum follow
+   from the weights: a positive weight is worst with the input -128 or 127, a negative one with the opposite.
+2. The brief form (``brief_channels``), 3 instructions: ``((sum * 256 + bias) * multiplier) >> 41``, saturated. It
+   rounds once. An output grows with its sum, so it is exact if each of the 255 outputs above -128 begins at the same
+   sum.
+
+How a brief multiplier and bias are found:
+
+- ``_begins`` computes for each output the sum at which it begins in the reference. Rounding twice moves a border by a
+  few sums, so that a short bisection around the exact border is enough.
+- A multiplier permits an interval of biases for each output: the output must be reached at its border, and not one sum
+  before. The multiplier is right if the intervals of all outputs have a common bias, and no sum overflows.
+- The nearest multiplier is tried first, then 24 others around it, first with few outputs, which rules out most.
+
+That succeeds if negative results saturate, as after a ReLU with the zero point -128. Otherwise the reference rounds
+halves of both signs away from zero, which no single shift does: such layers keep the usual form.
+
+For example, one channel with the weights 3, -2, 5 and 1, the bias 40, the factor 0.05 and the zero point -128::
+
+    sums       -1366 to 1439, 2806 different ones
+    usual      multiplier 1717986918, shift 3 (the right shift minus 1), bias 80 (twice)
+    brief      multiplier 429496730, bias -642432, which is 40 * 256 - 652672
+    borders    -127 begins at the sum 10, -126 at 30, ..., in both forms
+
+Channels whose output is the same for all inputs get weights of zero: they need no proof, and cost nothing.
+
+``spare_memory`` is the other half of this module: the bytes that scratch memory may have without raising the network's
+peak. It is an estimate over the graph, because the plan is made after lowering and depends on it.
+
+Kernels for Helium have the same brief form with other constants (``BriefForm``, ``mve.py``), those for Thumb the usual
+one with limits of their own (``thumb.py``). If neither form is exact, the portable kernel computes the layer.
 """
 
 from __future__ import annotations
@@ -15,7 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph import Array, DType, Graph, Node, Rescale, Tensor, multiply_by_quantized_multiplier
-from mlfbuild.native.graph.bases import Convolution
+from mlfbuild.native.graph.bases import Convolution, convolution_tensors
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -50,6 +84,7 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))
     least = bias + _INT8.min * positive + _INT8.max * negative
     greatest = bias + _INT8.max * positive + _INT8.min * negative
+    # The portable kernel lets such sums wrap, as the reference does; this one would not give the same.
     if least.min() < -(1 << 31) or greatest.max() >= 1 << 31:
         return None
     multiplier = np.array([rescale.multiplier for rescale in rescales], np.int64)
@@ -63,6 +98,7 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     multiplier = np.where(constant, 1 << 30, multiplier)
     shift = np.where(constant, 0, -left - 1)
     least, greatest = (np.where(constant, 4 * (low - zero_point), limit) for limit in (least, greatest))
+    # One more, because the sign of a negative sum is subtracted before the shift.
     magnitude = np.maximum(np.abs(least), np.abs(greatest)) + 1
     added = (np.abs(2 * zero_point + 1) << np.clip(shift, 0, 31)) + 2
     if shift.min() < 0 or magnitude.max() >= 1 << 30 or (magnitude + added).max() >= 1 << 31:
@@ -93,7 +129,9 @@ _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 
 """Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
 _BLOCK = 64
 """Channels for which all differences are tried together, in about 10 MB."""
+# The least output has no beginning: all smaller sums give it.
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
+# Eight outputs rule out most multipliers, and 43 nearly all of the rest.
 _FEW_OUTPUTS, _SOME_OUTPUTS, _ALL_OUTPUTS = slice(None, None, 32), slice(None, None, 6), slice(None)
 _NEAR = 8
 """Sums around the exact border between two outputs in which the border after two roundings is expected."""
@@ -136,9 +174,11 @@ def _brief_constants(
         missing = np.flatnonzero(multiplier == 0)
         for part in (missing[at : at + _BLOCK] for at in range(0, len(missing), _BLOCK)):
             factor = factors[part] * 2.0 ** -(right[part] + 32)
+            # A change of one step moves the border of the last output by 2**-10 of a sum, whatever the factor is.
             step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
             nearest = factor * 2.0 ** (32 + form.shift - form.scale)
             candidates = np.rint(nearest[:, None] + np.outer(step, changes)).astype(np.int64).reshape(-1)
+            # The lowest four bits are the power of two, so that kernels need no third number.
             candidates = candidates & -16 | form.scale if form.tagged else candidates
             exact, offset = borders.offsets(np.repeat(part, len(changes)), candidates, form)
             _, first = np.unique(exact // len(changes), return_index=True)
@@ -178,6 +218,7 @@ class _Borders:
         lowest = np.where(begins <= greatest[:, None], needed - (begins << scale), -far).max(axis=1)
         before = needed - (begins - 1 << scale) - 1
         highest = np.where(begins > least[:, None], before, far).min(axis=1)
+        # The middle of what is possible is farthest from both ends.
         offset = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
         low, high = (least << scale) + offset, (greatest << scale) + offset
         whole = outputs == _ALL_OUTPUTS
@@ -202,6 +243,7 @@ def _begins(
         return reached
 
     # Rounding twice moves a border by a few sums only; a bracket that does not hold the border is widened.
+    # The border if it were rounded once, exactly.
     near = np.rint((_OUTPUTS - zero_point - 0.5) * 2.0 ** (right + 32) / np.maximum(factor, 1))
     low, high = (np.clip(near + way, first, last).astype(np.int64) for way in (-_NEAR, _NEAR))
     low = np.where((low > first) & enough(low - 1), first, low)
@@ -241,6 +283,7 @@ def spare_memory(graph: Graph, node: Node, *, strided: bool = False) -> int:
     Scratch memory of this size does not enlarge the arena. Convolutions count as in place if they can be; ``strided``:
     those over each channel can be with any stride.
     """
+    # Not in the arena: the buffers of the caller and states.
     kept = {*graph.sources, *graph.results}
     first: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -262,11 +305,10 @@ def spare_memory(graph: Graph, node: Node, *, strided: bool = False) -> int:
 
 def _shared(graph: Graph, node: Node, strided: bool) -> int:
     """Return the bytes that input and output of a convolution share if it is done in place; 0 if it cannot be."""
-    source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
-    output = graph.outputs_of(node)[0]
     operator = node.operator
-    if not isinstance(operator, Convolution) or source is None or weights is None:
+    if not isinstance(operator, Convolution):
         return 0
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     one = operator.stride == (1, 1)
     within_channels = operator.channel_axis == 3 and (source.shape == output.shape if one else strided)
     within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1) and one

@@ -24,6 +24,8 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     count = len(channels.weights)
     if count < 2:
         return None
+    # An odd number of channels ends with the last two, one of which is computed twice: cheaper than code for a single
+    # one.
     even = np.array([*range(0, count - 1, 2), *([count - 2] if count % 2 else [])])
     odd = even + 1
     weights = _padded(channels.weights)
@@ -67,8 +69,10 @@ def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32]
     The number of inputs is a multiple of four. ``None`` as ``pack_matmul`` describes.
     """
     halves = 256 * odd.astype(np.int32) + even
+    # Only 256 * -128 plus a negative number leaves 16 bits.
     if halves.min() < -(1 << 15) or halves.max() >= 1 << 15:
         return None
+    # The kernel divides the difference of two sums of 32 bits by 256, so 24 bits are left for the odd channel.
     if whole and 128 * np.abs(odd, dtype=np.int16).sum(axis=1, dtype=np.int64).max() >= 1 << 23:
         return None
     groups = halves.reshape(len(even), -1, _GROUP) & 0xFFFF
@@ -81,5 +85,6 @@ def groups_of(inputs: int) -> int:
 
 
 def _padded(weights: Array) -> Array:
+    # Zeros, so that the bytes after the last input do not matter.
     missing = -weights.shape[1] % _GROUP
     return np.pad(weights, ((0, 0), (0, missing))) if missing else weights

@@ -25,7 +25,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call that does all copies one after the other."""
     operator = node.operator
     assert isinstance(operator, Movement)
-    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    sources = list(graph.inputs_of(node).present)
     outputs = graph.outputs_of(node)
     named = {**_named("input", sources), **_named("output", outputs)}
     # These arrays are never read or written: only addresses and strides of views are used, and unused pages are free.
@@ -56,6 +56,7 @@ def _parts(move: Move) -> Iterator[Move]:
     if len(_runs(source, target)) <= _DIMENSIONS + 1:
         yield move
         return
+    # The shortest one makes the fewest copies.
     axis = min((axis for axis, size in enumerate(source.shape) if size > 1), key=lambda axis: source.shape[axis])
     for at in range(source.shape[axis]):
         part = (*[slice(None)] * axis, slice(at, at + 1))
@@ -93,6 +94,7 @@ def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:
         step = (source_bytes // source.itemsize, target_bytes // target.itemsize)
         if size == 1:
             continue
+        # Both sides continue without a gap from one row of this dimension to the next.
         if merged and merged[-1][1:] == (size * step[0], size * step[1]):
             merged[-1] = (merged[-1][0] * size, *step)
         else:

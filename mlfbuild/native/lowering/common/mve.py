@@ -25,8 +25,11 @@ VECTOR = 16
 """Bytes of a vector."""
 GROUP = 4
 """Output channels that a kernel computes together."""
+# Scatter stores have unsigned offsets of 16 bits, for two pixels.
 MOST_CHANNELS = 1 << 15
 """The most output channels for which 16-bit offsets of outputs suffice."""
+MANY_CHANNELS = f"is for at most {MOST_CHANNELS} output channels"
+"""The reason why a kernel does not serve a layer with more."""
 _SCALES = range(8, 15)
 """The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
 _ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)
@@ -65,18 +68,28 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
-    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``."""
+    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
+
+    The fewer cases remain, the fewer instructions a vector takes: ``all`` if every channel shifts right, no result is
+    below the zero point and the clamp is the range of int8; ``relu`` likewise with another clamp; ``right`` if every
+    channel shifts right but results have both signs; ``any`` otherwise.
+    """
     if any(rescale.shift > 0 for rescale in rescales):
         return "any"
     clamp = activation_range(activation, output)
     whole = clamp == (-128, 127)
+    # Negative results are clamped in any case, so that their rounding does not matter.
     if clamp[0] >= zero_point(output):
         return "all" if whole else "relu"
     return "right" if whole else "any"
 
 
 def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it."""
+    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it.
+
+    For kernels that the compiler inlines and specialises, the struct disappears; for others, a local one would be built
+    on the stack by every call.
+    """
     return (f"static {lines[0]}", *lines[1:])
 
 
@@ -101,9 +114,8 @@ def matrix_parameters(
     rows: int,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a product with ``weights`` [channels, ...]; each channel has ``rows`` equal pieces."""
-    assert weights.data is not None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
-    block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
+    block = partial(blocked_weights, weights.known.reshape(weights.shape[0], rows, -1))
     return (
         Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
         Parameter("const int8_t *", "input", source.name),
@@ -119,7 +131,10 @@ def is_pointwise(window: Window) -> bool:
 
 
 def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged.
+
+    Both are NHWC. For example, 10 rows of 10 pixels become one row of 100, without the work at each end of a row.
+    """
     if not is_pointwise(window):
         return source, output
     pixels = source.shape[0] * source.shape[1] * source.shape[2]
@@ -142,6 +157,7 @@ def rounded_once(
     channels = dsp_channels(weights, bias, rescales, zero_point(output))
     if channels is None:
         return None
+    # A generator, so that a scale is searched only if those before it failed.
     forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
     return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
 

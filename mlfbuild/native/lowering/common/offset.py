@@ -21,7 +21,6 @@ from mlfbuild.native.lowering.common.window import window_lines
 def has_offset(graph: Graph, node: Node) -> bool:
     """Return whether the weights of a layer have a zero point."""
     weights = graph.inputs_of(node)[1]
-    assert weights is not None
     return weights.dtype is DType.INT8 and weights.quantization is not None and any(weights.quantization.zero_points)
 
 
@@ -49,8 +48,7 @@ def _conv2d(
     graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, window: tuple[Window, Tensor, Tensor]
 ) -> KernelCall:
     _, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    filter_ = Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", weights.data))
+    filter_ = Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", weights.known))
     return KernelCall(word, "conv2d_offset.h", _parameters(graph, node, operator, filter_, 0), (
         *window_lines(node, *window),
         f"mlf_conv2d_offset_int8(&window, quantization, {zero_point(weights)}, input, filter, channels, output);",
@@ -72,14 +70,14 @@ def lower_depthwise_conv2d_offset(
 
 def wide_weights(weights: Tensor) -> Array:
     """Return the weights without their zero point, which have 9 bits, as int16."""
-    assert weights.data is not None
-    return np.asarray(weights.data.astype(np.int16) - zero_point(weights), np.int16)
+    return np.asarray(weights.known.astype(np.int16) - zero_point(weights), np.int16)
 
 
 def _parameters(
     graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D | FullyConnected, filter_: Parameter, axis: int
 ) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    # Without the zero point of the weights, so that only the sum of the inputs is left for the kernel.
     folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), axis, zero_point(source))
     return (
         Parameter("const struct mlf_quantization *", "quantization",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GROUP = 4
 """Weights in a word."""
 
+# The largest product of an input is 128 times the sum of the weights' magnitudes: 128 * 255 < 2**15.
 MAGNITUDES = 255
 """Inputs times weights whose magnitudes add up to this fit in 16 bits."""
 
@@ -45,6 +46,7 @@ def thumb_channels(
     ``zero_point`` is the output's and ``minimum`` that of the activation. ``None`` if sums, or rescaled sums with
     rounding and zero point, do not fit the requantisation, or if a weight is -128, of which two do not fit in 16 bits.
     """
+    # -128 * -128 is 2**14, and twice that does not fit into a signed half word.
     if weights.min(initial=0) == np.iinfo(np.int8).min:
         return None
     channels = dsp_channels(weights, bias, rescales, zero_point)
@@ -54,6 +56,7 @@ def thumb_channels(
     largest = np.abs(folded) + 128 * np.abs(channels.weights, dtype=np.int64).sum(axis=1, dtype=np.int64)
     if not _fits(_WIDE, largest, channels, zero_point):
         return None
+    # After a ReLU all negative sums give the minimum; narrow ones need one piece of the product less.
     positive = minimum >= zero_point and _fits(_NARROW, largest, channels, zero_point)
     padded = np.pad(channels.weights, ((0, 0), (0, -channels.weights.shape[1] % GROUP)))
     parameters = np.stack([folded, channels.multiplier, exponent + 11], axis=1)

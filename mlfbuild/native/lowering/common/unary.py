@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operator, Rescale, Tensor
+from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operands, Operator, Rescale, Tensor
 from mlfbuild.native.graph.bases import Tabulated
 from mlfbuild.native.graph.ops import Lookup
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
@@ -23,12 +23,16 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
     """Return the input and the output of ``node``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     return source, output
 
 
 def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
-    """Return the call of a table if the type has one, else of the kernel without further arguments."""
+    """Return the call of a table if the type has one, else of the kernel without further arguments.
+
+    int8 has a table of all 256 results, made with the operator's own reference, whatever the operator. int16 has one of
+    513 points for the operators that are tabulated themselves (``Tabulated``, ``Lookup``).
+    """
+    # 256 bytes of flash and a load for each element, whatever the function costs.
     if source.dtype is DType.INT8:
         return _table_int8(operator, source, output)
     if source.dtype is DType.INT16 and isinstance(operator, Tabulated | Lookup):
@@ -43,7 +47,7 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
     every = Tensor(source.name, (256,), DType.INT8, source.quantization)
     all_values = np.arange(-128, 128, dtype=np.int8)
     (results,) = operator.reference(
-        [every], [all_values], [Tensor(output.name, (256,), output.dtype, output.quantization)]
+        Operands([every]), Operands([all_values]), [Tensor(output.name, (256,), output.dtype, output.quantization)]
     )
     table = Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results))
     return unary_call(operator, source, output, "lookup_int8", ("table",), (table,), header="unary.h")

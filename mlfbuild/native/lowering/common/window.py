@@ -25,6 +25,7 @@ def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) ->
     (top, bottom), (left, right) = window.padding
     # The dilation of a filter with one row or column has no effect, and can be huge.
     dilation = [step if size > 1 else 1 for step, size in zip(window.dilation, window.filter, strict=True)]
+    # The sum of three such numbers fits in int32.
     if max(*dilation, *window.stride, *window.filter, top, bottom, left, right, *source.shape) > _FARTHEST:
         raise unsupported(node, f"filter, stride, dilation, padding and image must stay below {_FARTHEST} rows")
     return {

@@ -15,7 +15,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if not isinstance(node.operator, LogicalNot):
         return lower_binary(graph, node)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     return KernelCall("logical_not", "logical.h", (
         Parameter("const uint8_t *", "input", source.name),
         Parameter("uint8_t *", "output", output.name),

@@ -11,7 +11,7 @@ from mlfbuild.native.settings import CodegenSettings
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_select_<type>``."""
-    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    sources = list(graph.inputs_of(node).present)
     (output,) = graph.outputs_of(node)
     c_type = C_TYPES[output.dtype]
     parameters = [

@@ -12,6 +12,7 @@ from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
     Constant,
     KernelCall,
     Parameter,
@@ -31,16 +32,21 @@ FEWER_PIXELS = 2
 BYTES = 2
 """Of an expanded input."""
 
+# The kernel is more code, which fewer weights do not pay for.
 _LARGE = 1024
 """From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
 _Pack = Callable[[DspChannels], Array | None]
 
+# A part of a filter gains in proportion to its size, and the copy costs code.
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
+# Cores without wait states lose less than 0.5 % from here on.
 READ_AGAIN = 16 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
+# The code that gathers and the code that multiplies may not fit into a small instruction cache together (1 KiB on an
+# STM32L4R5): gathering several blocks at a time switches between them less often.
 _GATHERED = 8
 """Blocks whose windows are gathered at a time, if there is room for them."""
 
@@ -48,21 +54,21 @@ _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
 
-def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_matmul_int8_dsp``, or ``None`` if the portable kernel must do it."""
+def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
+    """Return the call of ``mlf_matmul_int8_dsp``, or the reason why the portable kernel must do it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1], output)
 
 
-def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1; else ``None``."""
+def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1, or a reason."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(graph, node, operator, "conv2d", pixels, output)
     filter_ = _pairs(graph, node, whole=True)
     if filter_ is None:
-        return None
+        return NOT_EXACT
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
     matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
@@ -126,22 +132,24 @@ def block_size(graph: Graph, node: Node, row: int) -> int:
 
 def _matmul(
     graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int, output: Tensor
-) -> KernelCall | None:
+) -> KernelCall | str:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
     single = rows == 1 and block_size(graph, node, row_size(inputs)) == PIXELS
     blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
     large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
+    # With three rows or more, a block reads each weight once for three products.
     quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
     if quads is not None:
         matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=quads.brief))
         statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
         return KernelCall(word, "quad_dsp.h", dsp_parameters(source, quads.constant, output, 0), (*matmul, statement))
     filter_ = _pairs(graph, node, whole=blocked)
+    # Without the block, the kernel adds the odd channel in another way, which has no limit of 24 bits.
     if filter_ is None and blocked:
         blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
-        return None
+        return NOT_EXACT
     scratch = (PIXELS if blocked else 1) * row_size(inputs)
     fields = matmul_fields(operator, rows, inputs, output, brief=filter_.brief)
     matmul = matmul_lines(fields)
@@ -175,6 +183,7 @@ def with_copy(
 
     A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes.
     """
+    # The last pairs stay in flash.
     copied = min(pairs, (free - scratch) // pair)
     if copied < pairs and copied * pair < _COPIED:
         copied = 0
@@ -206,19 +215,15 @@ def _pairs(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
 
 def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter | None:
     """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
+
+    def words(channels: DspChannels | None) -> Array | None:
+        return None if channels is None else pack(channels)
+
     channels = _channels(graph, node)
-    packed = None if channels is None else pack(channels)
+    packed = words(channels)
     if channels is None or packed is None:
         return None
-
-    def again() -> Array:
-        repeated = _channels(graph, node)
-        assert repeated is not None
-        words = pack(repeated)
-        assert words is not None
-        return words
-
-    return PackedFilter(Constant.packed(packed, header, again), channels.brief)
+    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(graph, node))), channels.brief)
 
 
 def _channels(graph: Graph, node: Node) -> DspChannels | None:
@@ -230,11 +235,10 @@ def _channels(graph: Graph, node: Node) -> DspChannels | None:
 def general_channels(graph: Graph, node: Node) -> DspChannels | None:
     """Return the constants of the output channels, without those of the brief requantisation."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
     assert isinstance(node.operator, Conv2D | FullyConnected)
     rescales = node.operator.rescales(source, weights, output)
-    matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
+    matrix = np.asarray(weights.known.reshape(weights.shape[0], -1))
     return dsp_channels(matrix, folded, rescales, zero_point(output))
 
 

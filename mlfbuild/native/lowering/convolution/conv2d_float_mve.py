@@ -25,15 +25,18 @@ _SIZE = 4
 """Bytes of an element."""
 _COPIES = 6
 """Windows that are copied at a time, if all are copied."""
+_FEW = f"is for constant weights and at least {_GROUP} output channels"
 
 
-def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_float_mve``; ``None`` for few channels or computed weights."""
+def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of ``mlf_conv2d_float_mve``; a reason for few channels or computed weights."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    # With fewer channels, the last group would begin before the first channel.
     if output.shape[3] < _GROUP or not weights.constant:
-        return None
+        return _FEW
     window = operator.window(weights)
     lines = _window_lines(node, window, *as_one_row(window, source, output))
+    # A dilated row has gaps, so that no window can be read in place.
     batch = _COPIES if window.filter[1] > 1 and window.dilation[1] > 1 else 0
     padded = window.padding != ((0, 0), (0, 0))
     size = _SIZE * weights.elements // weights.shape[0]
@@ -41,16 +44,16 @@ def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     return _convolution("conv2d", graph, node, operator, lines, batch, scratch)
 
 
-def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
+def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution if there are several rows.
 
-    ``None`` if there are too few outputs for them.
+    A reason if there are too few outputs for them.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     outputs, inputs = weights.shape
     rows = source.elements // inputs
     if outputs < _GROUP:
-        return None
+        return _FEW
     if rows > 1:
         window = Window((1, 1), (1, 1), (1, 1), ((0, 0), (0, 0)))
         images = replace(source, shape=(1, 1, rows, inputs)), replace(output, shape=(1, 1, rows, outputs))
@@ -91,8 +94,7 @@ def _window_lines(node: Node, window: Window, source: Tensor, output: Tensor) ->
 
 def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
-    block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
+    block = partial(_blocked, weights.known.reshape(weights.shape[0], -1))
     return (
         Parameter("const float *", "input", source.name),
         Parameter(
@@ -107,16 +109,17 @@ def _blocked(weights: Array) -> Array:
     """Return ``weights`` [channels, inputs] as [groups, inputs, 8]; the last group is the last eight channels."""
     channels, inputs = weights.shape
     whole = channels - channels % _GROUP
+    # The last group overlaps the one before, and computes some channels twice, so that there is no kernel for a rest.
     rows = weights if whole == channels else np.concatenate([weights[:whole], weights[-_GROUP:]])
     return np.ascontiguousarray(rows.reshape(-1, _GROUP, inputs).swapaxes(1, 2))
 
 
-def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` if weights or channels do not fit it."""
+def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_float_mve``; a reason if weights or channels do not fit it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = source.shape[3]
     if operator.depth_multiplier != 1 or weights.shape[1:3] != (3, 3) or channels % _LANES or weights.data is None:
-        return None
+        return f"is for constant filters of 3x3 and whole groups of {_LANES} channels"
     biases = np.zeros(channels, np.float32) if bias is None or bias.data is None else bias.data
     rows = np.concatenate([biases.reshape(1, channels), weights.data.reshape(9, channels)])
     blocked = np.ascontiguousarray(rows.reshape(10, -1, _LANES).swapaxes(0, 1))

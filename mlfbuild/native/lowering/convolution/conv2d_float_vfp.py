@@ -21,19 +21,19 @@ _MOST_TAPS = 64
 """The most taps of a filter; a call has 24 bytes on the stack for each."""
 
 
-def lower_conv2d_float_vfp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_float_vfp``; ``None`` if the weights do not fit it."""
+def lower_conv2d_float_vfp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of ``mlf_conv2d_float_vfp``; a reason if the weights do not fit it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _call("conv2d", graph, node, operator, operator.window(weights), source, output)
 
 
-def lower_fully_connected_float_vfp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of the 1x1 convolution; ``None`` for fewer rows than it computes together."""
+def lower_fully_connected_float_vfp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
+    """Return the call of the 1x1 convolution; a reason for fewer rows than it computes together."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     outputs, inputs = weights.shape
     rows = source.elements // inputs
     if rows < _GROUP:
-        return None
+        return f"is for at least {_GROUP} rows"
     window = Window((1, 1), (1, 1), (1, 1), ((0, 0), (0, 0)))
     images = replace(source, shape=(1, 1, rows, inputs)), replace(output, shape=(1, 1, rows, outputs))
     return _call("fully_connected", graph, node, operator, window, *images)
@@ -47,11 +47,12 @@ def _call(
     window: Window,
     source: Tensor,
     output: Tensor,
-) -> KernelCall | None:
+) -> KernelCall | str:
     _, weights, bias, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     taps = window.filter[0] * window.filter[1]
+    # Taps in the padding multiply zeros, which would make NaN of infinite weights.
     if output.shape[3] < _GROUP or taps > _MOST_TAPS or weights.data is None or not np.isfinite(weights.data).all():
-        return None
+        return f"is for finite constant weights, at least {_GROUP} channels and at most {_MOST_TAPS} taps"
     block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
     filter_ = Constant.array("filter", "float", block(), block, order="gemm_float_vfp.h")
     parameters: tuple[Parameter, ...] = (

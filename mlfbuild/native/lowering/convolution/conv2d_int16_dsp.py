@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Array, Graph, Node, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.native.lowering.common.window import window_lines
 
 Int64Array = npt.NDArray[np.int64]
@@ -46,6 +46,7 @@ def narrow_channels(
     """
     wide = weights.astype(np.int64)
     offset = np.zeros(len(wide), np.int64) if bias is None else bias.reshape(-1).astype(np.int64)
+    # The worst inputs: -32768 for each weight, with the sign that adds up.
     products = np.abs(wide).sum(axis=1) << 15
     if (products + np.abs(offset)).max() >= 1 << 31:
         return None
@@ -60,6 +61,7 @@ def narrow_channels(
     constant = (low == high) & (np.abs(low) < 1 << 29)
     if not (constant | ((shift >= 16) & (shift <= 32))).all():
         return None
+    # SMMULR divides by 2**32, so the shift is a part of the multiplier; 15 bits leave 16 for it.
     multiplier = multiplier << np.clip(32 - shift, 0, 16)
     return NarrowChannels(
         np.where(constant[:, None], 0, wide),
@@ -81,8 +83,8 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
     return np.concatenate([np.stack(parameters, axis=1).astype(np.int32), weights], axis=1).reshape(-1)
 
 
-def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` if the portable kernel must do it."""
+def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or the reason why the portable kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
@@ -90,7 +92,7 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     rescales = operator.rescales(source, weights, output)
     filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
     if filter_ is None:
-        return None
+        return NOT_EXACT
     inputs = weights.elements // weights.shape[0]
     block = _PIXELS if pixels >= _PIXELS else 1
     return KernelCall("conv2d", "conv2d_int16_dsp.h", _parameters(source, filter_, output, block * _row(inputs)), (
@@ -100,18 +102,18 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     ))  # fmt: skip
 
 
-def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` if the portable kernel must do it."""
+def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or the reason why the portable kernel must do it."""
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1])
 
 
-def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | None:
+def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | str:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     rescales = operator.rescales(source, weights, output)
     filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
     if filter_ is None:
-        return None
+        return NOT_EXACT
     inputs = weights.elements // weights.shape[0]
     matmul = matmul_lines(operator, rows, inputs, output)
     if rows < _PIXELS and inputs % _GROUP == 0:
@@ -125,8 +127,7 @@ def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: s
 
 
 def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool) -> Constant | None:
-    assert weights.data is not None
-    matrix = weights.data.reshape(weights.shape[0], -1)
+    matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     packed = None if channels is None else pack_int16(channels)
     return None if packed is None else Constant.packed(packed, "block_int16_dsp.h")

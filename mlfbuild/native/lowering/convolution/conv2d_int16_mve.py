@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.native.graph import Graph, Node, Rescale, Tensor
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import matmul_lines, narrow_channels
 
@@ -17,13 +17,13 @@ _PIXELS = 3
 _INT16 = 2
 
 
-def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_mve.h``, or ``None`` if another kernel must do it."""
+def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_int16_mve.h``, or the reason why another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constants = _constants(weights, bias, rescales, fine=operator.fine) if wide else None
     if constants is None:
-        return None
+        return NOT_EXACT
     pixels, inputs = output.elements // output.shape[3], weights.elements // weights.shape[0]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(operator, "conv2d", pixels, (source, weights, output), constants)
@@ -39,13 +39,13 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     ))  # fmt: skip
 
 
-def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_matmul_int16_mve``, or ``None`` if another kernel must do it."""
+def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
+    """Return the call of ``mlf_matmul_int16_mve``, or the reason why another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constants = _constants(weights, bias, rescales, fine=operator.fine) if wide else None
     if constants is None:
-        return None
+        return NOT_EXACT
     rows = source.elements // weights.shape[1]
     return _matmul(operator, "fully_connected", rows, (source, weights, output), constants)
 
@@ -68,8 +68,7 @@ def _constants(
     weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool
 ) -> tuple[Constant, Constant] | None:
     """Return the filter and the biases with multipliers; ``None`` if the kernel is not exact or has one channel."""
-    assert weights.data is not None
-    matrix = weights.data.reshape(weights.shape[0], -1)
+    matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     if channels is None or len(matrix) < 2:
         return None

@@ -7,7 +7,7 @@ import numpy as np
 from mlfbuild.native.graph import Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import Window, convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, spare_memory
 from mlfbuild.native.lowering.common.mve import (
@@ -41,6 +41,7 @@ def has_kept_kernel(graph: Graph, node: Node) -> bool:
     window, length = operator.window(weights), _length(weights)
     if length > _LARGEST or activation_range(operator.activation, output) != (-128, 127):
         return False
+    # Offsets of outputs have 16 bits, for four pixels.
     if not 2 <= output.shape[3] < _OFFSETS // _GROUP:
         return False
     if is_pointwise(window):
@@ -50,19 +51,19 @@ def has_kept_kernel(graph: Graph, node: Node) -> bool:
     return usable and distance in _DISTANCES[_vectors(length)] and output.shape[2] >= _GROUP
 
 
-def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call for small windows; ``None`` if the kernels do not support the node, or not exactly."""
+def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call for small windows; a reason if the kernels do not support the node, or not exactly."""
     if not has_kept_kernel(graph, node):
-        return None
+        return f"is for windows of at most {_LARGEST} contiguous bytes, several channels and no activation"
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     window, length = operator.window(weights), _length(weights)
     distance = _distance(window, source, length)
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
-    ordered = weights.data.transpose(0, 2, 1, 3).reshape(len(folded), -1)
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
+    # Columns first: rows of the image are interleaved, so that the columns of a window are adjacent.
+    ordered = weights.known.transpose(0, 2, 1, 3).reshape(len(folded), -1)
     found = rounded_once(ordered, folded, operator.rescales(source, weights, output), operator.activation, output)
     if found is None:
-        return None
+        return NOT_EXACT
     channels, scale = found
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
     function = f"mlf_kept{_vectors(length)}_{distance}"

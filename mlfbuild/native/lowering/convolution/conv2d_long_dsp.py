@@ -25,6 +25,7 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     with_copy,
 )
 
+# Sums of 64 bits have three digits; the two lower ones are equal, and 20 bits are left for the highest.
 _DIGIT = 22
 """The bits of each of a sum's two lower digits."""
 _HIGHEST = 64 - 2 * _DIGIT
@@ -38,8 +39,8 @@ _LEAST_PIXELS = 256
 """The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
 
 
-def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_long_int8_dsp``; ``None`` if it would be slower, too large or not exact."""
+def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of ``mlf_conv2d_long_int8_dsp``; a reason if it would be slower, too large or not exact."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     depth, pixels = source.shape[3], output.elements // output.shape[3]
     if (
@@ -53,18 +54,18 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
         or output.shape[2] < _OUTPUTS
         or not (is_of_few_rows(graph) or pixels >= _LEAST_PIXELS)
     ):
-        return None
+        return f"is for filters of 3x3 and whole words of at least {_LEAST_CHANNELS} channels in large images"
     inputs = weights.elements // weights.shape[0]
     row = row_size(inputs)
     scratch = 16 * 3 * depth + 4 * output.shape[3]
     channels = general_channels(graph, node)
+    # It must not need more scratch memory than the kernel that it replaces.
     if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
-        return None
+        return "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
 
-    def again() -> Array:
+    def again() -> Array | None:
         repeated = general_channels(graph, node)
-        assert repeated is not None
-        return _pack(repeated, depth, zero_point(output))
+        return None if repeated is None else _pack(repeated, depth, zero_point(output))
 
     filter_ = Constant.packed(_pack(channels, depth, zero_point(output)), "conv2d_long_dsp.h", again)
     padding = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
@@ -97,6 +98,7 @@ def _columns(channels: DspChannels, depth: int) -> Array:
 def _fits(channels: DspChannels, depth: int) -> bool:
     """Return whether the digits of all sums fit for any input; the second one has all weights."""
     sums = 128 * np.abs(_columns(channels, depth)).sum(axis=2)
+    # Digits are signed: one bit of each is the sign, which borrows from the next digit.
     return bool(sums.sum(axis=0).max() < 1 << _DIGIT - 1 and sums[1].max() < 1 << _HIGHEST - 1)
 
 
@@ -107,6 +109,7 @@ def _pack(channels: DspChannels, depth: int, zero_point: int) -> Array:
     words = (first + (second << _DIGIT)).reshape(count, -1, _INPUTS)
     single = np.ascontiguousarray(alone.reshape(count, -1, _INPUTS).astype("<i1")).view("<i4")
     shift = channels.shift.astype(np.int64)
+    # Twice 2**21, which the kernel adds to a digit to separate it from the one above.
     bias = channels.bias - (1 << _DIGIT)
     parameters = np.stack([bias, channels.multiplier, shift, (2 * zero_point + 1) << shift], axis=1)
     packed = np.concatenate([np.concatenate([words, single], axis=2).reshape(count, -1), parameters], axis=1)

@@ -9,6 +9,7 @@ from mlfbuild.native.graph.bases import Window, convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.common.mve import (
+    MANY_CHANNELS,
     MOST_CHANNELS,
     VECTOR,
     as_one_row,
@@ -19,7 +20,7 @@ from mlfbuild.native.lowering.common.mve import (
     static_lines,
 )
 from mlfbuild.native.lowering.common.window import window_lines
-from mlfbuild.native.lowering.convolution.conv2d_kept_mve import has_kept_kernel, lower_conv2d_kept_mve
+from mlfbuild.native.lowering.convolution.conv2d_kept_mve import has_kept_kernel
 
 _COPIES = 1024
 """Bytes of windows that are copied at a time, unless a single one is larger."""
@@ -30,14 +31,11 @@ _PIXELS = 512
 """Bytes of pixels that a 1x1 filter copies at a time, unless two are larger."""
 
 
-def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_int8_mve`` or its 1x1 form; ``None`` if there are too many channels."""
+def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of ``mlf_conv2d_int8_mve`` or its 1x1 form; a reason if there are too many channels."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
-        return None
-    kept = lower_conv2d_kept_mve(graph, node, operator)
-    if kept is not None:
-        return kept
+        return MANY_CHANNELS
     window = operator.window(weights)
     copied = _is_copied(window, source)
     rows, length = _pieces(window, source, weights)
@@ -55,6 +53,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     if not copied and window.padding == ((0, 0), (0, 0)):
         body = (*lines, f"mlf_conv2d_int8_mve({arguments}, NULL, output);")
         return KernelCall("conv2d", "conv2d_mve.h", parameters, body)
+    # A vector more, because the last tail is loaded as a whole vector.
     scratch = ScratchBuffer((batch or 2) * rows * length + VECTOR)
     body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
     return KernelCall("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
@@ -73,6 +72,7 @@ def _word(graph: Graph, rows: int, length: int) -> str:
     only if it replaces the general one.
     """
     word, vectors = shape_word(length, rows), length // VECTOR
+    # Both kernels in one image cost more flash than the faster one is worth.
     same = (each // VECTOR == vectors for each_rows, each in _all_pieces(graph) if shape_word(each, each_rows) == word)
     return f"{word}{vectors}" if (word, vectors) in _FIXED and (word == "rows" or all(same)) else word
 

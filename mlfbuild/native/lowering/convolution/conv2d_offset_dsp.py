@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
@@ -31,22 +31,18 @@ _LARGEST_ODD = 1 << 23
 """The bound of a sum of the second channel of a pair."""
 
 
-def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_offset_dsp.h``; ``None`` if no packed filter gives exact sums."""
+def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+    """Return the call of a kernel of ``conv2d_offset_dsp.h``; a reason if no packed filter gives exact sums."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+
+    def words(channels: DspChannels | None) -> Array | None:
+        return None if channels is None else pack_matmul(channels, whole=False)
+
     channels = _channels(graph, node)
-    packed = None if channels is None else pack_matmul(channels, whole=False)
+    packed = words(channels)
     if channels is None or packed is None:
-        return None
-
-    def again() -> Array:
-        repeated = _channels(graph, node)
-        assert repeated is not None
-        words = pack_matmul(repeated, whole=False)
-        assert words is not None
-        return words
-
-    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", again)
+        return NOT_EXACT
+    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(graph, node)))
     inputs = weights.elements // weights.shape[0]
     groups = groups_of(inputs)
     row = (groups + _sums(groups)) * 4 * BYTES
@@ -83,7 +79,7 @@ def _sums(groups: int) -> int:
 def _channels(graph: Graph, node: Node) -> DspChannels | None:
     """Return the channels with the weights of sums; ``None`` if the sum of a channel does not fit in 24 bits."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None and isinstance(node.operator, Conv2D)
+    assert isinstance(node.operator, Conv2D)
     wide = wide_weights(weights)
     folded = folded_bias(None if bias is None else bias.data, wide, 0, zero_point(source))
     rows = wide.reshape(wide.shape[0], -1)
@@ -95,7 +91,7 @@ def _channels(graph: Graph, node: Node) -> DspChannels | None:
         return None
     groups = groups_of(rows.shape[1])
     matrix = np.zeros((len(rows), 4 * (groups + _sums(groups))), np.int8)
-    matrix[:, : rows.shape[1]] = weights.data.reshape(rows.shape)
+    matrix[:, : rows.shape[1]] = weights.known.reshape(rows.shape)
     matrix[:, 4 * groups :] = offset
     matrix[~channels.weights.any(axis=1)] = 0  # a channel without weights, or with a constant output
     return replace(brief_channels(channels, zero_point(output)), weights=matrix)

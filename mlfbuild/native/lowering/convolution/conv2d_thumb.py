@@ -11,6 +11,7 @@ from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
     Constant,
     KernelCall,
     Parameter,
@@ -38,18 +39,19 @@ Two pixels need half the memory and 15 % more instructions; without scratch memo
 _FEWEST = 2
 
 
-def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
     """Return the call of ``mlf_matmul_int8_thumb`` for 1x1 with stride 1, or of a kernel for any window.
 
-    ``None`` if sums would not be exact.
+    A reason if sums would not be exact.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = _channels(graph, node)
     if channels is None:
-        return None
+        return NOT_EXACT
     pixels = output.elements // output.shape[3]
     pointwise = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
     block = _block(graph, node, pixels, channels)
+    # The kernel without scratch memory reads the weights of four channels in a word.
     direct = block is None and not pointwise and output.shape[3] >= GROUP
     block = block or _FEWEST
     matmul = _matmul_lines(operator, pixels, weights, channels, output, block)
@@ -70,15 +72,15 @@ def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall
     ))  # fmt: skip
 
 
-def lower_fully_connected_thumb(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
+def lower_fully_connected_thumb(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_int8_thumb``, or of ``mlf_matmul_int8_thumb`` for several rows.
 
-    ``None`` if sums would not be exact.
+    A reason if sums would not be exact.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = _channels(graph, node)
     if channels is None:
-        return None
+        return NOT_EXACT
     outputs, inputs = weights.shape
     rows = source.elements // inputs
     block = _block(graph, node, rows, channels)
@@ -118,6 +120,7 @@ def _channels(graph: Graph, node: Node) -> ThumbChannels | None:
 
 def _block(graph: Graph, node: Node, pixels: int, channels: ThumbChannels) -> int | None:
     """Return the number of pixels whose packed inputs fit in memory that is not needed for tensors, if any."""
+    # In a chain, placeholders for complete images would permit scratch memory of any size.
     spare = 0 if is_of_few_rows(graph) else spare_memory(graph, node)
     for block, accepted in _BLOCKS.items():
         if block <= max(pixels, _FEWEST) and _scratch(block, channels) <= max(accepted, spare):
@@ -164,10 +167,9 @@ def _parameters(graph: Graph, node: Node, channels: ThumbChannels, *, direct: bo
     def pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
         return pack_fours(channels, weights.elements // weights.shape[0]) if direct else pack_channels(channels)
 
-    def again() -> Array:
+    def again() -> Array | None:
         channels = _channels(graph, node)
-        assert channels is not None
-        return pack(channels)
+        return None if channels is None else pack(channels)
 
     layout = "dot_thumb.h" if direct else "block_thumb.h"
     return (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import KernelCall
+from mlfbuild.native.lowering.call import Candidate, KernelCall
+from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.convolution import lower_convolution
 from mlfbuild.native.lowering.common.offset import has_offset, lower_depthwise_conv2d_offset
-from mlfbuild.native.lowering.common.specialised import Specialised
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_int16 import (
@@ -19,8 +21,9 @@ from mlfbuild.native.lowering.convolution.depthwise_conv2d_thumb import lower_de
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[DepthwiseConv2D](
+    "depthwise_conv2d",
     lower_depthwise_conv2d_float_mve,
-    lower_depthwise_conv2d_mve,
+    (("", lower_depthwise_conv2d_mve),),
     lower_depthwise_conv2d_dsp,
     lower_depthwise_conv2d_int16_mve,
     lower_depthwise_conv2d_int16_dsp,
@@ -33,11 +36,12 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
     weights = graph.inputs_of(node)[1]
-    overwrites = _overwrites(operator) if weights is not None and weights.constant else ()
+    overwrites = _overwrites(operator) if weights.constant else ()
     if has_offset(graph, node):
         return lower_depthwise_conv2d_offset(graph, node, operator, overwrites)
-    special = _SPECIALISED.lower(graph, node, operator, settings)
-    return special or lower_convolution(graph, node, operator, "depthwise_conv2d", overwrites)
+    portable = partial(lower_convolution, graph, node, operator, "depthwise_conv2d", overwrites)
+    specialised = _SPECIALISED.candidates(graph, node, operator, settings)
+    return choose((*specialised, Candidate("depthwise_conv2d", portable)))
 
 
 def _overwrites(operator: DepthwiseConv2D) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
@@ -25,26 +25,26 @@ _SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
-def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` if the portable kernel must do it.
+def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of two or three weights, for fewer than four
     channels, for a depth multiplier other than 1, and if the kernel's short requantisation is not exact. A filter of
     one weight calls ``mlf_depthwise_scale_int8_dsp``.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     if weights.shape[1:3] == (1, 1):
         return _lower_scale(operator, source, weights, bias, output)
     if not _takes(operator, source, weights):
-        return None
+        return "is for small filters and at least four channels, without a depth multiplier"
+    # Row by row, a smaller output can take the place of the input, if a separate one would raise the peak.
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
     along = 2 if by_rows else _along(operator, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output))
+    channels = dsp_channels(padded_filters(weights.known, along), folded, rescales, zero_point(output))
     if channels is None:
-        return None
+        return NOT_EXACT
     channels = brief_channels(channels, zero_point(output))
     word = "rows_int8" if by_rows else "int8"
     held = math.prod(output.shape[2:]) if by_rows else 0
@@ -72,16 +72,16 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
 
 def _lower_scale(
     operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
-) -> KernelCall | None:
+) -> KernelCall | str:
     """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
-    assert weights.data is not None
     if operator.depth_multiplier != 1 or source.shape != output.shape:
-        return None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+        return "a filter of one weight must keep the shape"
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(weights.data.reshape(-1, 1), folded, rescales, zero_point(output))
+    channels = dsp_channels(weights.known.reshape(-1, 1), folded, rescales, zero_point(output))
     if channels is None:
-        return None
+        return NOT_EXACT
+    # The requantisation of `dsp.h` starts from twice the sum.
     twice = 2 * channels.weights[:, 0].astype(np.int64)
     packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
     minimum, maximum = activation_range(operator.activation, output)
@@ -110,6 +110,7 @@ def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
     """Return whether an output row, written in place, is one piece and ends before the inputs of the next row begin."""
     padding, width = operator.padding[0][0], output.shape[2]
     smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
+    # An output row is written after the inputs that it needs were read, and ends before those of the next row.
     apart = (operator.stride[0] - padding) * source.shape[2] >= width
     return smaller and apart and operator.stride[1] <= 2 and _line(operator, output, 2) <= _LINE
 

@@ -14,28 +14,28 @@ from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import Int64Array, Na
 
 _MOST_TAPS = 64
 """The most taps of a filter, whose addresses the kernel keeps on the stack."""
+_UNFIT = f"is for whole groups of channels and at most {_MOST_TAPS} taps, with 32-bit sums"
 
 
-def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or ``None`` if the portable kernel must do it."""
+def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or the reason why the portable kernel must do it."""
     channels = _channels(graph, node, operator, 4)
-    return None if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
+    return _UNFIT if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
 
 
-def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or ``None`` if another kernel must do it."""
+def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or the reason why another kernel must do it."""
     channels = _channels(graph, node, operator, 8)
-    return None if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
+    return _UNFIT if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
 
 
 def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -> NarrowChannels | None:
     """Return the constants of a kernel that computes ``group`` channels together."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     channels, taps = source.shape[3], weights.shape[1] * weights.shape[2]
     if operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
         return None
-    matrix = weights.data.reshape(taps, channels).T
+    matrix = weights.known.reshape(taps, channels).T
     rescales = operator.rescales(source, weights, output)
     return narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=operator.fine)
 
@@ -47,6 +47,7 @@ def _call(
     header = f"depthwise_conv2d_int16_{feature}.h"
     padded = operator.padding != ((0, 0), (0, 0))
     padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
+    # Without padding the pointer is not read; any valid one will do.
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
     return KernelCall("depthwise_conv2d", header, (
         Parameter("const int16_t *", "input", source.name),

@@ -43,17 +43,17 @@ _BLOCKS = (16, 8, 4)
 """Channels that may be copied to planes at a time."""
 _ROWS = 4
 """Output rows at a time that are enough to make the costs of a call small."""
+# A row of the ring has costs of its own, which few outputs do not pay for.
 _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
 
-def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` if the kernel does not support the node."""
+def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; a reason if the kernel does not support the node."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     window = operator.window(weights)
     if not _fits(operator, window, source, output):
-        return None
+        return "does not support the size of the image, the filter, its steps or the number of channels"
     turned = _is_turned(source, output)
     inner = 1 if turned else 2
     axes = {"inner": _axis(window, source, output, inner), "outer": _axis(window, source, output, 3 - inner)}
@@ -62,16 +62,16 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
         return planes
     pitch = _pitch(axes)
     if pitch * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
-        return None
+        return "rows are too long for its 16-bit offsets"
     rescales = operator.rescales(source, weights, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
     rest = output.shape[3] % GROUP
     if rest:  # the last group is the last four channels
         folded = np.concatenate([folded[:-rest], folded[-GROUP:]])
         table = channels_in_fours(folded, (*rescales[:-rest], *rescales[-GROUP:]))
     else:
         table = channels_in_fours(folded, rescales)
-    taps = weights.data[0].transpose((2, 0, 1) if turned else (2, 1, 0))
+    taps = weights.known[0].transpose((2, 0, 1) if turned else (2, 1, 0))
     rows = axes["outer"]["filter"]
     step = rows * axes["inner"]["stride"]
     word = f"step{step if step in (3, 6) else ''}_{rounding(rescales, operator.activation, output)}"
@@ -96,12 +96,11 @@ def _lower_planes(
 ) -> KernelCall | None:
     """Return the call for filters of 3x3 and a stride of 1; ``None`` if it is not exact, or planes are too large."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     inner, outer = axes["inner"], axes["outer"]
     if any((axis["filter"], axis["stride"]) != (3, 1) or axis["output"] < 2 for axis in (inner, outer)):
         return None
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
-    taps = weights.data[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
+    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
+    taps = weights.known[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
     channels = rounded_once_by_channel(
         taps, folded, operator.rescales(source, weights, output), operator.activation, output
     )
@@ -131,6 +130,7 @@ def _planes(inner: _Axis, outer: _Axis, channels: int, room: int) -> tuple[int, 
     so that they are chosen only if there are not at least ``_ROWS`` rows of more channels.
     """
     wide = inner["padding"] + max(inner["input"], inner["output"] + 2 - inner["padding"])
+    # Gather loads read half words: rows begin at even addresses.
     pitch = wide + wide % 2
     found = None
     for block in _BLOCKS:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
 from mlfbuild.native.lowering.common.thumb import MAGNITUDES, ThumbChannels, thumb_channels
@@ -18,22 +18,22 @@ _ROTATIONS = 27
 _WORD = 4
 
 
-def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_thumb``, or ``None`` if the portable kernel must do it.
+def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+    """Return the call of ``mlf_depthwise_conv2d_int8_thumb``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of fewer than four weights, for a depth multiplier
     other than 1, and if the kernel's requantisation is not exact.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if weights.data is None or not is_small(operator, weights):
-        return None
+        return "is for small filters of constants, without a depth multiplier"
     along = _along(source, output)
     folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
     minimum, maximum = activation_range(operator.activation, output)
     rescales = operator.rescales(source, weights, output)
     channels = thumb_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output), minimum)
     if channels is None:
-        return None
+        return NOT_EXACT
     pairs = -(-output.shape[along] // 2)
     columns = (pairs - 1) * operator.stride[along - 1] + TAPS
     in_place = source.shape == output.shape or (along == 2 and output.shape[2] <= source.shape[2])
@@ -70,6 +70,7 @@ def _along(source: Tensor, output: Tensor) -> int:
 def _pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
     """Return the filter of ``kernels/depthwise_conv2d_thumb.h``."""
     taps = channels.weights[:, : TAPS * TAPS].reshape(-1, TAPS, TAPS).astype(np.int64)
+    # Three products of a column are added in a half word before they are separated, if they fit.
     large = np.abs(taps).sum(axis=1).max(axis=1) > MAGNITUDES
     bias, multiplier, shift = channels.parameters.T
     rows = (taps & 0xFF) @ np.array([1, 1 << 8, 1 << 16])

@@ -34,9 +34,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             float_range_line(operator.activation),
             "mlf_transpose_conv_float(&window, range, input, weights, bias, output);",
         ))  # fmt: skip
-    assert weights.data is not None
     if source.dtype is DType.INT16:
-        constant = Constant.array("weights", "int8_t", weights.data)
+        constant = Constant.array("weights", "int8_t", weights.known)
         rescales = operator.rescales(source, weights, output)
         parameters = int16_parameters(source, constant, bias, rescales, output, "wide")
         return KernelCall("transpose_conv", "transpose_conv_int16.h", parameters, (
@@ -49,7 +48,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if has_offset(graph, node):
         way, c_type, values = "_wide", "int16_t", wide_weights(weights)
     else:
-        way, c_type, values = "", "int8_t", weights.data
+        way, c_type, values = "", "int8_t", weights.known
     return KernelCall("transpose_conv", f"transpose_conv{way}.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),

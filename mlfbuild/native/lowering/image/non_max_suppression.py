@@ -15,7 +15,7 @@ _HEADER = "non_max_suppression.h"
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_non_max_suppression_float``, or of ``mlf_detect_anchors_<type>`` and others."""
     operator, outputs = node.operator, graph.outputs_of(node)
-    inputs = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    inputs = list(graph.inputs_of(node).present)
     if isinstance(operator, DetectionPostProcess):
         return _detections(operator, inputs, outputs)
     if isinstance(operator, NonMaxSuppression):

@@ -24,7 +24,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_resize_nearest`` or ``mlf_resize_bilinear_<type>``."""
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     if max(output.shape[1:3]) > _LONGEST:
         raise unsupported(node, f"images are resized to at most {_LONGEST} rows or columns, and {output} has more")
     fields = {

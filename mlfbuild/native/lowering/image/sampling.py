@@ -25,7 +25,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _grid_sample(graph: Graph, node: Node, operator: GridSample) -> KernelCall:
     (source, grid), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and grid is not None
     sizes = source.shape[1:-1]
     fields = {
         "batches": source.shape[0],
@@ -46,7 +45,6 @@ def _grid_sample(graph: Graph, node: Node, operator: GridSample) -> KernelCall:
 
 def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
     (source, boxes, images), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and boxes is not None and images is not None
     fields = {
         "boxes": boxes.shape[0],
         **dict(zip(("images", "height", "width", "channels"), source.shape, strict=True)),
@@ -66,7 +64,6 @@ def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
 
 def _deform_conv(graph: Graph, node: Node, operator: DeformConv) -> KernelCall:
     (source, filters, offsets, bias, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and filters is not None and offsets is not None and bias is not None
     mask = rest[0] if rest else None
     fields = {
         **dict(zip(("batches", "height", "width", "channels"), source.shape, strict=True)),

@@ -71,16 +71,17 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     """Return the call of ``mlf_matmul_integer``."""
-    rows, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
-    (output,) = graph.outputs_of(node)
-    assert rows is not None and zero_point is not None and weights is not None and weights.data is not None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (rows, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
     outputs, depth = weights.shape
     known = np.zeros(outputs, np.int32) if offsets is None or offsets.data is None else offsets.data
-    sums = weights.data.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
+    # The zero point of the rows, known at run time, is multiplied by these sums, instead of being subtracted from each
+    # input.
+    sums = weights.known.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
     parameters = [
         Parameter("const int8_t *", "input", rows.name),
         Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("const int32_t *", "sums", Constant.array("sums", "int32_t", sums.astype(np.int32))),
     ]
     arguments = "&matrix, input, *zero_point, weights, sums"
@@ -98,6 +99,7 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
 def _batch_strides(tensor: Tensor) -> list[int]:
     """Return the strides of the batch dimensions, 0 for those along which a matrix is repeated."""
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
+    # A stride of 0 repeats a matrix without copying it.
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
 
 

@@ -10,7 +10,6 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_determinant_float``, which changes a copy of each matrix."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     rows = source.shape[-1]
     return KernelCall("determinant", "determinant.h", (
         Parameter("const float *", "input", source.name),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, double_scale
 from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import FullyConnected
 from mlfbuild.native.lowering.call import (
+    Candidate,
     Constant,
     KernelCall,
     Parameter,
@@ -17,13 +19,13 @@ from mlfbuild.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.native.lowering.common.offset import (
     has_offset,
     lower_fully_connected_offset,
     wide_weights,
 )
-from mlfbuild.native.lowering.common.specialised import Specialised
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp
@@ -34,8 +36,9 @@ from mlfbuild.native.lowering.matrix.fully_connected_mve import lower_fully_conn
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[FullyConnected](
+    "fully_connected",
     lower_fully_connected_float_mve,
-    lower_fully_connected_mve,
+    (("", lower_fully_connected_mve),),
     lower_fully_connected_dsp,
     lower_fully_connected_int16_mve,
     lower_fully_connected_int16_dsp,
@@ -52,19 +55,18 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         return _lower_in_double(graph, node, operator)
     if has_offset(graph, node):
         return lower_fully_connected_offset(graph, node, operator)
-    special = _SPECIALISED.lower(graph, node, operator, settings)
-    return special or _lower_portable(graph, node, operator)
+    portable = Candidate("fully_connected", partial(_lower_portable, graph, node, operator))
+    return choose((*_SPECIALISED.candidates(graph, node, operator, settings), portable))
 
 
 def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     bias_data = None if bias is None else bias.data
     matrix = _matrix_lines(source, weights)
     if source.dtype is DType.FLOAT32:
         return KernelCall("fully_connected", "fully_connected.h", (
             Parameter("const float *", "input", source.name),
-            Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
+            Parameter("const float *", "weights", Constant.array("weights", "float", weights.known)),
             Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
             Parameter("float *", "output", output.name),
         ), (
@@ -74,12 +76,12 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
         ))  # fmt: skip
     if source.dtype is DType.INT16:
         return _lower_int16(graph, node, operator, matrix)
-    folded = folded_bias(bias_data, weights.data, 0, zero_point(source))
+    folded = folded_bias(bias_data, weights.known, 0, zero_point(source))
     return KernelCall("fully_connected", "fully_connected.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("const struct mlf_channel *", "channels",
                   channel_table(folded, operator.rescales(source, weights, output))),
         Parameter("int8_t *", "output", output.name),
@@ -91,10 +93,11 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
 
 def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
+    # Of the weights without their zero point, which is how the kernel multiplies them.
     folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), 0, zero_point(source))
     scale, kernel = double_scale(source, weights, output), "mlf_fully_connected_in_double_int8"
     fields = {
+        # The mantissa has 53 bits. In two parts, each product with a 32-bit sum fits into 64 bits.
         "high": f"{scale.mantissa >> 27}U",
         "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
         "shift": str(min(scale.shift - 27, 63)),
@@ -103,7 +106,7 @@ def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> Kern
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("const int32_t *", "bias", Constant.array("bias", "int32_t", folded)),
         Parameter("int8_t *", "output", output.name),
     ), (
@@ -115,9 +118,8 @@ def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> Kern
 
 def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
-    constant = Constant.array("weights", "int8_t", weights.data)
+    constant = Constant.array("weights", "int8_t", weights.known)
     way = int16_way(wide=wide, fine=operator.fine)
     parameters = int16_parameters(source, constant, bias, rescales, output, way)
     return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (

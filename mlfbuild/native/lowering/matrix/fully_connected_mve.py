@@ -7,6 +7,7 @@ from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import FullyConnected
 from mlfbuild.native.lowering.call import KernelCall, struct_lines
 from mlfbuild.native.lowering.common.mve import (
+    MANY_CHANNELS,
     MOST_CHANNELS,
     matrix_parameters,
     rounding,
@@ -15,16 +16,16 @@ from mlfbuild.native.lowering.common.mve import (
 )
 
 
-def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
+def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution if there are several rows.
 
-    ``None`` if there are too many outputs for them.
+    A reason if there are too many outputs for them.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     outputs, inputs = weights.shape
     rows = source.elements // inputs
     if outputs > MOST_CHANNELS:
-        return None
+        return MANY_CHANNELS
     rescales = operator.rescales(source, weights, output)
     word = f"{shape_word(inputs, 1)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, 1)

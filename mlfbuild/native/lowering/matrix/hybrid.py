@@ -45,12 +45,13 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, Hybrid)
     tensors = hybrid_tensors(graph.inputs_of(node), graph.outputs_of(node))
     word, sizes, scratch = _layer(node, operator, tensors)
+    # A window of one pixel is contiguous in the image, and needs no copy.
     passed = "scratch, " if scratch else "NULL, " if word == "conv2d" else ""
     size = "window" if isinstance(operator.layer, Convolution) else "matrix"
     return KernelCall(f"{word}_hybrid", _HEADER, (
         *_numbers(operator, tensors),
         Parameter("const int8_t *", "input", tensors.values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", _data(tensors))),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", tensors.weights.known)),
         *([Parameter("int8_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
         Parameter("float *", "output", tensors.output.name),
     ), (
@@ -63,7 +64,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
     (source,), outputs = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     rows = outputs[1].elements
     names = ("output", "scales", "zero_points")[: len(outputs)]
     word = "quantize_rows_asymmetric" if operator.asymmetric else "quantize_rows"
@@ -75,22 +75,23 @@ def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
 
 
 def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
-    (values, scales, zero_points, weights, bias, blocks), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert values is not None and scales is not None and zero_points is not None
-    assert weights is not None and weights.data is not None and blocks is not None and blocks.data is not None
+    given, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (values, scales, zero_points, weights), bias, blocks = given[:4], given.optional(4), given[5]
     outputs, inputs = weights.shape
-    real_sums = block_sums(weights.data, blocks.data)
+    # The zero point of a row is known only at run time, and multiplies the sum of the weights times their block's
+    # scale.
+    real_sums = block_sums(weights.known, blocks.known)
     names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
     fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
     sizes = {"rows": str(scales.elements), "inputs": str(inputs), "outputs": str(outputs)}
     return KernelCall("fully_connected_blockwise", _HEADER, (
         Parameter("const float *", "scales", scales.name),
         Parameter("const int32_t *", "zero_points", zero_points.name),
-        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.data)),
+        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.known)),
         Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
         Parameter("const int8_t *", "input", values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
         Parameter("float *", "output", output.name),
     ), (
         *struct_lines("mlf_matrix", "matrix", sizes),
@@ -101,20 +102,20 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
 
 def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCall:
     """Return the call of ``mlf_conv2d_integer`` or ``mlf_depthwise_conv2d_integer``."""
-    image, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
-    (output,) = graph.outputs_of(node)
-    assert image is not None and zero_point is not None and weights is not None and weights.data is not None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (image, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
     depthwise, axis = isinstance(operator.layer, DepthwiseConv2D), operator.layer.channel_axis
-    sums = weights.data.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
+    sums = weights.known.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
     size = weights.elements // weights.shape[axis]
     parameters = [
         Parameter("const int8_t *", "input", image.name),
         Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
     ]
     rest: list[Parameter] = []
     arguments = "&window, input, *zero_point, weights"
     if offsets is not None and offsets.data is not None:
+        # The kernel subtracts the zero point of the image times the sum of the weights without their own offsets.
         sums = sums - size * offsets.data.astype(np.int64)
         rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
     if not depthwise:
@@ -146,9 +147,8 @@ def _layer(node: Node, operator: Hybrid, tensors: HybridTensors) -> tuple[str, S
 
 def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     """Return the parameters with scales, zero points and biases."""
-    quantization, data = tensors.weights.quantization, _data(tensors)
-    assert quantization is not None
-    by_channel = np.array(quantization.scales, np.float32)
+    data = tensors.weights.known
+    by_channel = np.array(tensors.weights.affine.scales, np.float32)
     bias = None if tensors.bias is None else tensors.bias.data
     found = [
         Parameter("const float *", "scales", tensors.scales.name),
@@ -157,6 +157,7 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     ]
     if tensors.zero_points is not None:
         axes = tuple(axis for axis in range(data.ndim) if axis != operator.channel_axis)
+        # Only for rows with a zero point: symmetric ones have none to subtract.
         sums = data.sum(axis=axes, dtype=np.int32)
         found += [
             Parameter("const int32_t *", "zero_points", tensors.zero_points.name),
@@ -166,21 +167,15 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
 
 
 def _struct(operator: Hybrid, tensors: HybridTensors) -> Sequence[str]:
-    assert tensors.weights.quantization is not None
     offset = tensors.zero_points is not None
     fields = {
         "scales": "scales",
         "zero_points": "zero_points" if offset else "NULL",
         "weight_scales": "weight_scales",
-        "step": str(int(tensors.weights.quantization.per_channel)),
+        "step": str(int(tensors.weights.affine.per_channel)),
         "weight_sums": "weight_sums" if offset else "NULL",
         "bias": "bias",
         "channel_first": str(int(operator.channel_first(tensors.weights))),
         "range": "range",
     }
     return struct_lines("mlf_hybrid", "hybrid", fields)
-
-
-def _data(tensors: HybridTensors) -> np.ndarray[tuple[int, ...], np.dtype[np.int8]]:
-    assert tensors.weights.data is not None
-    return tensors.weights.data

@@ -21,7 +21,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return _gather_nd(graph, node)
     assert isinstance(operator, Gather)
     (source, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and indices is not None
     axis, common = operator.axis, operator.batch_dims
     fields = {
         "batches": math.prod(source.shape[:common]),
@@ -35,7 +34,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _gather_nd(graph: Graph, node: Node) -> KernelCall:
     (source, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and indices is not None
     depth = indices.shape[-1]
     unused = [1] * (_DIMENSIONS - depth)
     strides = [math.prod(source.shape[axis + 1 :]) * source.dtype.size for axis in range(depth)]

@@ -20,7 +20,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         return movement.lower(graph, node, settings)
     assert isinstance(operator, Pad)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
     c_type = C_TYPES[source.dtype]
     value = operator.value(output)

@@ -16,7 +16,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, ReverseSequence)
     (source, lengths), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and lengths is not None
     first, second = sorted((operator.sequence, operator.batch))
     fields = {
         "outer": math.prod(source.shape[:first]),

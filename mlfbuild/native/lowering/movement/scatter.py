@@ -16,7 +16,6 @@ _DIMENSIONS = 8
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_scatter_nd_<type>_<type of the indices>``."""
     (updates, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert updates is not None and indices is not None
     depth = indices.shape[-1]
     unused = [1] * (_DIMENSIONS - depth)
     fields = {

@@ -12,8 +12,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of a kernel for any type, or of one for an update of float32."""
     operator = node.operator
     assert isinstance(operator, ScatterElements)
-    (source, places, updates), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert places is not None and updates is not None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    source, places, updates = inputs.optional(0), inputs[1], inputs[2]
     sizes = f"{output.elements}, {places.elements}"
     if source is None:
         return KernelCall("scatter_elements", "scatter_elements.h", (

@@ -15,7 +15,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Shift)
     (kept, new), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert kept is not None and new is not None
     blocks = math.prod(kept.shape[: operator.axis])
     sizes = f"{blocks}, {kept.size // blocks}, {new.size // blocks}"
     return KernelCall("shift", "shift.h", (

@@ -13,7 +13,6 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_cast_<from>_<to>``, or a copy of the bytes."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     if isinstance(node.operator, BitCast):
         return KernelCall("bit_cast", "compiler.h", (
             Parameter("const void *", "input", source.name),

@@ -16,7 +16,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if isinstance(node.operator, DynamicQuantize):
         return _lower_dynamic(graph, node)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
     if isinstance(node.operator, Quantize) and node.operator.in_float32:
@@ -42,7 +41,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _lower_dynamic(graph: Graph, node: Node) -> KernelCall:
     (source,), (output, scale, zero_point) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     line = f"mlf_dynamic_quantize_float({source.elements}, input, output, scale, zero_point);"
     return KernelCall("dynamic_quantize", "quantize_dynamic.h", (
         *_operands(source, output),
@@ -52,8 +50,7 @@ def _lower_dynamic(graph: Graph, node: Node) -> KernelCall:
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:
-    assert quantized.quantization is not None
-    scale = floating(quantized.quantization.scale)
+    scale = floating(quantized.affine.scale)
     line = f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);"
     return KernelCall(word, "quantize.h", _operands(source, output), (line,), _in_place(source, output))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node, Tensor
+from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.ops import Gru, Rnn
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.native.settings import CodegenSettings
@@ -17,7 +17,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_gru_float``, ``mlf_gru_reset_last_float``, ``mlf_rnn_tanh`` or ``mlf_rnn_relu``."""
     operator = node.operator
     assert isinstance(operator, Gru | Rnn)
-    source, *_, hidden = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source, *_, hidden = graph.inputs_of(node).present
     result, after = graph.outputs_of(node)
     steps, batches, features = source.shape
     fields = {"batches": batches, "steps": steps, "inputs": features, "units": hidden.shape[1]}
@@ -47,7 +47,7 @@ def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
 
 def _constants(graph: Graph, node: Node, operator: Gru | Rnn) -> dict[str, Array]:
     """Return weights [units, gates, inputs] and biases [units, ...], as ``gru.h`` describes."""
-    weights, recurrent, bias = (_data(tensor) for tensor in graph.inputs_of(node)[1:_HIDDEN] if tensor is not None)
+    weights, recurrent, bias = (tensor.known for tensor in graph.inputs_of(node)[1:_HIDDEN])
     gates = operator.gates
     by_unit = {
         "weights": weights.reshape(gates, -1, weights.shape[1]).swapaxes(0, 1),
@@ -55,11 +55,8 @@ def _constants(graph: Graph, node: Node, operator: Gru | Rnn) -> dict[str, Array
     }
     own, state = bias.reshape(2, gates, -1)
     both = own + state
+    # Both biases of update and reset are only ever added; those of the candidate are separate, as the reset may
+    # multiply one.
     columns = [both[0]] if isinstance(operator, Rnn) else [both[0], both[1], own[2], state[2]]
     by_unit["biases"] = np.stack(columns, 1)
     return {name: np.ascontiguousarray(values) for name, values in by_unit.items()}
-
-
-def _data(tensor: Tensor) -> Array:
-    assert tensor.data is not None
-    return tensor.data

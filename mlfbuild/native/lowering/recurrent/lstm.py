@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from mlfbuild.native.graph import C_TYPES, LOGISTIC_TABLE, Array, DType, Graph, 
 from mlfbuild.native.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
 from mlfbuild.native.graph.ops import UnidirectionalSequenceLstm
 from mlfbuild.native.lowering.call import (
+    NOT_EXACT,
+    Candidate,
     Constant,
     KernelCall,
     Parameter,
@@ -21,6 +24,7 @@ from mlfbuild.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.lowering.common.candidates import choose, obstacle
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pair_words
 from mlfbuild.native.settings import CodegenSettings
 
@@ -38,8 +42,24 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, UnidirectionalSequenceLstm)
     tensors = lstm_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    portable = partial(_call, graph, node, tensors, None)
+    if tensors.source.dtype is not DType.INT8:
+        return portable()
+    helium = "is for CPUs without Helium" if settings.has("mve") else ""
+
+    def dsp() -> KernelCall | str:
+        packed = _packed(tensors, operator)
+        return NOT_EXACT if packed is None else _call(graph, node, tensors, packed)
+
+    fast = Candidate("lstm_dsp", dsp, obstacle(settings, "dsp") or helium)
+    return choose((fast, Candidate("lstm", portable)))
+
+
+def _call(graph: Graph, node: Node, tensors: LstmTensors, packed: Array | None) -> KernelCall:
+    """Return the call of the kernel for DSP with weights that are ``packed``, or of the portable one."""
+    operator = node.operator
+    assert isinstance(operator, UnidirectionalSequenceLstm)
     number = tensors.source.dtype is DType.FLOAT32
-    packed = _packed(tensors, operator) if settings.has("dsp") and not settings.has("mve") else None
     parameters = (*(_float(tensors) if number else _quantized(tensors, operator, packed)), *_rows(tensors))
     lines = (_float_range_line(operator),) if number else ()
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
@@ -96,8 +116,7 @@ def _by_unit(matrices: Sequence[Tensor]) -> Array:
 
 
 def _data(tensor: Tensor) -> Array:
-    assert tensor.data is not None
-    return tensor.data
+    return tensor.known
 
 
 def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
@@ -111,8 +130,6 @@ def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
 
 def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> Array | None:
     """Return all weights and biases as ``lstm_dsp.h`` describes; ``None`` if their sums do not permit it."""
-    if tensors.source.dtype is not DType.INT8:
-        return None
     rescales, biases = operator.rescales(tensors), _folded_biases(tensors).astype(np.int64)
     left = np.maximum([factor.shift for factor in (*rescales.weights, *rescales.recurrent)], 0)
     later = max(rescales.forget.shift, rescales.update.shift, rescales.hidden.shift)
@@ -138,6 +155,7 @@ def _packed_part(matrix: Array, bias: Array, left: Array) -> Array | None:
     words = pair_words(even, odd, whole=True)
     if words is None:
         return None
+    # The sums of words hold 256 times the odd gate plus the even one, and so do their starts.
     starts = np.stack([bias[:, 0::2], 256 * bias[:, 1::2] + bias[:, 0::2]], 2)
     words = words.reshape(units, gates // 2, groups, 2).swapaxes(1, 2)
     return np.concatenate([starts.reshape(units, -1), words.reshape(units, -1)], 1).astype(np.int32)
@@ -186,6 +204,7 @@ def _quantized(
 def _signed_table() -> Array:
     """Return the table of the logistic function minus 1/2 for arguments of both signs, as ``lstm.h`` describes."""
     half = LOGISTIC_TABLE.astype(np.int32) - (1 << 15)
+    # The interpolation reads one entry further than the last step.
     positive = np.append(half, half[-1])
     return np.concatenate([-positive[:0:-1], positive]).astype(np.int16)
 

@@ -85,5 +85,4 @@ def _quantized(tensors: SvdfTensors, operator: Svdf) -> tuple[Parameter, ...]:
 
 
 def _data(data: Array | None) -> Array:
-    assert data is not None
     return np.ascontiguousarray(data)

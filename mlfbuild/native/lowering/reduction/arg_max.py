@@ -16,7 +16,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, ArgMax | ArgMin)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     word, axis = operator.name.lower(), operator.axis
     sizes = (math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :]))
     kernel = f"mlf_{word}_{suffix(source.dtype)}_{suffix(output.dtype)}"

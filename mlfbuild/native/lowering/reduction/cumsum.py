@@ -15,7 +15,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_cumsum_<type>``."""
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert isinstance(operator, Cumsum) and source is not None
+    assert isinstance(operator, Cumsum)
     shape, axis, c_type = source.shape, operator.axis, C_TYPES[source.dtype]
     fields = {
         "outer": math.prod(shape[:axis]),

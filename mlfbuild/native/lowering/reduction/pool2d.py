@@ -17,16 +17,19 @@ from mlfbuild.native.lowering.call import (
     unsupported,
 )
 from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
+from mlfbuild.native.lowering.common.candidates import choose_core
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """The most pixels whose sum always fits in 32 bits."""
 
+# 255 * 128 < 2**15.
 _MOST_AVERAGED = 255
 """The most pixels whose sum fits in 16 bits, for the kernels for Helium and DSP."""
 _GROUP = 4
 """Channels that the kernel for DSP computes at once."""
+_HALF_EVEN = "pool2d_half_even"
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
@@ -34,34 +37,46 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
-    word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
     if isinstance(operator, AveragePool2D) and operator.half_even and source.dtype is not DType.FLOAT32:
         return _lower_half_even(node, operator, source, output, settings)
-    header, c_type, kind = "pool2d.h", C_TYPES[source.dtype], suffix(source.dtype)
     if source.dtype is DType.FLOAT32:
-        bounds = float_range_line(operator.activation)
-    else:
-        most = _MOST_PIXELS[source.dtype]
-        if math.prod(operator.filter) > most:
-            raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
-        minimum, maximum = activation_range(operator.activation, output)
-        bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
-        few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
-        if isinstance(operator, AveragePool2D) and operator.half_up and source.dtype is DType.INT8:
-            dsp = few and settings.has("dsp") and source.shape[3] >= _GROUP
-            header, kind = f"pool2d_half_up{'_dsp' if dsp else ''}.h", f"half_up_int8{'_dsp' if dsp else ''}"
-        elif source.dtype is DType.INT8 and few and settings.has("mve"):
-            header, kind = "pool2d_mve.h", "int8_mve"
-        elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:
-            header, kind = "pool2d_dsp.h", "int8_dsp"
-    return KernelCall(word, header, (
+        return _call(node, "", float_range_line(operator.activation), source, output)
+    most = _MOST_PIXELS[source.dtype]
+    if math.prod(operator.filter) > most:
+        raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
+    minimum, maximum = activation_range(operator.activation, output)
+    bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
+    if source.dtype is not DType.INT8:
+        return _call(node, "", bounds, source, output)
+    many = "" if isinstance(operator, MaxPool2D) else _limit(math.prod(operator.filter))
+    half_up = isinstance(operator, AveragePool2D) and operator.half_up
+    limits = {"_mve": many, "_dsp": many or _few_channels(source)}
+    if half_up:
+        del limits["_mve"]  # there is no such kernel
+    stem = "pool2d_half_up" if half_up else "pool2d"
+    return choose_core(settings, stem, lambda way: _call(node, way, bounds, source, output, half_up=half_up), limits)
+
+
+def _limit(pixels: int) -> str:
+    return "" if pixels <= _MOST_AVERAGED else f"is for averages of at most {_MOST_AVERAGED} pixels"
+
+
+def _few_channels(source: Tensor) -> str:
+    return "" if source.shape[3] >= _GROUP else f"is for at least {_GROUP} channels"
+
+
+def _call(node: Node, way: str, bounds: str, source: Tensor, output: Tensor, *, half_up: bool = False) -> KernelCall:
+    operator = node.operator
+    assert isinstance(operator, AveragePool2D | MaxPool2D)
+    c_type, rounding = C_TYPES[source.dtype], "_half_up" if half_up else ""
+    word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
+    return KernelCall(word, f"pool2d{rounding}{way}.h", (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (
         *window_lines(node, operator.window(), source, output),
         bounds,
-        f"mlf_{word}_{kind}(&window, range, input, output);",
+        f"mlf_{word}{rounding}_{suffix(source.dtype)}{way}(&window, range, input, output);",
     ), _overwrites(operator))  # fmt: skip
 
 
@@ -69,10 +84,8 @@ def _lower_half_even(
     node: Node, operator: AveragePool2D, source: Tensor, output: Tensor, settings: CodegenSettings
 ) -> KernelCall:
     """Return the call of ``mlf_average_pool_half_even_*``, with a rescaling for each number of pixels."""
-    c_type, way = C_TYPES[source.dtype], ""
-    if source.dtype is DType.INT8 and operator.most <= _MOST_AVERAGED:
-        dsp = settings.has("dsp") and source.shape[3] >= _GROUP
-        way = "_mve" if settings.has("mve") else "_dsp" if dsp else ""
+    c_type, many = C_TYPES[source.dtype], _limit(operator.most)
+    limits = {"_mve": many, "_dsp": many or _few_channels(source)} if source.dtype is DType.INT8 else {}
     least = int(operator.window().counts(source, output).min())
     factors = [operator.rescale(source, output, count) for count in range(operator.most, least - 1, -1)]
     ends = zero_point(source), zero_point(output)
@@ -80,7 +93,7 @@ def _lower_half_even(
     words = record_words("i4,i4,i4,i2,i2", [(*ends, *rescale_fields(factor)) for factor in factors])
     rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
     bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescalings")
-    return KernelCall("average_pool", f"pool2d_half_even{way}.h", (
+    return choose_core(settings, _HALF_EVEN, lambda way: KernelCall("average_pool", f"{_HALF_EVEN}{way}.h", (
         Parameter("const struct mlf_rescaling *", "rescalings", rescalings),
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
@@ -88,7 +101,7 @@ def _lower_half_even(
         *window_lines(node, operator.window(), source, output),
         f"const struct mlf_pool_means means = {{{', '.join(bounds)}}};",
         f"mlf_average_pool_half_even_{suffix(source.dtype)}{way}(&window, means, input, output);",
-    ), _overwrites(operator))  # fmt: skip
+    ), _overwrites(operator)), limits)  # fmt: skip
 
 
 def _overwrites(operator: AveragePool2D | MaxPool2D) -> tuple[int, ...]:

@@ -31,7 +31,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Reduction)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     shape = _shape_lines(node, operator, source)
     word, kind, c_type = operator.name.lower(), suffix(source.dtype), C_TYPES[source.dtype]
     operands = (

@@ -14,7 +14,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, TopkV2)
     (source,), (values, positions) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     c_type, size = C_TYPES[source.dtype], source.shape[-1]
     kernel = f"mlf_topk_{'least' if operator.least else 'greatest'}_{suffix(source.dtype)}"
     sizes = f"{source.elements // size}, {size}, {operator.k}"

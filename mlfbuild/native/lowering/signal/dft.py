@@ -21,7 +21,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return _rfft2d(graph, node, operator)
     assert isinstance(operator, Dft)
     (source, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     window = rest[0] if rest else None
     packed = operator.packed(source.shape)
     pointer = "0" if window is None else "window"
@@ -40,7 +39,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def _rfft2d(graph: Graph, node: Node, operator: Rfft2d) -> KernelCall:
     """Return a call that transforms rows, then columns: in place, unless rows are cut or padded."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     count, columns, bins = source.shape[-2], source.shape[-1], output.shape[-2]
     images = math.prod(source.shape[:-2])
     samples, spectra = (images * count, columns, 1, 1), (images, count, bins, 2)
@@ -72,7 +70,6 @@ def _rfft2d(graph: Graph, node: Node, operator: Rfft2d) -> KernelCall:
 
 def _part(graph: Graph, node: Node, operator: ComplexPart) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
     is_magnitude = isinstance(operator, ComplexAbs)
     part = "" if is_magnitude else f"{int(isinstance(operator, Imag))}, "
     kernel = "mlf_complex_magnitudes" if is_magnitude else "mlf_complex_parts"

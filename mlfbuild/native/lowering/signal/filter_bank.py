@@ -22,7 +22,7 @@ _STATE = (1, 2)
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
-    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    sources = list(graph.inputs_of(node).present)
     return _LOWERINGS[type(node.operator)](node.operator, sources, graph.outputs_of(node))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mlfbuild.native.graph import DType, Graph, Node
+from mlfbuild.native.graph import DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import SignalFourier
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.common.candidates import choose_core
 from mlfbuild.native.settings import CodegenSettings
 
 _TYPES = {DType.INT16: ("int16", "int16_t"), DType.INT32: ("int32", "int32_t"), DType.FLOAT32: ("float", "float")}
@@ -14,9 +15,18 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
     assert isinstance(operator, SignalFourier)
-    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source = graph.inputs_of(node)[0]
+    if source.dtype is not DType.INT16:
+        return _call(operator, source, output, "")
+    half = operator.length // 2
+    fits = half >= 16 and half & (half - 1) == 0
+    limits = {"_mve": "" if fits else "is for lengths that are powers of two from 32 on", "_dsp": ""}
+    return choose_core(settings, "fourier", lambda way: _call(operator, source, output, way), limits)
+
+
+def _call(operator: SignalFourier, source: Tensor, output: Tensor, way: str) -> KernelCall:
+    """Return the call of the kernel with the suffix ``way``, which a CPU with the extension has for int16."""
     suffix, c_type = _TYPES[source.dtype]
-    core = _core(operator, settings) if source.dtype is DType.INT16 else ""
     factors = operator.factors()
     counts = {name: str(factors.count(size)) for name, size in _STAGES.items()}
     rows = source.elements // source.shape[-1]
@@ -24,11 +34,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     sizes = f"{rows}" if operator.inverse else f"{rows}, {source.shape[-1]}"
     body = [
         *struct_lines("mlf_fourier", "fourier", {"size": str(operator.length // 2), **counts}),
-        f"mlf_signal_{word}_{core or suffix}(&fourier, {sizes}, roots, order, input, output);",
+        f"mlf_signal_{word}_{way[1:] or suffix}(&fourier, {sizes}, roots, order, input, output);",
     ]
     if operator.inverse and source.dtype is DType.FLOAT32:
         body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
-    return KernelCall(f"signal_{word}", f"fourier_{core}.h" if core else "fourier.h", (
+    return KernelCall(f"signal_{word}", f"fourier{way}.h", (
         Parameter(f"const {c_type} *", "roots", Constant.array(
             "roots", c_type, operator.roots(source.dtype).reshape(-1)
         )),
@@ -36,14 +46,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), tuple(body))  # fmt: skip
-
-
-def _core(operator: SignalFourier, settings: CodegenSettings) -> str:
-    """Return the feature of the CPU that the kernel for int16 needs."""
-    half = operator.length // 2
-    if settings.has("mve") and half >= 16 and half & (half - 1) == 0:
-        return "mve"
-    return "dsp" if settings.has("dsp") else ""
 
 
 _STAGES = {"fives": 5, "threes": 3, "twos": 2, "fours": 4}

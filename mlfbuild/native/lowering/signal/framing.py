@@ -12,7 +12,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, outputs = node.operator, graph.outputs_of(node)
-    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    source = graph.inputs_of(node)[0]
     if isinstance(operator, Col2Im):
         names = ("size", "filter", "stride", "dilation", "before", "counts")
         fields = {"images": str(source.shape[0]), **{name: braces(getattr(operator, name)) for name in names}}

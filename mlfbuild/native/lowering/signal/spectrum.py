@@ -5,15 +5,30 @@ from __future__ import annotations
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import SignalDelay, SignalEnergy, SignalWindow
 from mlfbuild.native.lowering.call import KernelCall, Parameter
+from mlfbuild.native.lowering.common.candidates import choose_core
 from mlfbuild.native.settings import CodegenSettings
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, outputs = node.operator, graph.outputs_of(node)
-    source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    if not isinstance(operator, SignalDelay):
+        return choose_core(settings, "spectrum", lambda core: _call(graph, node, core), {"_mve": "", "_dsp": ""})
+    source = graph.inputs_of(node)[0]
+    size = source.shape[-1]
+    sizes = f"{source.elements // size}, {size}, {operator.length}"
+    return KernelCall("signal_delay", "spectrum.h", (
+        Parameter("const int16_t *", "input", source.name),
+        Parameter("int16_t *", "state", outputs[1].name),
+        Parameter("int16_t *", "output", outputs[0].name),
+    ), (f"mlf_signal_delay({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
+
+
+def _call(graph: Graph, node: Node, core: str) -> KernelCall:
+    """Return the call of the kernel with the suffix ``core``."""
+    operator, outputs = node.operator, graph.outputs_of(node)
+    source, *others = graph.inputs_of(node).present
     samples = Parameter("const int16_t *", "input", source.name)
-    core = next((f"_{feature}" for feature in ("mve", "dsp") if settings.has(feature)), "")
     if isinstance(operator, SignalWindow):
         (weights,) = others
         sizes = f"{source.elements // weights.elements}, {weights.elements}, {operator.shift}"
@@ -22,14 +37,6 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
             Parameter("const int16_t *", "weights", weights.name),
             Parameter("int16_t *", "output", outputs[0].name),
         ), (f"mlf_signal_window{core}({sizes}, input, weights, output);",))  # fmt: skip
-    if isinstance(operator, SignalDelay):
-        size = source.shape[-1]
-        sizes = f"{source.elements // size}, {size}, {operator.length}"
-        return KernelCall("signal_delay", "spectrum.h", (
-            samples,
-            Parameter("int16_t *", "state", outputs[1].name),
-            Parameter("int16_t *", "output", outputs[0].name),
-        ), (f"mlf_signal_delay({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
     if isinstance(operator, SignalEnergy):
         sizes = f"{operator.start}, {operator.end}, {outputs[0].elements}"
         return KernelCall("signal_energy", f"spectrum{core}.h", (

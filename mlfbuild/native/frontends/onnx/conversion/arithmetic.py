@@ -31,7 +31,11 @@ def of_one_tensor(compute: Callable[[OpContext, Tensor], Tensor]) -> Converter:
 
 
 def binary(op: OpContext, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
-    """Apply ``operator`` to two tensors, with broadcasting."""
+    """Apply ``operator`` to two tensors, with broadcasting.
+
+    A number becomes a constant of the type of ``first``. The result has that type and the broadcast shape; raises
+    ``GraphError`` if the shapes do not broadcast. Both must be stored in the same order (``elementwise`` sees to that).
+    """
     second = _tensor(op, second, first.dtype)
     try:
         shape = np.broadcast_shapes(first.shape, second.shape)
@@ -71,13 +75,20 @@ def divide(op: OpContext, first: Tensor, second: Tensor | float) -> Tensor:
 
 
 def relation(op: OpContext, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
-    """Return the result of the comparison ``operator``, element by element."""
+    """Return the result of the comparison ``operator``, element by element.
+
+    The result is bool with the broadcast shape. A number becomes a constant of the type of ``first``.
+    """
     other = _tensor(op, second, first.dtype)
     return op.emit(operator, [first, other], np.broadcast_shapes(first.shape, other.shape), DType.BOOL)
 
 
 def select(op: OpContext, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
-    """Return elements of ``first`` where ``condition`` is true, else of ``second``."""
+    """Return elements of ``first`` where ``condition`` is true, else of ``second``.
+
+    Numbers become constants of the type of the other alternative, or of float32 if both are numbers. All three
+    broadcast.
+    """
     like = next((tensor.dtype for tensor in (first, second) if isinstance(tensor, Tensor)), DType.FLOAT32)
     tensors = condition, _tensor(op, first, like), _tensor(op, second, like)
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
@@ -85,7 +96,11 @@ def select(op: OpContext, condition: Tensor, first: Tensor | float, second: Tens
 
 
 def cast(op: OpContext, tensor: Tensor, dtype: DType) -> Tensor:
-    """Return ``tensor`` as another type."""
+    """Return ``tensor`` as another type.
+
+    Converted like ONNX's Cast and C: a float32 loses its fraction. Returns ``tensor`` itself if it has the type
+    already.
+    """
     return tensor if tensor.dtype is dtype else op.emit(ops.Cast(), [tensor], tensor.shape, dtype)
 
 

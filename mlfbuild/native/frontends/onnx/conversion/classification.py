@@ -70,6 +70,7 @@ def post_transformed(op: OpContext, scores: Tensor, name: str) -> Tensor:
     raise op.unsupported(f"post_transform {name} is not supported", "use NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO")
 
 
+# onnxruntime's limit, below which a score counts as 0.
 _NONZERO = 1e-7
 
 

@@ -107,6 +107,7 @@ def filter_groups(op: OpContext, filters: Tensor, groups: int) -> list[Tensor]:
     return op.outputs(ops.Split(0), filters, [shape] * groups)
 
 
+# Each group becomes a convolution of its own, with its call and a part of the channels to copy.
 _MOST_GROUPS = 64
 
 
@@ -217,6 +218,7 @@ def _repeated(op: OpContext, source: Tensor, filters: Array, window: Sliding) ->
     count = len(parts)
     if count == 1:
         return source, parts[0], window
+    # The rows of a dilated filter are not adjacent, so the copies of a row cannot be.
     if window.dilation[0] > 1:
         return None
     indices = op.weights("rows", np.repeat(np.arange(source.shape[1], dtype=np.int32), count))
@@ -224,6 +226,7 @@ def _repeated(op: OpContext, source: Tensor, filters: Array, window: Sliding) ->
     repeated = op.emit(ops.Gather(1), [source, indices], shape, quantization=source.quantization)
     rows = np.stack(parts, axis=2).reshape(1, -1, *filters.shape[2:])
     (before, after), columns = window.padding
+    # Each row occurs `count` times, so the window is as many times as high, and moves as many rows.
     size, stride = (window.filter[0] * count, window.filter[1]), (window.stride[0] * count, window.stride[1])
     return (
         repeated,

@@ -142,10 +142,12 @@ def _constant_number(op: OpContext, number: Array) -> Value | None:
     if number.size != 1 or number.dtype != np.float32:
         return None
     real = float(number.reshape(-1)[0])
+    # The scale would be no normal float32.
     if not np.isfinite(real) or abs(real) < np.finfo(np.float32).tiny * 128:
         return None
     dtype = np.int8 if op.target is None or op.target.holder is DType.INT8 else np.int16
     greatest = int(np.iinfo(dtype).max)
+    # The greatest stored value times the scale is the number, so that it is exact up to the rounding of the scale.
     scale = float(np.float32(abs(real) / greatest))
     stored = np.full(number.shape, greatest if real > 0 else -greatest, dtype)
     return op.real(op.weights("number", stored, Quantization((scale,), (0,))))
@@ -186,6 +188,7 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
         return as_type(op, value, DType.INT64)
 
     x, y, zero, one = whole(first), whole(second), number(0), number(1)
+    # A shift of int64 copies the sign, so the highest bit is cleared.
     half = combined(op, ops.BitwiseAnd(), combined(op, ops.RightShift(), x, one), number(np.iinfo(np.int64).max))
     even = combined(op, ops.Mul(), combined(op, ops.Div(), half, y), number(2))
     left = combined(op, ops.Sub(), x, combined(op, ops.Mul(), even, y))

@@ -148,6 +148,7 @@ def _same(size: int, reach: int, stride: int, *, lower: bool) -> Pair:
     """Return the padding for which the output has size / stride positions, rounded up."""
     positions = -(-size // stride)
     total = max(0, (positions - 1) * stride + reach - size)
+    # The odd pixel: SAME_LOWER puts it before the image, SAME_UPPER after it.
     before = (total + 1) // 2 if lower else total // 2
     return before, total - before
 

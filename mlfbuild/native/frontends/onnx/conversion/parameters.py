@@ -99,6 +99,7 @@ def int8_parts(weights: Array) -> list[Array]:
     parts: list[Array] = []
     rest = weights
     while not parts or rest.any():
+        # Without -128, see above; weights of 9 bits need two or three parts.
         part = np.clip(rest, -_INT8.max, _INT8.max)
         parts.append(part.astype(np.int8))
         rest = rest - part
@@ -156,6 +157,7 @@ def _integer_bias(op: OpContext, scales: Array, activations: DType) -> Array | N
     ):
         stored = known.stored.reshape(-1).astype(np.float64)
     else:
+        # In double, because a bias of 2**30 has more digits than float32.
         stored = np.rint(op.constant(2, "bias").reshape(-1).astype(np.float64) / scales)
     dtype = DType.INT64 if activations is DType.INT16 else DType.INT32
     return stored.astype(dtype.numpy) if (np.abs(stored) < _GREATEST_BIASES[dtype]).all() else None

@@ -28,6 +28,8 @@ WEIGHTS, RECURRENT, BIASES, LENGTHS, HIDDEN = range(1, 6)
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """For each layer, whether it reads its sequence from the end."""
 
+# An unrolled step is several operators, each with a call in flash.
+# Each step is several nodes and calls; layers that ``can_loop`` have no such limit.
 _MOST_STEPS = 64
 
 Values = Array | Tensor
@@ -64,6 +66,7 @@ class Layer(ABC):
             biases = part(op, BIASES, "biases", (count, 2 * rows), at)
         self.bias, self.recurrent_bias = cut(op, biases, 0, rows), cut(op, biases, rows, 2 * rows)
         self.functions = activations(op, self.names * count)[at * len(self.names) :]
+        # 0 means no limit.
         self._limit = abs(op.real_attribute("clip", math.inf)) or math.inf
         if math.isnan(self._limit):
             raise GraphError(op.node.place, "attribute clip is not a number")
@@ -244,18 +247,22 @@ def _steps(
     if layer.weights.shape[1] != features:
         raise GraphError(op.node.place, f"weights for {layer.weights.shape[1]} features do not fit {sequence}")
     rows = op.builder.reshaped(sequence, (steps * batch, features))
+    # The products with the inputs of all steps at once: they do not depend on the state, and one large product is
+    # faster.
     product = layer.product(rows, layer.constants("weights", layer.weights, layer.bias))
     shape = (batch, product.shape[1])
     products = op.outputs(ops.Split(0), product, [shape] * steps) if steps > 1 else [product]
     results: list[Tensor] = []
     for step in reversed(range(steps)) if backwards else range(steps):
         inside = lengths.within(step)
+        # No sequence is that long.
         if inside is False:
             results.append(op.filled("padding", states[0].shape, 0, np.float32))
             continue
         made = layer.step(products[step], *states)
         if isinstance(inside, Tensor):
             results.append(select(op, inside, made[0], 0.0))
+            # A sequence that has ended keeps its state, while the others of the batch go on.
             states = tuple(select(op, inside, new, old) for new, old in zip(made, states, strict=True))
         else:
             results.append(made[0])

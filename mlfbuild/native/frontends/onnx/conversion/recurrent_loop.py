@@ -67,6 +67,7 @@ def can_loop(op: OpContext, kind: type[Layer], functions: Sequence[tuple[str, ..
     """Return whether a layer of ``kind`` has constant weights, all steps, and one of the groups of ``functions``."""
     if any(op.has(index) and not op.is_constant(index) for index in (WEIGHTS, RECURRENT, BIASES)):
         return False
+    # The kernels clamp no sums.
     if op.real_attribute("clip", 0.0):
         return False
     count = len(directions(op))
@@ -123,6 +124,7 @@ def _direction(
     made, *states = op.builder.emit(op.name, operator, inputs, rows, *(last for _ in kind.kept))
     if swap:
         made = op.emit(ops.Transpose((1, 0, 2)), [made], (made.shape[1], made.shape[0], made.shape[2]))
+    # The kernels run forwards only. Results are in the order of time in both directions.
     made = _reversed(op, made, sizes.time) if backwards else made
     return (
         _with_directions(op, made, sizes.directions + 1),

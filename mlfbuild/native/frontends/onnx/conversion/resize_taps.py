@@ -42,6 +42,7 @@ class Taps:
 def coordinates(spacing: Spacing, mode: str, roi: tuple[float, float]) -> Numbers:
     """Return the source coordinates of the result's elements; raises ``ValueError`` for an unknown ``mode``."""
     place = np.arange(spacing.wanted, dtype=np.float64)
+    # The width is not rounded: the formulas of ONNX use the scale, not the size of the result.
     size, width = spacing.size, spacing.scale * spacing.size
     halves = (place + 0.5) / spacing.scale - 0.5
     if mode == "half_pixel":
@@ -65,6 +66,7 @@ def coordinates(spacing: Spacing, mode: str, roi: tuple[float, float]) -> Number
 def nearest(places: Numbers, size: int, mode: str) -> Array:
     """Return the positions of the elements nearest to ``places``; raises ``ValueError`` for an unknown ``mode``."""
     rounded = np.rint(places)
+    # A place that should be 2 is perhaps 1.9999999999999998, which "floor" would make 1.
     places = np.where(np.abs(places - rounded) < _WHOLE, rounded, places)
     known = {
         "floor": np.floor(places),
@@ -94,6 +96,7 @@ def interpolation(
 ) -> Taps:
     """Return the taps of a linear interpolation, or of a cubic one with the parameter ``cubic``."""
     radius = 1 if cubic is None else 2
+    # Antialiasing widens the filter where the image shrinks, so that every element counts.
     stretch = min(spacing.scale, 1.0) if antialias else 1.0
     reach = math.ceil(radius / stretch)
     offsets = np.arange(-reach, reach + 1)[:, np.newaxis]
@@ -102,6 +105,7 @@ def interpolation(
     shares = _linear(distances) if cubic is None else _cubic(distances, cubic)
     if exclude_outside:
         shares = np.where((positions >= 0) & (positions < spacing.size), shares, 0)
+    # The shares of the others add up to 1 without that.
     if antialias or exclude_outside:
         shares = shares / shares.sum(axis=0)
     return _fewest(np.clip(positions, 0, spacing.size - 1), shares, spacing)
@@ -112,5 +116,7 @@ def _fewest(positions: Array, shares: Numbers, spacing: Spacing) -> Taps:
     matrix = np.zeros((spacing.wanted, spacing.size))
     np.add.at(matrix, (np.arange(spacing.wanted)[np.newaxis], positions), shares)
     taps = max(1, int((np.abs(matrix) > _WHOLE).sum(axis=1).max()))
+    # Each tap is a gather over the image, so that one fewer saves an operator. A result with fewer taps than others
+    # gets some with share 0.
     greatest = np.sort(np.argsort(-np.abs(matrix), axis=1, kind="stable")[:, :taps], axis=1).T
     return Taps(greatest, np.take_along_axis(matrix, greatest.T, axis=1).T)

@@ -25,6 +25,7 @@ from mlfbuild.native.frontends.onnx.layout import Value
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
+# Each is a gather, a product and a sum of the whole result.
 _MOST_TAPS = 64
 """Elements that are summed for one element of the result."""
 

@@ -35,6 +35,7 @@ def _clip(op: OpContext) -> tuple[Value, ...]:
     """Clamp to bounds, which are attributes before opset 11 and inputs since, constant or computed."""
     if op.opset < 11:
         low, high = op.real_attribute("min", -math.inf), op.real_attribute("max", math.inf)
+    # From version 11 on, bounds may be results of other nodes.
     elif any(op.has(index) and not op.is_constant(index) for index in (1, 2)):
         return (_clipped(op),)
     else:
@@ -45,6 +46,7 @@ def _clip(op: OpContext) -> tuple[Value, ...]:
 def _clipped(op: OpContext) -> Value:
     """Clamp to computed bounds; if the least is greater than the greatest, the result is the greatest."""
     value = op.value(0)
+    # The order matters if the bounds are the wrong way round: the last one wins.
     for index, what, operator in ((1, "minimum", ops.Maximum()), (2, "maximum", ops.Minimum())):
         if not op.has(index):
             continue
@@ -69,6 +71,7 @@ def _clamped_value(op: OpContext, low: float, high: float) -> Value:
     held = op.held(0)
     if held.dtype is not DType.FLOAT32:
         return _clamped_whole(op, op.value(0), low, high)
+    # A clamp in integers needs bounds in order.
     if held.quantization is None or low > high:
         value = op.value(0)
         return Value(clamped(op, value.tensor, low, high), value.order)
@@ -81,6 +84,7 @@ def _clamped_whole(op: OpContext, value: Value, low: float, high: float) -> Valu
         raise op.type_unsupported(value.tensor, "a type of numbers")
     limits = np.iinfo(value.dtype.numpy)
     if limits.min < low < math.inf:
+        # A bound outside of the type has no effect, or would not fit into its constant.
         value = extreme(op, ops.Maximum(), value, _limit(op, value, min(low, limits.max)))
     if -math.inf < high < limits.max:
         value = extreme(op, ops.Minimum(), value, _limit(op, value, max(high, limits.min)))
@@ -139,6 +143,8 @@ def _celu(op: OpContext) -> tuple[Value, ...]:
         raise op.unsupported(f"alpha {alpha:g} is not positive")
 
     def compute(op: OpContext, x: Tensor) -> Tensor:
+        # ELU is exp(x) - 1 for negative numbers only, and x for others: the sum of both clamped halves needs no
+        # selection.
         below = clamped(op, unary(op, ops.Elu(), multiply(op, x, 1 / alpha)), -math.inf, 0.0)
         return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
 

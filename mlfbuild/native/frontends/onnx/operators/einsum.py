@@ -44,6 +44,7 @@ def _einsum(op: OpContext) -> tuple[Value, ...]:
     known = {label for term in terms for label in term.labels}
     if len(set(result)) != len(result) or not set(result) <= known:
         raise GraphError(op.node.place, f"the equation {equation!r} makes labels of nothing, or one twice")
+    # Labels of one term only are summed before the product, which then is smaller.
     wanted = [_summed(op, term, result + "".join(t.labels for t in terms if t is not term)) for term in terms]
     made = wanted[0] if len(wanted) == 1 else _product(op, wanted[0], wanted[1], result)
     return (op.made(_ordered(op, made, result)),)
@@ -122,6 +123,7 @@ def _product(op: OpContext, first: _Term, second: _Term, result: str) -> _Term:
     leading = tuple(sizes[label] for label in stacks)
     height, depth, width = (math.prod(sizes[label] for label in part) for part in (rows, inner, columns))
     left = _matrices(op, first, stacks + rows + inner, sizes, (*leading, height, depth))
+    # Constant weights have better kernels, which need them as [outputs, inputs].
     if second.tensor.data is not None and not stacks:
         weights = _matrices(op, second, columns + inner, sizes, (width, depth))
         made = op.emit(ops.FullyConnected(keep_num_dims=True), [left, weights, None], (height, width))
@@ -135,6 +137,7 @@ def _product(op: OpContext, first: _Term, second: _Term, result: str) -> _Term:
 def _common_sizes(op: OpContext, first: _Term, second: _Term) -> dict[str, int]:
     sizes = {**second.sizes(), **first.sizes()}
     for label, size in second.sizes().items():
+        # ONNX's Einsum broadcasts dimensions of 1, like numpy.
         if 1 not in {size, sizes[label]} and size != sizes[label]:
             raise GraphError(op.node.place, f"{first.tensor} and {second.tensor} differ in the label {label!r}")
         sizes[label] = max(size, sizes[label])

@@ -30,6 +30,7 @@ def _gemm(op: OpContext) -> tuple[Value, ...]:
     if op.has(2) and not op.is_constant(2):
         return (_plus(op, weighted_rows(op, source, LayerParameters(matrix, None)), op.value(2)),)
     offsets = _offsets(op, shape)
+    # A C that is the same in all rows is a bias. Any other one takes an addition.
     if offsets is None or (offsets == offsets[0]).all():
         bias = None if offsets is None else offsets[0]
         return (op.made(weighted_rows(op, source, LayerParameters(matrix, bias))),)
@@ -55,6 +56,7 @@ def _integer_gemm(op: OpContext) -> Tensor | None:
     if parameters is None or parameters.weights.ndim != 2 or len(source.shape) != 2:
         return None
     matrix = parameters.weights if transposed else parameters.weights.T
+    # A bias of integers has one number for each channel, not for each row.
     if source.shape[1] != matrix.shape[1] or (parameters.bias is not None and op.constant(2, "C").ndim > 1):
         return None
     if parameters.bias is not None and parameters.bias.size not in {1, matrix.shape[0]}:

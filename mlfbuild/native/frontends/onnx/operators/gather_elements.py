@@ -44,6 +44,7 @@ def from_front(op: OpContext, indices: Tensor, size: int) -> Tensor:
 
 def _picked_by_computed(op: OpContext, value: Value, places: Tensor) -> Value:
     """Return the elements of ``value``, in ONNX's order, at the flat positions ``places``, which are float32."""
+    # The positions were computed in float32, exactly, since there are at most ``_EXACT``.
     whole = _whole(op, value, places)
     row = op.builder.reshaped(value.tensor, (value.tensor.elements,))
     return value.moved(op.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
@@ -188,6 +189,8 @@ def _true_places(op: OpContext, condition: Tensor, count: int) -> Tensor:
     row = op.builder.reshaped(condition, (condition.elements,))
     ranks = op.emit(ops.Cumsum(0, exclusive=True), [cast(op, row, DType.INT32)], row.shape)
     places = select(op, row, ranks, op.weights("nowhere", np.array(-1, np.int32)))
+    # Each true element writes its own position at its rank among the true ones. The rank -1 of the others is dropped,
+    # and so are ranks beyond ``count``.
     blank = op.filled("blank", (count,), 0, np.int64)
     return op.emit(ops.ScatterElements(), [blank, places, runtime_parameters.places(op, row.elements)], (count,))
 
@@ -317,6 +320,7 @@ def _overwritten(op: OpContext, value: Value, row: Tensor, places: Array) -> Val
     source = op.builder.reshaped(value.tensor, (value.tensor.elements,))
     both = op.emit(ops.Concatenation(0), [source, row], (source.elements + row.elements,))
     origin = all_places(op, value.shape).reshape(-1)
+    # If a place occurs twice, the last update wins; ONNX does not permit that without a reduction.
     origin[places] = source.elements + np.arange(places.size)
     return taken(op, op.made(both), 0, origin.reshape(value.shape))
 
@@ -326,6 +330,7 @@ _COMBINING: dict[str, tuple[Callable[[], Operator], float]] = {
 }  # fmt: skip
 """The operator that combines updates with elements, and its neutral element."""
 
+# Each layer is a copy of the whole tensor and an operator over it.
 _MOST_LAYERS = 16
 
 
@@ -334,6 +339,7 @@ def _combined(op: OpContext, value: Value, row: Tensor, places: Array, reduction
     operator, neutral = _COMBINING[reduction]
     if value.dtype is not DType.FLOAT32:
         raise op.type_unsupported(value.tensor, f"float32 for the reduction {reduction!r}")
+    # One update of an element at a time: a position in a layer is the number of an update, or ``places.size`` for none.
     layers: list[Array] = []
     for update, place in enumerate(places.tolist()):
         layer = next((found for found in layers if found[place] == places.size), None)

@@ -213,6 +213,7 @@ def _in_integers(op: OpContext) -> Value | None:
     if rows is None or rows.value.rank != weights.ndim or weights.ndim > 4:
         return None
     channels = rows.value.shape[1]
+    # Other groups would need a convolution for each group; float32 has one that can do that.
     depthwise = groups == channels > 1 and weights.shape[1] == 1 and weights.shape[0] % groups == 0
     if not depthwise and (groups != 1 or weights.shape[1] != channels):
         return None
@@ -248,6 +249,7 @@ def _in_float32(op: OpContext) -> Value:
     source = Value(real if zero is None else subtract(op, real, op.builder.reshaped(zero, ())), value.order)
     if not op.is_constant(1):
         weights = op.held_in_order(1)
+        # float32 has exact integers up to 2**24 only. Weights that are computed may have any values.
         _check_exact(op, math.prod(weights.shape[1:]) * 255.0 * 255.0)
         return convolved_by_computed(op, source, _centred(op, 1, 3, -weights.rank), biased=False)
     filters = op.constant(1, "filter")

@@ -21,6 +21,7 @@ from mlfbuild.native.frontends.onnx.layout import Value, channels_last
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
+# The least float32 that is not subnormal: many FPUs flush smaller ones to 0. A vector of zeros stays one.
 _TINY = float(np.finfo(np.float32).tiny)
 
 
@@ -33,6 +34,7 @@ def _moments(op: OpContext, x: Tensor, axes: Sequence[int], epsilon: float) -> t
     """Return (x - mean) / sqrt(variance + epsilon) along ``axes``, the mean, and the reciprocal of the root."""
     mean = reduced(op, ops.Mean, x, axes)
     centred = subtract(op, x, mean)
+    # Of differences, not the mean of squares minus the square of the mean, which cancels in float32.
     variance = reduced(op, ops.Mean, multiply(op, centred, centred), axes)
     inverse = unary(op, ops.Rsqrt(), add(op, variance, epsilon))
     return multiply(op, centred, inverse), mean, inverse

@@ -21,6 +21,8 @@ def _transpose(op: OpContext) -> tuple[Value, ...]:
     axes = op.integers("perm") or tuple(reversed(as_onnx(value.rank)))
     if sorted(axes) != list(as_onnx(value.rank)):
         raise GraphError(op.node.place, f"perm {list(axes)} does not order {value.rank} dimensions")
+    # Whoever needs ONNX's order transposes then, and many operators do not: pairs of Transpose around an image cancel
+    # out.
     return (value.moved(value.tensor, tuple(axes.index(axis) for axis in value.order)),)
 
 
@@ -51,6 +53,7 @@ def _reshape(op: OpContext) -> tuple[Value, ...]:
         wanted = [source.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
     if wanted.count(-1) == 1:
         known = math.prod(size for size in wanted if size != -1)
+        # -1 stays and is refused below: 0 elements fit any size.
         wanted[wanted.index(-1)] = source.elements // known if known else -1
     if min(wanted, default=1) < 0 or math.prod(wanted) != source.elements:
         raise GraphError(op.node.place, f"{source} cannot have the shape {wanted}")
@@ -116,6 +119,7 @@ def _range(op: OpContext) -> tuple[Value, ...]:
     if start.dtype is not step.dtype or start.dtype not in {DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}:
         raise op.type_unsupported(start, "int16, int32, int64 or float32 for all inputs")
     op.not_read(1)
+    # Arithmetic has no int16 without a scale.
     wide = DType.INT32 if start.dtype is DType.INT16 else start.dtype
     op.check_room((count,), wide.size)
     places = op.weights("places", np.arange(count).astype(wide.numpy))
@@ -150,6 +154,7 @@ def _split(op: OpContext) -> tuple[Value, ...]:
     if op.integer("num_outputs", count) != count:
         raise GraphError(op.node.place, f"attribute num_outputs is {op.integer('num_outputs', 0)}, has {count}")
     if lengths is None:
+        # Since version 18: all parts are equally long, and only the last one may be shorter.
         longest = -(-size // count)
         lengths = (*(longest for _ in range(count - 1)), size - longest * (count - 1))
     if len(lengths) != count or sum(lengths) != size or min(lengths) < 0:
@@ -177,6 +182,7 @@ def _concat(op: OpContext) -> tuple[Value, ...]:
     if quantization is not None:
         dtype = op.target.holder if op.target is not None else next(t.dtype for t in tensors if t.quantization)
         brought = [op.brought_to(tensor, quantization, dtype) for tensor in tensors]
+        # The scales of one input do not allow integers, so that all are joined in float32.
         if None in brought:
             return _concat_real(op, values, order)
         tensors = [tensor for tensor in brought if tensor is not None]

@@ -53,6 +53,8 @@ def _slid(op: OpContext, value: Value, pool: Pool) -> Value:
     if value.rank != 5:
         window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
         return from_image(op, value, pool(op, image(op, value), window))
+    # The greatest of the greatest, and the mean of means, are those of the whole window; the graph's pools have two
+    # dimensions.
     source = op.builder.stored(value, channels_last(5))
     batch, depth, rows, columns, channels = source.shape
     flat = op.builder.reshaped(source, (batch * depth, rows, columns, channels))
@@ -103,6 +105,8 @@ def _with_counted_padding(op: OpContext, source: Tensor, window: Sliding) -> tup
     """Return the image and the window that pools it; padding that counts becomes pixels."""
     if op.integer("count_include_pad", 0) == 0 or window.declared == NO_PADDING:
         return source, window
+    # With ceil_mode, a window may reach beyond the declared padding. What lies there never counts, even if padding
+    # does.
     rest = [(0, window.padding[axis][1] - window.declared[axis][1]) for axis in (0, 1)]
     return pad_image(op, source, window.declared), replace(window, padding=(rest[0], rest[1]))
 
@@ -112,6 +116,7 @@ def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int
     before, after = window.declared[axis] if counted else (0, 0)
     first = [position * window.stride[axis] - window.padding[axis][0] for position in range(window.output[axis])]
     taps = [tap * window.dilation[axis] for tap in range(window.filter[axis])]
+    # At least 1: the sum of a window of which every tap is outside is 0, and times 1 / 0 that would be NaN.
     return [max(1, sum(-before <= start + tap < size + after for tap in taps)) for start in first]
 
 
@@ -143,8 +148,10 @@ def _max_pool_with_positions(op: OpContext, value: Value) -> tuple[Value, ...]:
     taps = seen.shape[1]
     starts = np.arange(images)[:, np.newaxis, np.newaxis] * size
     places = np.where(seen < 0, tensor.elements, starts + seen).reshape(-1, taps)
+    # storage_order 1 counts positions by columns, although the image itself is stored by rows.
     order = np.arange(size).reshape(value.shape[2:], order="F" if op.integer("storage_order", 0) else "C")
     numbers = (starts + order.reshape(-1)[seen]).reshape(-1, taps).astype(np.int32)
+    # All places outside of the image read this element.
     nothing = op.weights("nothing", np.array([-np.inf], np.float32))
     row = op.builder.reshaped(tensor, (tensor.elements,))
     extended = op.emit(ops.Concatenation(0), [row, nothing], (tensor.elements + 1,))
@@ -187,6 +194,7 @@ def _pooled(op: OpContext, source: Tensor, window: Sliding, operator: Operator) 
     return op.emit(operator, [source], shape, quantization=source.quantization)
 
 
+# Each tap is a node of its own, so that a long window would be slow and large code rather than a loop.
 _MOST_TAPS = 64
 
 
@@ -233,10 +241,12 @@ def _norm(op: OpContext) -> int:
     return p
 
 
+# Powers beyond exceed float32 early: 256**16 is 2**128, which is infinite.
 _GREATEST_NORM = 16
 
 
 def _root(op: OpContext, x: Tensor, p: int) -> Tensor:
+    # Square roots are correctly rounded, unlike a power with the exponent 1 / p.
     while p % 2 == 0:
         x, p = unary(op, ops.Sqrt(), x), p // 2
     return x if p == 1 else positive_power(op, x, 1 / p)
@@ -248,6 +258,7 @@ def _summed(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
         return _through_taps(op, source, window, 0.0, ops.Add())
     if window.padding != NO_PADDING:
         source, window = pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)
+    # The padding is pixels by now, so that every window has the same count, and the mean times that count is the sum.
     mean = _pooled(op, source, window, ops.AveragePool2D(window.filter, window.stride, NO_PADDING))
     return multiply(op, mean, math.prod(window.filter))
 
@@ -269,6 +280,7 @@ def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
     source = op.builder.stored(value, order)
     channels = source.shape[-1]
     rows = op.builder.reshaped(multiply(op, source, source), (1, source.elements // channels, channels, 1))
+    # An even size has one more channel after than before, as ONNX's LRN says.
     near = WindowLine(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
     rows = pad_image(op, rows, ((0, 0), near.padding))
     window = across(untouched(rows.shape[1]), replace(near, padding=(0, 0)))
@@ -281,6 +293,7 @@ def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
 
 def _inverse(op: OpContext, base: Tensor, beta: float) -> Tensor:
     """Return 1 / base ** beta."""
+    # 1 / x**0.75 is 1 / sqrt(x) times the square root of that, without a logarithm and an exponential.
     root = unary(op, ops.Rsqrt(), base)
     if beta == 0.5:
         return root

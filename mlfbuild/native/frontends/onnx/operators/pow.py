@@ -48,6 +48,7 @@ def _computed(op: OpContext, base: Value, exponent: Value) -> Value:
     if base.dtype is not DType.FLOAT32:
         return _of_integers(op, base, exponent)
     power = combined(op, ops.Pow(), base, as_type(op, exponent, DType.FLOAT32))
+    # float32 has these exponents exactly, and with them whether they are odd.
     if exponent.dtype is DType.FLOAT32 or exponent.dtype in NARROW:
         return power
     exponent = as_type(op, exponent, WIDER.get(exponent.dtype, exponent.dtype))

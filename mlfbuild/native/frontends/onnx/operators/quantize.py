@@ -137,6 +137,8 @@ def _quantize(op: OpContext) -> tuple[Value, ...]:
     if op.integer("block_size", 0):
         return (_rounded_by_blocks(op, np.dtype(_TYPES[wanted])),)
     affine = _affine(op, np.dtype(_TYPES[wanted]))
+    # A tensor may hold the numbers with another scale (``Affine.held``). Then its integers are not the ones that ONNX
+    # defines, which matters if something reads them as integers.
     held = affine.held() if affine.exact or op.only_dequantized else None
     if held is None and affine.zero_points.dtype not in _TYPES.values():
         raise op.unsupported(
@@ -193,6 +195,7 @@ def _rounded_by_blocks(op: OpContext, dtype: np.dtype[np.generic]) -> Value:
 def _steps(op: OpContext, x: Tensor, scales: Tensor, zero_points: Tensor, dtype: np.dtype[Any]) -> Tensor:
     """Return x / scale, rounded half to even, plus zero point, clamped to the range of ``dtype``."""
     limits = np.iinfo(dtype)
+    # The zero point is added after rounding: half to even would otherwise depend on whether it is odd.
     whole = add(op, unary(op, ops.Round(), divide(op, x, scales)), zero_points)
     return cast(op, clamped(op, whole, limits.min, limits.max), DType(dtype.name))
 

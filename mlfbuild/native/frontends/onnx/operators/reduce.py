@@ -54,6 +54,7 @@ def _reduction(kind: type[Reduction]) -> Callable[[OpContext], tuple[Value, ...]
         operator = kind(tuple(sorted(held.stored(axis) for axis in axes)), keep_dims=op.integer("keepdims", 1) != 0)
         shape = operator.output_shape(held.tensor.shape)
         order = held.order if operator.keep_dims else _without(held.order, axes)
+        # Selecting is exact in the scale of the input, whatever follows.
         if issubclass(kind, ops.ReduceMax | ops.ReduceMin):
             target = held.quantization
         if held.quantization is not None and target is not None:
@@ -63,6 +64,7 @@ def _reduction(kind: type[Reduction]) -> Callable[[OpContext], tuple[Value, ...]
                 return (op.real(made, order),)
         plain = op.value(0)
         exact = plain.dtype in EXACT and issubclass(kind, ops.ReduceMax | ops.ReduceMin)
+        # The kernels have no such type without a scale.
         source = cast(op, plain.tensor, DType.FLOAT32) if exact else plain.tensor
         return (Value(cast(op, op.emit(operator, [source], shape), plain.dtype), order),)
 
@@ -126,6 +128,8 @@ def _product(op: OpContext, x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the product along the stored ``axes``, which are kept as dimensions of size 1."""
     for axis in axes:
         odd: list[Tensor] = []
+        # Halves are multiplied with each other: as many operators as the size has bits, instead of one for each
+        # element.
         while (size := x.shape[axis]) > 1:
             half = size // 2
             if size % 2:
@@ -163,6 +167,7 @@ def _last_position(
     op: OpContext, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
 ) -> Tensor:
     """Return the position of the last extreme element, computed in float32 from the reversed tensor."""
+    # The kernel finds the first one, and the last one is the first of the reversed tensor.
     ranges = [range(size)[::-1] if other == axis else range(size) for other, size in enumerate(value.shape)]
     turned = sliced(op, value, ranges)
     found = op.emit(operator, [turned.tensor], shape, DType.INT32)

@@ -59,6 +59,7 @@ def _spacings(op: OpContext, value: Value) -> list[Spacing]:
     else:
         scales = _scales(op)
         scaled = zip(axes, scales, strict=False)
+        # 1 << 31 is refused as too large; the floor of infinity or of NaN would raise here.
         sizes = tuple(math.floor(value.shape[axis] * scale) if 0 < scale < 1e9 else 1 << 31 for axis, scale in scaled)
     if not len(scales) == len(sizes) == len(axes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
         raise GraphError(op.node.place, f"has scales {list(scales)} for {len(axes)} dimensions")
@@ -94,6 +95,7 @@ def _along(op: OpContext, value: Value, axis: int, spacing: Spacing, mode: str, 
         places = coordinates(spacing, transformation, _region(op, value, axis))
         outside = ((places < 0) | (places > spacing.size - 1)) & (transformation == "tf_crop_and_resize")
         if mode == "nearest":
+            # Upsample, and Resize of version 10, had no mode and rounded down.
             default = "round_prefer_floor" if op.opset >= 11 else "floor"
             picked = nearest(places, spacing.size, op.text("nearest_mode", default))
             return _extrapolated(op, taken(op, value, axis, picked), axis, outside)
@@ -158,6 +160,7 @@ def _bilinear(op: OpContext, value: Value, spacings: Sequence[Spacing], transfor
     if transformation == "align_corners" and any(line.wanted < 2 for line in lines):
         return None
     target, quantization = op.held_target, value.quantization
+    # A finer output would show the rounding of the result in the scale of the input.
     coarse = quantization is not None and target is not None and target.scale >= quantization.scale
     coarse = coarse and all(_exact_in_integers(line, transformation) for line in lines)
     value = value if coarse else op.builder.plain(value)

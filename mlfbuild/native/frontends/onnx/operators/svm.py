@@ -53,6 +53,7 @@ def _kernel(op: OpContext, source: Tensor, count: int) -> Tensor:
         return weighted_sums(op, source, vectors, _NO_OFFSETS)
     if kind not in {"POLY", "SIGMOID"}:
         raise GraphError(op.node.place, f"has the kernel {kind!r}")
+    # gamma is multiplied into the constants, so that it costs nothing.
     inner = weighted_sums(
         op, source, (vectors * np.float32(gamma)).astype(np.float32), np.full(count, offset, np.float32)
     )
@@ -111,6 +112,7 @@ def _by_pairs(op: OpContext, counts: tuple[int, ...]) -> tuple[Value, ...]:
         raise op.unsupported(f"{len(labels)} labels for {classes} classes are not supported")
     if coefficients.size != (classes - 1) * total or offsets.size != len(pairs):
         raise GraphError(op.node.place, f"{coefficients.size} coefficients do not fit {classes} classes")
+    # onnxruntime has other scores and labels for such models.
     if coefficients.min() >= 0:
         raise op.unsupported("an SVM without a negative coefficient is not supported")
     kernel = _kernel(op, rows(op), total)
@@ -139,6 +141,7 @@ def _votes(op: OpContext, won: Tensor, classes: int, pairs: list[tuple[int, int]
     """Return the pairs [rows, classes] that each class wins; ``won`` is 1 if the first class of the pair does."""
     weights, start = np.zeros((classes, len(pairs)), np.float32), np.zeros(classes, np.float32)
     for pair, (first, second) in enumerate(pairs):
+        # The second class wins if the first does not: 1 - won, whose 1 is in ``start``.
         weights[first, pair], weights[second, pair] = 1, -1
         start[second] += 1
     return weighted_sums(op, won, weights, start)

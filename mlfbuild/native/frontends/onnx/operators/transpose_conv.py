@@ -63,6 +63,8 @@ def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
     (length, margin), rows, columns = _lines(op, source.shape[1:4], reach, stride, 3)
     widened = _Widened((rows[0], columns[0]), (rows[1], columns[1]))
 
+    # The graph has two dimensions: each tap along the depth is a layer over all images, and their results are shifted
+    # and added.
     def at_depth(tap: int) -> Tensor:
         ranges = [range(tap, tap + 1) if axis == 2 else range(whole) for axis, whole in enumerate(weights.shape)]
         own = op.builder.stored(sliced(op, weights, ranges), (0, 2, 3, 4, 1))
@@ -199,6 +201,7 @@ def _lines(
 ) -> list[tuple[int, Pair]]:
     """Return the size of the result and the margins that are cropped, for each of ``size``."""
     flat = len(size) - dimensions  # a line is an image with a height of 1
+    # Rows and columns that no window covers: they have only the bias.
     extra = (0,) * flat + values_of(op, "output_padding", dimensions, 0)
     mode, wanted = op.text("auto_pad", "NOTSET"), op.integers("output_shape")
     pads = op.integers("pads") or (0,) * (2 * dimensions)
@@ -213,6 +216,7 @@ def _lines(
         elif wanted is not None or mode in {"SAME_UPPER", "SAME_LOWER"}:
             new = old * stride[axis] if wanted is None else wanted[outer - dimensions]
             less, more = (full - new) // 2, (full - new) - (full - new) // 2
+            # As in ONNX's specification of ConvTranspose, where SAME_UPPER has more at the end.
             before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
             lines.append((new, (before, max(0, after))))  # negative if the output is larger than all windows
         else:

@@ -78,6 +78,8 @@ class _Tables:
 
 def _before(value: np.float32) -> np.float32:
     """Return the greatest float below ``value``: NaN, which no number is at most, below -infinity."""
+    # x < value is x <= the float before it, as there is none between them: one kind of comparison is enough for all
+    # modes.
     before: np.float32 = np.float32(np.nan if value == -np.inf else np.nextafter(value, np.float32(-np.inf)))
     return before
 
@@ -120,6 +122,7 @@ def _aggregated(op: OpContext, forest: _Forest, base: Array, aggregate: str = "S
     numbered: dict[Key, int] = {}
     roots = np.array([_number(forest, root, tables, numbered) for root in forest.roots])
     votes = [_counting(op, forest.votes.get(leaf, ()), aggregate) for leaf in tables.leaves]
+    # The kernel needs an element in each table, even if all trees are leaves.
     if not tables.features:
         tables.at_most(0, np.float32(0), -1, -1, nan_first=False)
     targets = np.array([target for leaf in votes for target, _ in leaf])
@@ -152,6 +155,7 @@ def _counting(op: OpContext, votes: Sequence[tuple[int, float]], aggregate: str)
 
 def _number(forest: _Forest, root: Key, tables: _Tables, numbered: dict[Key, int]) -> int:
     """Add the nodes below ``root``, children first, and return its number; a leaf's is -1 - its position."""
+    # Without recursion: a damaged file may have a tree deeper than Python's stack.
     pending, opened = [root], set()
     while pending:
         key = pending[-1]
@@ -255,6 +259,8 @@ def _binary(
     """Return label and scores of two classes if the votes are the score of the second one."""
     if voted != 0 or (len(labels) == 1 and labels[0] != 1):
         raise op.unsupported(f"votes for class {voted} only, with the labels {list(labels)}, are not supported")
+    # A score that a transform follows is not a probability yet: that of the first class is its negative, not 1 minus
+    # it.
     complement = transform == "NONE"
     score = _aggregated(op, forest, _base(op, len(labels) or 1)[:1])
     both = both_classes(op, score, complement=complement)
@@ -275,6 +281,7 @@ def _regressor(op: OpContext) -> tuple[Value, ...]:
     return (op.made(add(op, made, op.weights("base", base.astype(np.float32))) if base.any() else made),)
 
 
+# Not infinity: a target that gets no vote keeps this value.
 _EXTREME = float(np.finfo(np.float32).max)
 
 

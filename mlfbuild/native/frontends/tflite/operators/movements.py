@@ -137,6 +137,7 @@ def _strided_slice(
     )
     if 0 in strides:
         raise site.wrong(f"strides {strides} must not be 0")
+    # The attribute ``offset``: ends count from the begins.
     if relative:
         ends = [start + end for start, end in zip(starts, ends, strict=True)]
     masks = begin, end, shrink
@@ -148,7 +149,9 @@ def _steps(axis: int, size: int, bounds: tuple[int, int, int], masks: tuple[int,
     """Return the positions of one dimension; ``bounds`` are (begin, end, stride), which bits of ``masks`` override."""
     start, end, stride = bounds
     begin_mask, end_mask, shrink_mask = (mask >> axis & 1 for mask in masks)
+    # Python's slices have the rules of strided slices: negative numbers count from the end, and others are clamped.
     first = slice(None if begin_mask else start, None, stride).indices(size)[0]
+    # One position, whatever the end and the stride are, as in TensorFlow.
     if shrink_mask:
         return Steps(first, 1, 1)
     return Steps.of(range(*slice(None if begin_mask else start, None if end_mask else end, stride).indices(size)))

@@ -27,7 +27,11 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class TfliteSite:
-    """One operator of the file with its tensors; ``place`` names it in messages."""
+    """One operator of the file with its tensors; ``place`` names it in messages.
+
+    The ``make`` of a ``TfliteRow`` gets one and returns the operator of the graph. It raises ``wrong(...)`` for
+    operands that break the rules of the operator, and ``unsupported(...)`` for what is valid but not supported.
+    """
 
     place: str
     inputs: tuple[Tensor | None, ...]

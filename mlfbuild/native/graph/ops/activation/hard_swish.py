@@ -27,6 +27,8 @@ class HardSwish(Unary):
         fine = value << 7
         gate = fine
         if to_gate.shift > 0:
+            # As LiteRT's reference/hard_swish.h: the last bit of the left shift is made after the multiplication,
+            # because only then a value that saturates is certainly beyond the range of the gate.
             gate = _saturated(gate << (to_gate.shift - 1))
         gate = _multiply(gate, to_gate.multiplier)
         if to_gate.shift > 0:
@@ -35,6 +37,8 @@ class HardSwish(Unary):
             gate = shift_right(gate, -to_gate.shift)
         gate = (gate + (1 << 15)) >> 1  # from [-1, 1] to [0, 1]
         product = gate * _multiply(fine, to_output.multiplier)
+        # SaturatingDoublingHighMul of hard_swish.h divides in C, that is, towards zero. Rounding to nearest would
+        # differ, because the shift that follows rounds, too.
         towards_zero = np.where(product < 0, -(-product >> 15), product >> 15)
         return shift_right(towards_zero, -to_output.shift) + zero_point_of(output)
 
@@ -63,6 +67,7 @@ def _short(real: float) -> Rescale:
 def _multiply(x: Whole, multiplier: int) -> Whole:
     """Return ``x * multiplier / 2**15`` rounded to nearest, a half up."""
     product = x * multiplier
+    # 1 - 2**14 and a division towards zero round -0.5 up to 0, which a nudge of -2**14 would round to -1.
     nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
     return _saturated(np.where(nudged >= 0, nudged >> 15, -(-nudged >> 15)))
 

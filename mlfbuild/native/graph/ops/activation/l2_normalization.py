@@ -11,6 +11,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.fixed_point import inverse_square_root
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.ops.activation.relu import rescaled
 from mlfbuild.native.graph.quantize import Rescale, scale_of, zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -18,6 +19,7 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 _FRACTION_BITS = 7
 """Of an int8 output: scale 1/128, zero point 0."""
 
+# Epsilon of LiteRT's reference/l2normalization.h. A vector of zeros stays zero.
 _LEAST_LENGTH = 1e-6
 """The least length of a float32 vector, to avoid a division by 0."""
 
@@ -45,11 +47,8 @@ class L2Normalization(Single):
             return f"{output} must have scale 1/{1 << _FRACTION_BITS} and zero point 0"
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype is DType.FLOAT32:
             wide = value.astype(np.float64)
             lengths = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))

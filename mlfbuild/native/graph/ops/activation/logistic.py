@@ -25,6 +25,7 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 _INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of int8 functions."""
 
+# The radius below is 0 from here on, so that larger scales change no result, but their shift would not fit.
 _LARGEST_SCALE = 8.0
 """The scale of int8 arguments from which on each of them is at one end of the function or the other."""
 
@@ -54,6 +55,8 @@ class Sigmoid(Unary):
             return self.interpolated(self.table_scale(source), value)
         rescale = self._argument_rescale(source)
         least, greatest = integer_range(output.dtype)
+        # CalculateInputRadius of quantization_util.cc. Values beyond it are at the end of the function, and would
+        # overflow the fixed-point argument.
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
         inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
         argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
@@ -69,6 +72,8 @@ class Sigmoid(Unary):
     def interpolated(self, scale: TableScale, value: Whole) -> Whole:
         """Return the int16 function of stored values by interpolation in the table."""
         argument = (value * scale.multiplier + (1 << scale.shift >> 1)) >> scale.shift
+        # The table has positive arguments only; the other half follows from the symmetry, with the rounding that LiteRT
+        # has.
         return np.where(argument >= 0, *self._from_table(np.abs(argument)))
 
     @abc.abstractmethod
@@ -96,6 +101,8 @@ class Logistic(Sigmoid):
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
         result = between(magnitude, 9, 0x7FFF << 10)
+        # The 1 that is subtracted makes halves of negative arguments round the other way, as in
+        # reference/integer_ops/logistic.h.
         return (result + (1 << 9)) >> 10, ((1 << 25) - result + (1 << 9) - 1) >> 10
 
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:

@@ -94,6 +94,7 @@ class LeakyRelu(Unary):
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         positive = rescaled(value, requantize_rescale(source, output))
         negative = rescaled(value, leaky_rescale(source, output, self.alpha))
+        # Multipliers are not negative: that of the magnitude is used, and the sign afterwards.
         stored = np.where(value >= 0, positive, -negative if self.alpha < 0 else negative)
         return np.asarray(stored + zero_point_of(output))
 

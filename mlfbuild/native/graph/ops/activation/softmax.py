@@ -20,6 +20,7 @@ from mlfbuild.native.graph.fixed_point import (
     shift_right,
 )
 from mlfbuild.native.graph.lookup_table import look_up, lookup_table
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import (
     SOFTMAX_INTEGER_BITS,
     SoftmaxRescale,
@@ -31,9 +32,12 @@ from mlfbuild.native.graph.quantize import (
 )
 from mlfbuild.native.graph.tensors import Array, DType, Quantization, Tensor
 
+# kAccumulationIntegerBits of LiteRT's reference/softmax.h: each exponential is at most 1, so the sum of 4095 elements
+# fits an int32.
 _SUM_INTEGER_BITS = 12
 """Integer bits of the sum of exponentials."""
 
+# kOutputIntegerBits of reference/integer_ops/log_softmax.h: with scale 1/16, an int8 reaches down to -16.
 _LOGARITHM_INTEGER_BITS = 4
 """Integer bits of an int8 logarithm."""
 
@@ -87,12 +91,11 @@ class Softmax(Single):
             return softmax_table_rescale(source, self.beta)
         return softmax_rescale(source, self.beta) if source.dtype is DType.INT8 else None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype is DType.FLOAT32:
+            # The maximum is subtracted, because exp overflows (in a kernel's float32 from 89 on). It cancels out in the
+            # quotient.
             powers = np.exp((value.astype(np.float64) - value.max(axis=-1, keepdims=True)) * self.beta)
             return ((powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32),)
         if source.dtype is DType.INT16:
@@ -103,6 +106,8 @@ class Softmax(Single):
         """Sum Q12.19 exponentials of Q5.26 differences and divide, all in fixed point."""
         powers, counted, _ = _exponentials(value, softmax_rescale(source, self.beta))
         sums = _sum(powers, counted)
+        # The sum is at least 1 (the maximum's own exponential), so it can be scaled to [1, 2), the range of the
+        # fixed-point reciprocal. The quotient's last shift removes the scaling again.
         headroom = 32 - np.frexp(sums)[1].astype(np.int64)
         reciprocals = reciprocal_of_one_plus((sums << headroom) - (1 << 31))
         shares = shift_right(high_multiply(reciprocals, powers), _SUM_INTEGER_BITS - headroom + 31 - 8 * dtype.size)
@@ -117,6 +122,8 @@ class Softmax(Single):
         powers = look_up(EXPONENTIALS, np.clip(places + 32767, *_INT16))
         sums = powers.sum(axis=-1, keepdims=True)
         headroom = 31 - np.frexp(sums)[1].astype(np.int64)
+        # Rounded to 16 fraction bits, and then shifted to the int16 range with which the table is read: 3 << 15 is the
+        # middle of [1, 2], 1.5.
         ones = ((sums << headroom) + (1 << 13)) >> 14
         reciprocals = look_up(RECIPROCALS, np.clip(ones - (3 << 15), *_INT16))
         shift = 30 - headroom
@@ -143,11 +150,8 @@ class LogSoftmax(Single):
             lambda: log_softmax_rescale(softmax_rescale(source, 1).rescale)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         if source.dtype is DType.INT8:
             return (self._reference_int8(source, value.astype(np.int64)),)
         shifted = value.astype(np.float64) - value.max(axis=-1, keepdims=True)
@@ -158,6 +162,7 @@ class LogSoftmax(Single):
         powers, counted, scaled = _exponentials(value, scaling)
         logarithms = log_of_sum(_sum(powers, counted))
         back = log_softmax_rescale(scaling.rescale)
+        # As in integer_ops/log_softmax.h: differences up to this bound get the least int8 without a logarithm.
         bounds = multiply_by_quantized_multiplier(logarithms - (1 << 31), back.multiplier, back.shift)
         least = np.maximum(bounds, scaling.least_difference - 1)
         differences = value - value.max(axis=-1, keepdims=True)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred
 from mlfbuild.native.graph.bases.binary import WHOLE
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.ops.reduction.cumsum import check_sum_scales, stored_sums
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -24,8 +25,8 @@ class AddN(Operator):
     name: ClassVar[str] = "ADD_N"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.FLOAT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        sources = [tensor for tensor in inputs if tensor is not None]
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        sources = inputs.present
         if len(sources) < 2 or len(sources) < len(inputs):
             return "a required input is absent"
         if len(outputs) != 1:
@@ -43,12 +44,9 @@ class AddN(Operator):
             return f"adds {len(sources)} int8 tensors, of which at most {_MOST_TENSORS} surely add up within 32 bits"
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source = inputs[0]
-        assert source is not None
-        terms = [value if source.dtype in WHOLE else centred(source, value) for value in values if value is not None]
+        terms = [value if source.dtype in WHOLE else centred(source, value) for value in values]
         total = terms[0]
         for term in terms[1:]:
             total = total + term

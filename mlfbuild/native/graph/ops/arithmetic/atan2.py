@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import Binary, binary_tensors
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
@@ -19,7 +20,7 @@ class Atan2(Binary):
     name: ClassVar[str] = "ATAN2"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = super().check(inputs, outputs)
         if reason is not None:
             return reason

@@ -36,8 +36,10 @@ class Div(Arithmetic):
         return x / y
 
     def _whole(self, x: Array, y: Array) -> Array:
+        # The least integer divided by -1 does not fit: undefined in C, and here it wraps, as the negative does.
         divisor = np.where((y == 0) | (y == -1), 1, y)
         floor = x // divisor
+        # NumPy rounds down, C towards zero.
         quotient = floor + ((floor < 0) & (floor * divisor != x))
         return np.where(y == 0, 0, np.where(y == -1, np.negative(x), quotient)).astype(x.dtype)
 
@@ -50,8 +52,11 @@ class Div(Arithmetic):
         headroom = 31 - _bits(np.where(dividend < 0, ~dividend, dividend))
         inverse = reciprocal_of_one_plus((divisor << divisor_headroom) - (1 << 31))
         quotient = high_multiply(high_multiply(dividend << headroom, inverse), rescale.multiplier)
+        # The quotient is below 2**31, so it is 0 after a longer shift, which is undefined in C.
         right_shift = headroom + 31 - divisor_headroom - rescale.shift
         stored = np.where(right_shift > 31, 0, shift_right(quotient, np.minimum(right_shift, 31)))
+        # 2**16 is beyond the range of int8 and int16 with any zero point: a division by 0 saturates by the dividend's
+        # sign, and 0 / 0 is 0. LiteRT Micro stops there.
         stored = np.where(y == 0, np.sign(dividend) << 16, stored) + zero_point_of(output)
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 

@@ -25,9 +25,11 @@ class Pow(Binary):
         if x.dtype == np.float32:
             return np.power(x.astype(np.float64), y.astype(np.float64))
         x, y = np.broadcast_arrays(x, y)
+        # Unsigned, because products wrap: the low bits are those of the narrower type, whatever the width.
         result, square = np.ones(x.shape, np.uint64), x.astype(np.int64).astype(np.uint64)
         rest = np.maximum(y.astype(np.int64), 0)
         while rest.any():
             result, square, rest = np.where(rest & 1, result * square, result), square * square, rest >> 1
+        # 1 / x**n is a fraction below 1, without which 0 remains, unless x is 1 or -1.
         below = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0))
         return np.where(y < 0, below, result.astype(np.int64)).astype(x.dtype)

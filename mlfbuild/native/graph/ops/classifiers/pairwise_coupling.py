@@ -11,8 +11,10 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# Both are those of multiclass_probability in libsvm's svm.cpp. Another tolerance would stop at other probabilities.
 _ITERATIONS = 100
 _TOLERANCE = 0.005
 
@@ -39,10 +41,7 @@ class PairwiseCoupling(Single):
             or rules.shape(output, (source.shape[0], self.classes))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.stack([self._coupled(row) for row in values[0]]),)
 
     def _coupled(self, pairs: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -20,12 +21,11 @@ class SquaredDistances(Operator):
     name: ClassVar[str] = "SQUARED_DISTANCES"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         rows, points = inputs
-        assert rows is not None and points is not None
         return (
             rules.arithmetic(rows, points, outputs[0], types=self.types)
             or rules.rank(rows, 2)
@@ -34,12 +34,9 @@ class SquaredDistances(Operator):
             or rules.shape(outputs[0], (rows.shape[0], points.shape[0]))
         )
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        assert inputs[0] is not None
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         return outputs[0].elements * inputs[0].shape[1]
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         rows, points = (np.asarray(value, np.float64) for value in values)
         return (np.stack([((row - points) ** 2).sum(axis=1) for row in rows]).astype(np.float32),)

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -49,11 +50,11 @@ class TreeEnsemble(Operator):
     name: ClassVar[str] = "TREE_ENSEMBLE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1 + len(_TABLES))
         if reason is not None:
             return reason
-        source, *tables = (tensor for tensor in inputs if tensor is not None)
+        source, *tables = inputs.present
         if self.aggregate not in _COMBINE:
             return f"aggregates with {self.aggregate}"
         return (
@@ -64,10 +65,8 @@ class TreeEnsemble(Operator):
             or _check_trees(source.shape[1], [_data(table) for table in tables])
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        rows, *tables = (value for value in values if value is not None)
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        rows, *tables = values.present
         features, thresholds, children, nan, roots, leaves, targets, weights, base = tables
         result = np.broadcast_to(base, outputs[0].shape).copy()
         combine = _COMBINE[self.aggregate]
@@ -99,8 +98,7 @@ _COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
 
 
 def _data(table: Tensor) -> Array:
-    assert table.data is not None
-    return table.data
+    return table.known
 
 
 def _check_table(table: Tensor, wanted: tuple[str, tuple[DType, int]]) -> str | None:
@@ -122,9 +120,11 @@ def _check_trees(width: int, tables: Sequence[Array]) -> str | None:
         return f"votes for targets that are not among {len(base)}"
     if leaves[0] != 0 or leaves[-1] != votes or (np.diff(leaves) < 1).any():
         return f"the leaves do not divide {votes} votes"
+    # The kernel checks no index, so that all of them are checked here.
     references = np.concatenate([children.reshape(-1), roots])
     if references.max() >= nodes or references.min() < 1 - len(leaves):
         return "refers to a node or leaf that does not exist"
+    # So no path has a cycle, and the kernel needs no limit of steps.
     if ((children >= 0) & (children <= np.arange(nodes)[:, np.newaxis])).any():
         return "a child does not follow its parent"
     return None

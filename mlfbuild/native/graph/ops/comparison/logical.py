@@ -11,6 +11,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
@@ -46,8 +47,5 @@ class LogicalNot(Single):
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(np.logical_not(values[0])),)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
@@ -21,13 +22,12 @@ class SelectV2(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
     results: ClassVar[tuple[DType, ...]] = EVERY
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)
         if reason is not None:
             return reason
         condition, first, second = inputs
         output = outputs[0]
-        assert condition is not None and first is not None and second is not None
         return (
             rules.arithmetic(condition, types=self.types)
             or next((f"mixes {output} and {t}" for t in (first, second) if t.dtype is not output.dtype), None)
@@ -36,11 +36,8 @@ class SelectV2(Operator):
             or rules.same_quantization(second, output)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         condition, first, second = values
-        assert condition is not None and first is not None and second is not None
         return (np.where(condition, first, second),)
 
 
@@ -50,8 +47,8 @@ class Select(SelectV2):
 
     name: ClassVar[str] = "SELECT"
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = super().check(inputs, outputs)
         if reason is not None:
             return reason
-        return rules.first(rules.shape(tensor, outputs[0].shape) for tensor in inputs if tensor is not None)
+        return rules.first(rules.shape(tensor, outputs[0].shape) for tensor in inputs)

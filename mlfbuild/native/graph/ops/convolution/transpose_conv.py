@@ -12,6 +12,7 @@ from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.convolution import Filtering, convolution_tensors
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -32,7 +33,7 @@ class TransposeConv(Filtering):
         """Return the window of the convolution from the output to the input."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, (1, 1), self.padding)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2, optional=1)
         if reason is not None:
             return reason
@@ -62,17 +63,14 @@ class TransposeConv(Filtering):
         """Return whether sums have 64 bits, regardless of the bias."""
         return weighted.sums_are_wide(source, None)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each input and each weight of its channel, even outside the output."""
         source, weights, _, _ = convolution_tensors(inputs, outputs)
         return source.elements * (weights.elements // weights.shape[3])
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, weights, offset, output = convolution_tensors(inputs, outputs)
-        image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
-        assert image is not None and filters is not None
+        image, filters, bias = values[0], values[1], values.optional(2)
         pixels, factors = centred(source, image), centred(weights, filters)
         sums = np.zeros(output.shape)
         for tap, small, large in self.window(weights).taps(output, source):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -83,10 +85,10 @@ class DetectionPostProcess(Operator):
         """Return the shapes of the outputs."""
         return (1, self.rows, CORNERS), (1, self.rows), (1, self.rows), (1,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        if len(inputs) != 3 or any(tensor is None for tensor in inputs) or len(outputs) != 4:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs.present) != 3 or len(outputs) != 4:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 3 and writes 4"
-        boxes, scores, anchors = (tensor for tensor in inputs if tensor is not None)
+        boxes, scores, anchors = inputs.present
         return (
             rules.first(rules.rank(tensor, 3) for tensor in (boxes, scores))
             or (None if boxes.shape[2] >= CORNERS else f"{boxes} must have {CORNERS} numbers or more of each box")
@@ -105,12 +107,10 @@ class DetectionPostProcess(Operator):
             or rules.first(rules.shape(*pair) for pair in zip(outputs, self.shapes(), strict=True))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         encoded, scores, anchors = (_real(tensor, value) for tensor, value in zip(inputs, values, strict=True))
         boxes, scores = self._decoded(encoded[0], anchors), scores[0, :, -self.classes :]
-        choose = self._best_of_anchors if self.per_class is None else self._best_of_classes
+        choose = self._best_of_anchors if self.per_class is None else partial(self._best_of_classes, self.per_class)
         places, classes, count = choose(boxes, scores)
         found = [np.zeros(output.shape, np.float32) for output in outputs]
         found[0][0, places >= 0] = boxes[places[places >= 0]]
@@ -135,19 +135,19 @@ class DetectionPostProcess(Operator):
         places, classes = np.full((2, self.rows), -1)
         for at, box in enumerate(chosen):
             numbers = np.count_nonzero(~np.isnan(scores[box]))
+            # NaN is sorted last, and is not among the first ``numbers``. Equal scores keep the order of the classes.
             order = np.argsort(-scores[box], kind="stable")[: min(self.per_anchor, numbers)]
             first = at * self.per_anchor
             places[first : first + len(order)], classes[first : first + len(order)] = box, order
         return places, np.where(places < 0, 0, classes), len(chosen)
 
-    def _best_of_classes(self, boxes: Array, scores: Array) -> tuple[Array, Array, int]:
-        """Return the same as ``_best_of_anchors``."""
-        assert self.per_class is not None
+    def _best_of_classes(self, most: int, boxes: Array, scores: Array) -> tuple[Array, Array, int]:
+        """Return the same as ``_best_of_anchors``, with at most ``most`` boxes of each class."""
         kept: list[tuple[float, int, int]] = []
         for label in range(self.classes):
             column = scores[:, label]
             candidates = np.flatnonzero(column >= np.float32(self.score))
-            chosen = suppressed(boxes, column, candidates, self.per_class, self.overlap)
+            chosen = suppressed(boxes, column, candidates, most, self.overlap)
             kept += [(-float(column[box]), box, label) for box in chosen]
             kept = sorted(kept, key=lambda row: row[0])[: self.detections]
         places, classes = np.full(self.rows, -1), np.zeros(self.rows, np.int64)
@@ -155,9 +155,8 @@ class DetectionPostProcess(Operator):
         return places, classes, len(kept)
 
 
-def _real(tensor: Tensor | None, value: Array | None) -> Array:
+def _real(tensor: Tensor, value: Array) -> Array:
     """Return the float32 numbers that a tensor represents."""
-    assert tensor is not None and value is not None
     if tensor.quantization is None:
         return value
     difference = value.astype(np.int32) - tensor.quantization.zero_point
@@ -180,11 +179,11 @@ class NonMaxSuppressionV4(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         wanted = self.shapes()
-        if len(inputs) != 2 or any(tensor is None for tensor in inputs) or len(outputs) != len(wanted):
+        if len(inputs.present) != 2 or len(outputs) != len(wanted):
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 2 and writes {len(wanted)}"
-        boxes, scores = (tensor for tensor in inputs if tensor is not None)
+        boxes, scores = inputs.present
         return (
             rules.arithmetic(boxes, scores, types=self.types)
             or rules.rank(boxes, 2)
@@ -203,11 +202,8 @@ class NonMaxSuppressionV4(Operator):
     def _type(self, output: int) -> DType:
         return DType.FLOAT32 if output == len(self.shapes()) - 2 and output > 0 else DType.INT32
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         boxes, scores = values
-        assert boxes is not None and scores is not None
         candidates = np.flatnonzero(scores > np.float32(self.score))
         most = min(self.most, len(candidates))
         chosen = suppressed(boxes, scores, candidates, most, self.overlap, inclusive=True)
@@ -240,10 +236,10 @@ class NonMaxSuppression(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT64,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        if len(inputs) != 5 or any(tensor is None for tensor in inputs) or len(outputs) != 2:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs.present) != 5 or len(outputs) != 2:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
-        boxes, scores, *limits = (tensor for tensor in inputs if tensor is not None)
+        boxes, scores, *limits = inputs.present
         rows, found = outputs
         return (
             rules.arithmetic(boxes, scores, types=self.types)
@@ -259,9 +255,7 @@ class NonMaxSuppression(Operator):
             or rules.shape(found, ())
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         boxes, scores, most, overlap, least = (np.asarray(value) for value in values)
         rows = np.full(outputs[0].shape, -1, np.int64)
         count = 0

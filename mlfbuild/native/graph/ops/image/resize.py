@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import round_half_away
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -69,11 +70,8 @@ class ResizeNearestNeighbor(Resize):
         whole = round_half_away(places) if self.align_corners else np.floor(places)
         return np.clip(whole, 0, size - 1).astype(np.int32)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         image, (_, rows, columns, _) = values[0], outputs[0].shape
-        assert image is not None
         picked = image[:, self.positions(image.shape[1], rows)]
         return (picked[:, :, self.positions(image.shape[2], columns)],)
 
@@ -130,11 +128,8 @@ class ResizeBilinear(Resize):
         upper = np.clip((points + one - 1) // one, 0, size - 1)
         return ResampledLine(lower, upper, (points - one * lower).astype(np.int32))
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         image, output = values[0], outputs[0]
-        assert image is not None
         rows = self.line(image.shape[1], output.shape[1], output.dtype)
         columns = self.line(image.shape[2], output.shape[2], output.dtype)
         one = 1 if output.dtype is DType.FLOAT32 else 1 << FRACTION_BITS

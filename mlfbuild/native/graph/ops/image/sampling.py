@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -58,12 +59,11 @@ class GridSample(Operator):
     name: ClassVar[str] = "GRID_SAMPLE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         (source, grid), output = inputs, outputs[0]
-        assert source is not None and grid is not None
         dimensions = len(source.shape) - 2
         return (
             rules.arithmetic(source, grid, output, types=self.types)
@@ -73,11 +73,8 @@ class GridSample(Operator):
             or rules.shape(output, (*grid.shape[:-1], source.shape[-1]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, grid = values
-        assert source is not None and grid is not None
         sizes = source.shape[1:-1]
         lines = [self._taps(grid[..., -1 - axis], size) for axis, size in enumerate(sizes)]
         batch = np.arange(len(source)).reshape(-1, *(1 for _ in sizes))
@@ -95,10 +92,12 @@ class GridSample(Operator):
         """Return the position of each pixel, -1 if it is outside and zero, and its share."""
         one, half = np.float32(1), np.float32(0.5)
         if self.corners:
+            # In float32, like the runtimes: for NEAREST, one bit decides which pixel it is.
             at = (numbers + one) * half * np.float32(size - 1)
         else:
             at = ((numbers + one) * np.float32(size) - one) * half
         if self.interpolation is Interpolation.NEAREST:
+            # Half to even, as in ONNX's GridSample.
             at = np.rint(at)
         at = self._bounded(at.astype(np.float64), size)
         first = np.floor(at).astype(np.int64)
@@ -114,6 +113,7 @@ class GridSample(Operator):
         if self.outside is Outside.BORDER:  # like ONNX's evaluator, only beyond the edges; it matters if cubic
             least, greatest = self._edges(size)
             return np.where((at >= least) & (at <= greatest), at, np.clip(np.nan_to_num(at, nan=0), 0, size - 1))
+        # Positions become integers in C, where numbers that do not fit are undefined.
         at = np.clip(np.nan_to_num(at, nan=-FARTHEST, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
         return self._reflected(at, size) if self.outside is Outside.REFLECTION else at
 
@@ -130,6 +130,7 @@ class GridSample(Operator):
     def _reflected(self, at: Array, size: int) -> Array:
         least, greatest = self._edges(size)
         span = greatest - least
+        # An image of one pixel, whose two edges are one place with ``corners``: everything is reflected onto it.
         if span == 0:
             return np.zeros_like(at)
         below = at < least
@@ -167,12 +168,11 @@ class RoiAlign(Operator):
     name: ClassVar[str] = "ROI_ALIGN"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)
         if reason is not None:
             return reason
         (source, boxes, images), output = inputs, outputs[0]
-        assert source is not None and boxes is not None and images is not None
         return (
             rules.arithmetic(source, boxes, output, types=self.types)
             or rules.typed(images, DType.INT64)
@@ -185,11 +185,8 @@ class RoiAlign(Operator):
             or rules.shape(output, (*images.shape, *self.size, source.shape[3]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, boxes, images = values
-        assert source is not None and boxes is not None and images is not None
         made = np.zeros(outputs[0].shape, np.float32)
         for box, image, result in zip(boxes, images.tolist(), made, strict=True):
             if 0 <= image < len(source):
@@ -207,6 +204,7 @@ class RoiAlign(Operator):
         step = np.float32(width) / np.float32(size)
         limit = self.most_samples(pixels)
         # The maximum on the right bounds NaN, too.
+        # A box is data: without a limit, a damaged one would take forever.
         count = self.samples or int(max(0, min(limit, np.ceil(step) if step == step else 0)))
         at = first.astype(np.float64)
         return [at + (pixel + (np.arange(count) + 0.5) / max(count, 1)) * step for pixel in range(size)]
@@ -222,6 +220,7 @@ class RoiAlign(Operator):
             (top, bottom, low), (left, right, near) = _corners(y, image.shape[0]), _corners(x, image.shape[1])
             shares = [(1 - low) * (1 - near), (1 - low) * near, low * (1 - near), low * near]
             pixels = [image[top, left], image[top, right], image[bottom, left], image[bottom, right]]
+            # A sample up to one pixel outside takes the nearest pixel, one beyond that counts as 0, as in ONNX.
             if not (-1 <= y <= image.shape[0] and -1 <= x <= image.shape[1]):
                 parts = np.zeros((4, image.shape[2]))
             else:
@@ -231,6 +230,7 @@ class RoiAlign(Operator):
             found = best if found is None else np.maximum(found, best)
         if self.greatest:
             return total if found is None else found
+        # Zeros are samples, too: the divisor is the same for all boxes of a size.
         return total / max(len(rows) * len(columns), 1)
 
 
@@ -260,13 +260,12 @@ class DeformConv(Operator):
     name: ClassVar[str] = "DEFORM_CONV"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=4, optional=1)
         if reason is not None:
             return reason
         source, filters, offsets, bias = inputs[:4]
-        mask, output = (inputs[4] if len(inputs) > 4 else None), outputs[0]
-        assert source is not None and filters is not None and offsets is not None and bias is not None
+        mask, output = inputs.optional(4), outputs[0]
         tensors = [source, filters, offsets, bias, output, *([] if mask is None else [mask])]
         reason = rules.arithmetic(*tensors, types=self.types) or rules.first(
             rules.rank(tensor, 4) for tensor in (source, filters, output)
@@ -288,13 +287,10 @@ class DeformConv(Operator):
     def _sizes(self) -> Sequence[int]:
         return (*self.stride, *self.dilation, *self.before)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        assert inputs[1] is not None
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         return outputs[0].elements * math.prod(inputs[1].shape[:3])
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, filters, offsets, bias = (np.asarray(value, np.float64) for value in values[:4])
         mask = values[4] if len(values) > 4 else None
         rows, columns, depth, channels = filters.shape

@@ -14,6 +14,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.binary import binary_tensors
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, product_rescale, zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -37,7 +38,7 @@ class BatchMatmul(Operator):
     name: ClassVar[str] = "BATCH_MATMUL"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
@@ -85,16 +86,13 @@ class BatchMatmul(Operator):
         """Return the rescaling of sums of products; raises ``OverflowError``."""
         return product_rescale(first, second, output, rounded=self.rounded_product)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: K for each element of the result."""
         first, second, output = binary_tensors(inputs, outputs)
         return output.elements * self.sizes(first, second)[0][1]
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         first, second, output = binary_tensors(inputs, outputs)
-        assert values[0] is not None and values[1] is not None
         x, y = centred(first, values[0]), centred(second, values[1])
         sums = np.matmul(np.swapaxes(x, -1, -2) if self.adj_x else x, np.swapaxes(y, -1, -2) if self.adj_y else y)
         rescales = [] if output.dtype is DType.FLOAT32 else [self.rescale(first, second, output)]
@@ -114,12 +112,11 @@ class MatmulInteger(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3, optional=1)
         if reason is not None:
             return reason
-        rows, zero_point, weights, offsets = (*inputs, None)[:4]
-        assert rows is not None and zero_point is not None and weights is not None
+        (rows, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
         return (
             rules.first(rules.typed(tensor, DType.INT8) for tensor in (rows, zero_point, weights))
             or rules.typed(outputs[0], DType.INT32)
@@ -138,15 +135,11 @@ class MatmulInteger(Operator):
             or (None if offsets.constant else f"{offsets} must be constant")
         )
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: K for each element of the result."""
-        assert inputs[2] is not None
         return outputs[0].elements * inputs[2].shape[1]
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        rows, zero_point, weights, offsets = (*values, None)[:4]
-        assert rows is not None and zero_point is not None and weights is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        (rows, zero_point, weights), offsets = values[:3], values.optional(3)
         matrix = weights.astype(np.int64) - (0 if offsets is None else offsets.astype(np.int64)[:, np.newaxis])
         return (((rows.astype(np.int64) - zero_point.astype(np.int64).reshape(())) @ matrix.T).astype(np.int32),)

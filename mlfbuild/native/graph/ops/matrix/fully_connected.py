@@ -11,6 +11,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.convolution import convolution_tensors
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -45,7 +46,7 @@ class FullyConnected(Operator):
     name: ClassVar[str] = "FULLY_CONNECTED"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2, optional=1)
         if reason is not None:
             return reason
@@ -103,25 +104,22 @@ class FullyConnected(Operator):
 
     def _check_largest(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
         """Raise ``OverflowError`` if a sum may exceed 32 bits after it is multiplied by a double."""
-        assert weights.data is not None
         inputs = max(abs(limit - zero_point_of(source)) for limit in integer_range(source.dtype))
-        largest = inputs * float(np.abs(centred(weights, weights.data)).sum(axis=1).max())
+        # A bound and not an estimate: as if every input had the worst value and the sign of its weight.
+        largest = inputs * float(np.abs(centred(weights, weights.known)).sum(axis=1).max())
         if bias is not None and bias.data is not None:
             largest += float(np.abs(bias.data.astype(np.float64)).max())
         if largest * double_scale(source, weights, output).real >= 1 << 31:
             raise OverflowError(f"the output's scale {scale_of(output):g} is too small for sums of up to {largest:g}")
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each row of inputs and each weight."""
         _, weights, _, output = convolution_tensors(inputs, outputs)
         return output.elements * weights.shape[1]
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, weights, offset, output = convolution_tensors(inputs, outputs)
-        rows, matrix, bias = values[0], values[1], values[2] if len(values) > 2 else None
-        assert rows is not None and matrix is not None
+        rows, matrix, bias = values[0], values[1], values.optional(2)
         sums = centred(source, rows).reshape(-1, weights.shape[1]) @ centred(weights, matrix).T
         if self.in_double:
             return (self._rounded_once(sums, bias, double_scale(source, weights, output).real, output),)

@@ -10,13 +10,14 @@ CONV_INTEGER writes only the sums, for an image with one computed zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.convolution import Convolution
+from mlfbuild.native.graph.operands import Inputs, Operands, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.ops.convolution.conv2d import Conv2D
 from mlfbuild.native.graph.ops.convolution.depthwise_conv2d import DepthwiseConv2D
@@ -24,6 +25,8 @@ from mlfbuild.native.graph.ops.matrix.fully_connected import FullyConnected
 from mlfbuild.native.graph.quantize import float_activation_range, round_half_away
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# Rounded numbers become integers, and a float32 beyond their range is undefined in C. A zero point moves a number by
+# 128 at most, so any limit from 256 on gives the same int8.
 _FAR = np.float32(512)
 """Numbers beyond it are out of range after a zero point is added, too."""
 
@@ -40,9 +43,9 @@ class QuantizeRows(Operator):
     name: ClassVar[str] = "QUANTIZE_ROWS"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         count = 3 if self.asymmetric else 2
-        if len(inputs) != 1 or inputs[0] is None or len(outputs) != count:
+        if len(inputs.present) != 1 or len(outputs) != count:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes {count}"
         source, (values, scales, *zero_points) = inputs[0], outputs
         return (
@@ -56,11 +59,8 @@ class QuantizeRows(Operator):
             or (f"{source} cannot be cut into {scales.elements} rows" if source.elements % scales.elements else None)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source = values[0]
-        assert source is not None
         rows = source.reshape(outputs[1].elements, -1)
         with np.errstate(all="ignore"):
             stored, scales, zero_points = (self._with_offset if self.asymmetric else _symmetric)(rows)
@@ -104,11 +104,9 @@ class HybridTensors(NamedTuple):
     output: Tensor
 
 
-def hybrid_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> HybridTensors:
+def hybrid_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> HybridTensors:
     """Return the named tensors of a checked node."""
-    values, scales, zero_points, weights, bias = inputs
-    assert values is not None and scales is not None and weights is not None
-    return HybridTensors(values, scales, zero_points, weights, bias, outputs[0])
+    return HybridTensors(inputs[0], inputs[1], inputs.optional(2), inputs[3], inputs.optional(4), outputs[0])
 
 
 @dataclass(frozen=True)
@@ -132,10 +130,9 @@ class Hybrid(Operator):
 
     def channel_first(self, weights: Tensor) -> bool:
         """Return whether a sum is first multiplied by the scale of its channel, not by the product of both scales."""
-        assert weights.quantization is not None
-        return isinstance(self.layer, Conv2D) and len(set(weights.quantization.scales)) > 1
+        return isinstance(self.layer, Conv2D) and len(set(weights.affine.scales)) > 1
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 1:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 1"
         absent = next((at for at in (0, 1, 3) if inputs[at] is None), None)
@@ -154,7 +151,7 @@ class Hybrid(Operator):
         """Check the layer as one of float32."""
         weights = Tensor(tensors.weights.name, tensors.weights.shape, DType.FLOAT32, data=_stand_in(tensors.weights))
         source = Tensor(tensors.values.name, tensors.values.shape, DType.FLOAT32)
-        return self.layer.check([source, weights, tensors.bias], [tensors.output])
+        return self.layer.check(Operands([source, weights, tensors.bias]), [tensors.output])
 
     def _check_scales(self, tensors: HybridTensors) -> str | None:
         weights, axis = tensors.weights, self.channel_axis
@@ -174,27 +171,23 @@ class Hybrid(Operator):
 
     def _check_sums(self, tensors: HybridTensors) -> str | None:
         """Refuse sums that may exceed 32 bits, which no runtime defines."""
-        assert tensors.weights.data is not None
-        others = tuple(axis for axis in range(tensors.weights.data.ndim) if axis != self.channel_axis)
-        largest = int(np.abs(tensors.weights.data.astype(np.int64)).sum(axis=others).max()) * 255
+        others = tuple(axis for axis in range(tensors.weights.known.ndim) if axis != self.channel_axis)
+        largest = int(np.abs(tensors.weights.known.astype(np.int64)).sum(axis=others).max()) * 255
         return f"sums over the weights {tensors.weights} may exceed 32 bits" if largest >= 1 << 31 else None
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         tensors = hybrid_tensors(inputs, outputs)
-        return self.layer.macs([tensors.values, tensors.weights], outputs)
+        return self.layer.macs(Operands([tensors.values, tensors.weights]), outputs)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        tensors, (stored, scales, zero_points, weights, bias) = hybrid_tensors(inputs, outputs), values
-        assert stored is not None and scales is not None and weights is not None
-        assert tensors.weights.quantization is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        tensors, zero_points, bias = hybrid_tensors(inputs, outputs), values.optional(2), values.optional(4)
+        stored, scales, weights = values[0], values[1], values[3]
         rows = len(scales)
         centred = stored.astype(np.float64).reshape(rows, -1)
         if zero_points is not None:
             centred = centred - zero_points[:, np.newaxis]
         sums = self._sums(tensors, centred.reshape(stored.shape), weights).reshape(rows, -1, self._channels(tensors))
-        by_channel = np.array(tensors.weights.quantization.scales, np.float32)
+        by_channel = np.array(tensors.weights.affine.scales, np.float32)
         by_row = scales.reshape(rows, 1, 1)
         with np.errstate(all="ignore"):
             numbers = sums.astype(np.float32)
@@ -246,15 +239,13 @@ class BlockwiseFullyConnected(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 6 or len(outputs) != 1:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 6 and writes 1"
-        absent = next((at for at in (0, 1, 2, 3, 5) if inputs[at] is None), None)
+        absent = next((at for at in (0, 1, 2, 3, 5) if inputs.optional(at) is None), None)
         if absent is not None:
             return f"input {absent} is absent"
-        values, scales, zero_points, weights, bias, blocks = inputs
-        assert values is not None and scales is not None and zero_points is not None
-        assert weights is not None and blocks is not None
+        (values, scales, zero_points, weights), bias, blocks = inputs[:4], inputs.optional(4), inputs[5]
         reason = (
             rules.rank(weights, 2)
             or rules.first(rules.typed(tensor, DType.INT8) for tensor in (values, weights))
@@ -273,17 +264,11 @@ class BlockwiseFullyConnected(Operator):
             return f"the weights {weights} do not fit {values} and {outputs[0]}"
         return rules.shape(scales, rows) or rules.shape(zero_points, rows)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        weights = inputs[3]
-        assert weights is not None
-        return outputs[0].elements * weights.shape[1]
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
+        return outputs[0].elements * inputs[3].shape[1]
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        stored, scales, zero_points, weights, bias, blocks = values
-        assert stored is not None and scales is not None and zero_points is not None
-        assert weights is not None and blocks is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        (stored, scales, zero_points, weights), bias, blocks = values[:4], values.optional(4), values[5]
         count = blocks.shape[1]
         rows = stored.reshape(len(scales), count, -1).astype(np.float64)
         parts = weights.reshape(len(weights), count, -1).astype(np.float64)
@@ -321,19 +306,18 @@ class ConvInteger(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3, optional=1)
         if reason is not None:
             return reason
-        image, zero_point, weights, offsets = (*inputs, None)[:4]
-        assert image is not None and zero_point is not None and weights is not None
+        (image, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
         return (
             rules.first(rules.typed(tensor, DType.INT8) for tensor in (image, zero_point, weights))
             or rules.typed(outputs[0], DType.INT32)
             or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
             or (None if weights.constant else f"{weights} must be constant")
             or self.layer.check(
-                [_as_float(image), Tensor(weights.name, weights.shape, DType.FLOAT32, data=_stand_in(weights))],
+                Operands([_as_float(image), replace(_as_float(weights), data=_stand_in(weights))]),
                 [_as_float(outputs[0])],
             )
             or self._check_size(weights)
@@ -354,19 +338,15 @@ class ConvInteger(Operator):
             or (None if offsets.constant else f"{offsets} must be constant")
         )
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        return self.layer.macs([inputs[0], inputs[2]], outputs)
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
+        return self.layer.macs(Operands([inputs[0], inputs[2]]), outputs)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        (source, _, filters), (image, zero_point, weights, offsets) = inputs[:3], (*values, None)[:4]
-        assert source is not None and filters is not None
-        assert image is not None and zero_point is not None and weights is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        (image, zero_point, weights), offsets = values[:3], values.optional(3)
         pixels, factors = image.astype(np.float64) - float(zero_point.reshape(())), weights.astype(np.float64)
         if offsets is not None:
             factors = factors - offsets.astype(np.float64).reshape(-1, 1, 1, 1)
-        sums = self.layer.sums(source, filters, outputs[0], pixels, factors)  # exact in double
+        sums = self.layer.sums(inputs[0], inputs[2], outputs[0], pixels, factors)  # exact in double
         return (sums.astype(np.int64).astype(np.int32),)
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
@@ -17,7 +18,7 @@ class Joining(Movement):
 
     axis: int
 
-    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+    def _check_counts(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
@@ -20,12 +21,11 @@ class Picking(Operator):
 
     types: ClassVar[tuple[DType, ...]] = EVERY
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         (source, indices), output = inputs, outputs[0]
-        assert source is not None and indices is not None
         return (
             (None if source.dtype is output.dtype else f"mixes {source} and {output}")
             or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
@@ -71,11 +71,8 @@ class Gather(Picking):
     def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
         return (*source.shape[: self.axis], *indices.shape[self.batch_dims :], *source.shape[self.axis + 1 :])
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, positions = values
-        assert value is not None and positions is not None
         common = value.shape[: self.batch_dims]
         batches = value.reshape(-1, *value.shape[self.batch_dims :])
         rows = np.clip(positions.reshape(len(batches), *positions.shape[self.batch_dims :]), 0, None)
@@ -104,10 +101,7 @@ class GatherNd(Picking):
     def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
         return (*indices.shape[:-1], *source.shape[indices.shape[-1] :])
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, places = values
-        assert value is not None and places is not None
         sizes = np.array(value.shape[: places.shape[-1]])
         return (np.asarray(value[tuple(np.moveaxis(np.clip(places, 0, sizes - 1), -1, 0))]),)

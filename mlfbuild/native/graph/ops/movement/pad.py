@@ -11,6 +11,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 Paddings = tuple[tuple[int, int], ...]
@@ -33,11 +34,8 @@ class Pad(Single):
         """Return the stored value of the padding."""
         return rules.resting(output)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (value,) = values
-        assert value is not None
         return (np.pad(value, self.paddings, constant_values=value.dtype.type(self.value(outputs[0]))),)
 
 

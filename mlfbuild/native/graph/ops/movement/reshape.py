@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
 
@@ -23,11 +24,8 @@ class Reshape(Single):
             return f"mixes {source} and {output}"
         return rules.same_elements(source, output)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (value,) = values
-        assert value is not None
         return (value.reshape(outputs[0].shape),)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
@@ -26,12 +27,11 @@ class ReverseSequence(Operator):
     name: ClassVar[str] = "REVERSE_SEQUENCE"
     types: ClassVar[tuple[DType, ...]] = EVERY
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         (source, lengths), output = inputs, outputs[0]
-        assert source is not None and lengths is not None
         return (
             (None if source.dtype is output.dtype else f"mixes {source} and {output}")
             or rules.arithmetic(lengths, types=(DType.INT32, DType.INT64))
@@ -51,11 +51,8 @@ class ReverseSequence(Operator):
             return f"{lengths} holds lengths that are not from 0 to {greatest}"
         return None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, lengths = values
-        assert value is not None and lengths is not None
         result = np.array(value)
         # Each row of a view is one batch, and its first dimension the sequence.
         rows = np.moveaxis(result, (self.batch, self.sequence), (0, 1))

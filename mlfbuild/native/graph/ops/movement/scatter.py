@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -23,12 +24,11 @@ class ScatterNd(Operator):
     name: ClassVar[str] = "SCATTER_ND"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         (updates, indices), output = inputs, outputs[0]
-        assert updates is not None and indices is not None
         return (
             rules.arithmetic(updates, output, types=self.types)
             or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
@@ -44,11 +44,8 @@ class ScatterNd(Operator):
             return f"{indices} holds positions that are not in {output}"
         return rules.shape(updates, (*indices.shape[:-1], *output.shape[depth:]))
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (updates, places), output = values, outputs[0]
-        assert updates is not None and places is not None
         depth = places.shape[-1]
         result = np.zeros(output.shape, output.dtype.numpy)
         slices = updates.reshape(-1, *output.shape[depth:])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -46,14 +47,13 @@ class ScatterElements(Operator):
     name: ClassVar[str] = "SCATTER_ELEMENTS"
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        absent = len(inputs) > 0 and inputs[0] is None
-        given = [*outputs[:1], *inputs[1:]] if absent else inputs
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        absent = len(inputs) > 0 and inputs.optional(0) is None
+        given = inputs.with_operand(0, outputs[0]) if absent else inputs
         reason = rules.operands(given, outputs, required=3)
         if reason is not None:
             return reason
         (source, places, updates), output = given, outputs[0]
-        assert source is not None and places is not None and updates is not None
         if absent and self.update is not ScatterUpdate.SET:
             return "there are no elements that updates are combined with"
         types = self.types if self.update is ScatterUpdate.SET else (DType.FLOAT32,)
@@ -70,12 +70,9 @@ class ScatterElements(Operator):
             or rules.shape(output, source.shape)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        value, places, updates = values
-        assert places is not None and updates is not None
-        value = np.zeros(outputs[0].shape, outputs[0].dtype.numpy) if value is None else value
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        (places, updates), given, output = values[1:], values.optional(0), outputs[0]
+        value = np.zeros(output.shape, output.dtype.numpy) if given is None else given
         made = value.copy() if self.update is ScatterUpdate.SET else value.astype(np.float64)
         valid = (places >= 0) & (places < value.size)
         for place, update in zip(places[valid].tolist(), updates[valid], strict=True):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
@@ -19,7 +20,7 @@ class Shift(Movement):
 
     name: ClassVar[str] = "STRIDED_SLICE + CONCATENATION"
 
-    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+    def _check_counts(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         return rules.operands(inputs, outputs, required=2)
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlfbuild.native.graph.bases.movement import Move, Movement
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.ops.movement.concatenation import check_parts, pieces_along
 from mlfbuild.native.graph.tensors import Array, Tensor
 
@@ -17,7 +18,7 @@ class Parting(Movement):
 
     axis: int
 
-    def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+    def _check_counts(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         return None if len(inputs) == 1 else f"has {len(inputs)} inputs, takes 1"
 
 

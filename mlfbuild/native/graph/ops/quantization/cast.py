@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Tensor
 
@@ -27,11 +28,8 @@ class Cast(Single):
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.shape(output, source.shape)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, dtype = values[0], outputs[0].dtype
-        assert value is not None
         if value.dtype == np.float32 and dtype not in {DType.FLOAT32, DType.BOOL}:
             least, greatest = integer_range(dtype)
             bounded = np.clip(np.trunc(np.nan_to_num(value.astype(np.float64), nan=0)), least, greatest)
@@ -55,8 +53,5 @@ class BitCast(Single):
             return f"{source} may have bits that are neither those of false nor of true"
         return rules.shape(output, source.shape)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.array(values[0]).view(outputs[0].dtype.numpy),)

@@ -14,6 +14,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -60,6 +61,7 @@ class Quantize(Single):
     def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling; raises ``OverflowError``, also if int32 would be shifted left and could wrap."""
         rescale = requantize_rescale(source, output)
+        # Only an int32 has no spare bits for a left shift.
         if source.dtype is DType.INT32 and rescale.shift > 0:
             raise OverflowError(
                 f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
@@ -79,29 +81,29 @@ class Quantize(Single):
         alone = DType.UINT8 in pair and DType.INT8 not in pair
         return f"cannot bring {source} to {output}" if alone or pair in _UNKNOWN else None
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
-        assert source is not None and values[0] is not None and output.quantization is not None
         if source.dtype is not DType.FLOAT32:
             if self.in_float32:
                 return (self._requantized(source, values[0], output),)
             rescales = [requantize_rescale(source, output)]
             return (finish_quantized(centred(source, values[0]), rescales, output, Activation.NONE),)
         with np.errstate(over="ignore", invalid="ignore"):
-            quotients = values[0] / np.float32(output.quantization.scale)
+            quotients = values[0] / np.float32(output.affine.scale)
             rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
-        stored = rounded.astype(np.float64) + output.quantization.zero_point
+        # In double: a large float32 plus the zero point would be rounded again, and an integer could overflow before
+        # the clamp.
+        stored = rounded.astype(np.float64) + output.affine.zero_point
         return (np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy),)
 
     def _requantized(self, source: Tensor, value: Array, output: Tensor) -> Array:
         """Return int8 numbers, which LiteRT has as uint8, in the scale of ``output``; each step is in float32."""
-        assert source.quantization is not None and output.quantization is not None
-        scale = np.float32(source.quantization.scale) * (np.float32(1) / np.float32(output.quantization.scale))
-        bias = np.float32(-(source.quantization.zero_point + 128)) * scale
+        # Times the reciprocal, not a division, and a product plus a bias: each of them rounds, and LiteRT's results
+        # have all of these roundings.
+        scale = np.float32(source.affine.scale) * (np.float32(1) / np.float32(output.affine.scale))
+        bias = np.float32(-(source.affine.zero_point + 128)) * scale
         products = (value.astype(np.float32) + np.float32(128)) * scale + bias
-        stored = round_half_away(products).astype(np.float64) + output.quantization.zero_point
+        stored = round_half_away(products).astype(np.float64) + output.affine.zero_point
         return np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy)
 
 
@@ -120,13 +122,11 @@ class Dequantize(Single):
             or rules.shape(output, source.shape)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source = inputs[0]
-        assert source is not None and values[0] is not None and source.quantization is not None
         with np.errstate(over="ignore"):
-            return (np.asarray(centred(source, values[0]) * source.quantization.scale, np.float32),)
+            # The product of two numbers of 24 bits is exact in double, and rounded once.
+            return (np.asarray(centred(source, values[0]) * source.affine.scale, np.float32),)
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ class DynamicQuantize(Operator):
     name: ClassVar[str] = "DYNAMIC_QUANTIZE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        if len(inputs) != 1 or inputs[0] is None or len(outputs) != 3:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs.present) != 1 or len(outputs) != 3:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes 3"
         source, (values, scale, zero_point) = inputs[0], outputs
         return (
@@ -154,14 +154,13 @@ class DynamicQuantize(Operator):
             or rules.shape(zero_point, ())
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value = values[0]
-        assert value is not None
         with np.errstate(all="ignore"):
+            # The range contains 0, so that the zero point is in the range of int8.
             least, greatest = np.fmin.reduce(value, axis=None, initial=0), np.fmax.reduce(value, axis=None, initial=0)
             scale = np.float32(1) if least == greatest else np.float32((greatest - least) / np.float32(255))
+            # Half to even, as ONNX prescribes; QUANTIZE above rounds halves away from zero, as TFLite does.
             zero_point = np.rint(_number(np.clip(-least / scale, 0, 255), 0))
             stored = np.clip(_number(np.rint(value / scale), 0) + zero_point, 0, 255) - 128
         return stored.astype(np.int8), np.array(scale, np.float32), np.array(zero_point - 128).astype(np.int8)

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -35,10 +36,10 @@ class _Sequence(Operator):
     gates: ClassVar[int]
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        if len(inputs) != _INPUTS or len(outputs) != 2 or None in inputs:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != _INPUTS or len(outputs) != 2 or len(inputs.present) < _INPUTS:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes {_INPUTS} and writes 2"
-        source, *parameters, hidden = (tensor for tensor in inputs if tensor is not None)
+        source, *parameters, hidden = inputs.present
         reason = rules.arithmetic(source, hidden, *outputs, types=self.types) or rules.rank(source, 3)
         reason = reason or rules.rank(hidden, 2)
         if reason is not None:
@@ -57,15 +58,12 @@ class _Sequence(Operator):
             or rules.shape(outputs[1], hidden.shape)
         )
 
-    def macs(self, inputs: Sequence[Tensor | None], _outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, _outputs: Sequence[Tensor]) -> int:
         """Return the number of products with weights: one per row and weight."""
         source, weights, recurrent = inputs[:3]
-        assert source is not None and weights is not None and recurrent is not None
         return source.shape[0] * source.shape[1] * (weights.elements + recurrent.elements)
 
-    def reference(
-        self, _inputs: Sequence[Tensor | None], values: Sequence[Array | None], _outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, _inputs: Inputs, values: Values, _outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         rows, weights, recurrent, bias, hidden = (np.asarray(value, np.float64) for value in values)
         own = bias[: len(weights)]
         results = []

@@ -28,6 +28,7 @@ from mlfbuild.native.graph.bases.lstm_arithmetic import (
     real_step,
     whole_step,
 )
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM
@@ -55,10 +56,10 @@ class UnidirectionalSequenceLstm(Operator):
         """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form."""
         return lstm_rescales(tensors, self.cell_clip, rounded=self.rounded_product)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != LSTM_INPUTS or len(outputs) != _OUTPUTS:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes {LSTM_INPUTS} and writes {_OUTPUTS}"
-        absent = next((at for at, tensor in enumerate(inputs) if tensor is None), None)
+        absent = next((at for at in range(len(inputs)) if inputs.optional(at) is None), None)
         if absent is not None:
             return f"input {absent} is absent"
         tensors = lstm_tensors(inputs, outputs)
@@ -125,8 +126,8 @@ class UnidirectionalSequenceLstm(Operator):
 
     def _check_sums(self, tensors: LstmTensors) -> str | None:
         for bias in tensors.biases:
-            assert bias.data is not None
-            greatest = max(abs(int(bias.data.min())), abs(int(bias.data.max())))
+            greatest = max(abs(int(bias.known.min())), abs(int(bias.known.max())))
+            # A product of an int16 and an int8 is at most 2**22.
             if greatest + (tensors.source.shape[2] << 22) >= LARGEST_SUM:
                 return f"sums with the bias {bias} may not fit 48 bits"
         return None
@@ -135,19 +136,18 @@ class UnidirectionalSequenceLstm(Operator):
         """Return the number of parallel sequences."""
         return tensors.source.shape[1 if self.time_major else 0]
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one per step and weight of the four gates, without element-wise ones."""
         tensors = lstm_tensors(inputs, outputs)
         steps = tensors.source.shape[0] * tensors.source.shape[1]
         return steps * sum(weights.elements for weights in (*tensors.weights, *tensors.recurrent))
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         tensors = lstm_tensors(inputs, outputs)
         sequence, *parameters, hidden, cell = (np.asarray(value) for value in values)
         weights = LstmParameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
         shape, steps = cell.shape, sequence if self.time_major else sequence.swapaxes(0, 1)
+        # The file may have the cell in any shape of as many elements.
         cell = cell.reshape(hidden.shape)
         rescales = None if tensors.source.dtype is DType.FLOAT32 else self.rescales(tensors)
         rows = []

@@ -17,6 +17,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -36,10 +37,9 @@ class SvdfTensors(NamedTuple):
     after: Tensor
 
 
-def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> SvdfTensors:
+def svdf_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> SvdfTensors:
     """Return the named tensors of a checked node."""
-    source, feature, time, bias, before = inputs
-    assert source is not None and feature is not None and time is not None and before is not None
+    (source, feature, time), bias, before = inputs[:3], inputs.optional(3), inputs[4]
     return SvdfTensors(source, feature, time, bias, before, *outputs)
 
 
@@ -57,7 +57,7 @@ class Svdf(Operator):
 
     name: ClassVar[str] = "SVDF"
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 2:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
         absent = next((at for at in (0, 1, 2, 4) if inputs[at] is None), None)
@@ -101,22 +101,21 @@ class Svdf(Operator):
         scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
         more = [kind(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
         with np.errstate(over="ignore", under="ignore"):
+            # The order of the operations matters in float32.
             first, second = (float(x * y / z) for x, y, z in (scales, more))
         return quantize_multiplier(first), quantize_multiplier(second)
 
-    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+    def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each weight of the input and of the state, per row of the batch."""
         tensors = svdf_tensors(inputs, outputs)
         return tensors.source.shape[0] * (tensors.feature.elements + tensors.time.elements)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         tensors = svdf_tensors(inputs, outputs)
-        x, feature, time, bias, before = values
-        assert x is not None and feature is not None and time is not None and before is not None
+        (x, feature, time), bias, before = values[:3], values.optional(3), values[4]
         latest = self._latest(tensors, centred(tensors.source, x) @ feature.T.astype(np.float64))
         rows = before.reshape(len(x), len(feature), -1)
+        # The kernel shifts a row in the same pass that sums it, so that a ring buffer would save nothing.
         after = np.concatenate([rows[:, :, 1:], latest[:, :, np.newaxis]], axis=2)
         sums = (centred(tensors.before, after) * time).sum(axis=2).reshape(len(x), -1, self.rank).sum(axis=2)
         if bias is not None:

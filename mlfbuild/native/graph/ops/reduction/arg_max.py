@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
@@ -38,10 +39,7 @@ class ArgMax(Arg):
 
     name: ClassVar[str] = "ARG_MAX"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), outputs[0].dtype.numpy),)
 
 
@@ -51,10 +49,7 @@ class ArgMin(Arg):
 
     name: ClassVar[str] = "ARG_MIN"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), outputs[0].dtype.numpy),)
 
 

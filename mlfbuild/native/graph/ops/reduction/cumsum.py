@@ -12,6 +12,7 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.rescales import SUM_LEFT_SHIFT, add_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -42,11 +43,8 @@ class Cumsum(Single):
             or check_sum_scales(source, output)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, value = inputs[0], values[0]
-        assert source is not None and value is not None
         order = slice(None, None, -1 if self.reverse else 1)
         ordered = np.moveaxis(centred(source, value) if source.dtype not in WHOLE else value, self.axis, 0)[order]
         sums = np.cumsum(ordered, axis=0, dtype=ordered.dtype)

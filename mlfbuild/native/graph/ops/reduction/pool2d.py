@@ -14,6 +14,7 @@ from mlfbuild.native.graph.bases.accumulate import finish_float
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import activation_range, integer_range, scale_of, zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -64,11 +65,8 @@ class AveragePool2D(Pool2D):
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
-        assert source is not None and values[0] is not None
         image = values[0].astype(np.float64)
         sums, counts = np.zeros(output.shape), self.window().counts(source, output)
         for _, write, read in self.window().taps(source, output):
@@ -77,6 +75,8 @@ class AveragePool2D(Pool2D):
             return (finish_float(sums / counts, self.activation),)
         if self.half_even:
             return (self._rescaled(source, output, sums.astype(np.int64), counts),)
+        # A half is added with the sign of the sum and C divides towards zero: half away from zero, as
+        # reference/integer_ops/pooling.h. The count is that of the pixels inside the image, not of the window.
         halves = counts // 2
         if self.half_up:
             means = np.floor((sums + halves) / counts)
@@ -122,11 +122,8 @@ class MaxPool2D(Pool2D):
 
     name: ClassVar[str] = "MAX_POOL_2D"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
-        assert source is not None and values[0] is not None
         greatest = np.full(output.shape, -np.inf)
         for _, write, read in self.window().taps(source, output):
             target = greatest[:, write[0], write[1]]

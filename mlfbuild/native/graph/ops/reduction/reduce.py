@@ -15,6 +15,7 @@ from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -84,15 +85,13 @@ class Summing(Reduction):
     def half_even_rescale(self, source: Tensor, output: Tensor) -> HalfEvenRescale:
         """Return the same with ``half_even``."""
         least, greatest = integer_range(source.dtype)
+        # The greatest distance from the zero point, which bounds each term of a sum, whatever the input.
         reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
         factor = scale_of(source) / scale_of(output) / self._divisor(source)
         return half_even_rescale(factor, self.count(source.shape) * reach)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
-        assert source is not None and values[0] is not None
         if source.dtype in WHOLE:
             return (self._whole(source, values[0]),)
         sums = np.asarray(centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims))
@@ -107,6 +106,7 @@ class Summing(Reduction):
     def _whole(self, source: Tensor, value: Array) -> Array:
         """Return the result for integers that are not quantised; a quotient is truncated."""
         sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
+        # NumPy rounds a negative quotient down, C towards zero.
         return np.asarray(np.abs(sums) // divisor * np.sign(sums)).astype(value.dtype)
 
     def _divisor(self, source: Tensor) -> int:
@@ -150,10 +150,7 @@ class ReduceExtreme(Reduction):
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (self._pick(values[0]),)
 
     @abc.abstractmethod
@@ -162,6 +159,7 @@ class ReduceExtreme(Reduction):
 
 
 def _without_nan(value: Array, instead: float) -> Array:
+    # np.max would return NaN if there is one.
     return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
 
 
@@ -192,10 +190,8 @@ class ReduceProd(Reduction):
     name: ClassVar[str] = "REDUCE_PROD"
     types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # int64 wraps at 64 bits, and its low 32 bits are those of a product that wraps at 32.
         wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)
         with np.errstate(all="ignore"):
             return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)
@@ -214,10 +210,7 @@ class ReduceAll(Logical):
 
     name: ClassVar[str] = "REDUCE_ALL"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].all(axis=self.axes, keepdims=self.keep_dims)),)
 
 
@@ -227,8 +220,5 @@ class ReduceAny(Logical):
 
     name: ClassVar[str] = "REDUCE_ANY"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].any(axis=self.axes, keepdims=self.keep_dims)),)

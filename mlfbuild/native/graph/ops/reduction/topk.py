@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -28,8 +29,8 @@ class TopkV2(Operator):
         DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32
     )  # fmt: skip
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        if len(inputs) != 1 or inputs[0] is None or len(outputs) != 2:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs.present) != 1 or len(outputs) != 2:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes 2"
         source, (values, positions) = inputs[0], outputs
         return (
@@ -45,11 +46,8 @@ class TopkV2(Operator):
     def _check_count(self, source: Tensor) -> str | None:
         return None if 1 <= self.k <= source.shape[-1] else f"{self.k} elements of each row do not fit {source}"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value = values[0]
-        assert value is not None
         rank = np.unique(value, return_inverse=True)[1].reshape(value.shape)  # NaN, the greatest, is after all numbers
         if not self.least:
             rank = np.where(np.isnan(value), 1, -rank) if value.dtype == np.float32 else -rank

@@ -14,6 +14,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -36,13 +37,12 @@ class Dft(Operator):
     name: ClassVar[str] = "DFT"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1, optional=1)
         if reason is not None:
             return reason
         source, output = inputs[0], outputs[0]
-        window = inputs[1] if len(inputs) > 1 else None
-        assert source is not None
+        window = inputs.optional(1)
         reason = (
             rules.arithmetic(source, output, *([] if window is None else [window]), types=self.types)
             or rules.rank(source, 4)
@@ -62,10 +62,7 @@ class Dft(Operator):
             or (None if window is None else rules.shape(window, (self.length,)))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = values[0].astype(np.float64), outputs[0]
         samples = source[..., 0] + (1j * source[..., 1] if source.shape[3] == 2 else 0)
         results = []
@@ -83,6 +80,7 @@ class Dft(Operator):
             known = min(self.length // 2 + 1, frame.shape[1])
             whole = np.zeros((frame.shape[0], self.length, frame.shape[2]), np.complex128)
             whole[:, :known] = frame[:, :known]
+            # Bin k of a spectrum of real numbers is the conjugate of bin length - k.
             beyond = np.arange(self.length // 2 + 1, self.length)
             whole[:, beyond] = whole[:, self.length - beyond].conj()
             frame = whole
@@ -91,6 +89,7 @@ class Dft(Operator):
 
     def packed(self, source: Sequence[int]) -> bool:
         """Return whether a transform of half the length computes it; ``source`` is the shape of the input."""
+        # Real samples at even and odd positions are the two parts of half as many complex numbers.
         return source[3] == 1 and self.length % 2 == 0 and not self.inverse
 
     def size(self, source: Sequence[int]) -> int:
@@ -126,10 +125,7 @@ class Rfft2d(Single):
             or rules.shape(output, (*source.shape[:-2], self.height, self.width // 2 + 1, 2))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         made = np.fft.rfft2(values[0].astype(np.float64), (self.height, self.width))
         return (np.stack([made.real, made.imag], axis=-1).astype(np.float32),)
 
@@ -160,10 +156,7 @@ class Real(ComplexPart):
 
     name: ClassVar[str] = "REAL"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (values[0][..., 0],)
 
 
@@ -173,10 +166,7 @@ class Imag(ComplexPart):
 
     name: ClassVar[str] = "IMAG"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (values[0][..., 1],)
 
 
@@ -186,8 +176,5 @@ class ComplexAbs(ComplexPart):
 
     name: ClassVar[str] = "COMPLEX_ABS"
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.hypot(values[0][..., 0], values[0][..., 1]),)

@@ -11,6 +11,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -35,11 +36,11 @@ class SignalFilterBank(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=6)
         if reason is not None:
             return reason
-        energies, *constants = (tensor for tensor in inputs if tensor is not None)
+        energies, *constants = inputs.present
         return (
             rules.typed(energies, DType.UINT32)
             or rules.typed(outputs[0], DType.UINT64)
@@ -51,17 +52,18 @@ class SignalFilterBank(Operator):
             or _check_bands(energies, constants)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         energies, weights, others = (np.asarray(value).astype(np.uint64) for value in values[:3])
         bands = zip(*(np.asarray(value).tolist() for value in values[3:]), strict=True)
         sums, carried = [], np.uint64(0)
+        # Neighbouring bands overlap: an energy counts in its own band by one weight and in the next by the other. So
+        # each pass yields two sums, and the second one is carried.
         for start, first, width in bands:
             part = energies[start : start + width]
             own, other = ((each[first : first + width] * part).sum(dtype=np.uint64) for each in (weights, others))
             sums.append(np.add(own, carried, dtype=np.uint64))
             carried = other
+        # The first entry is no band: it only has what is carried into the first one.
         return (np.array(sums[1:], np.uint64),)
 
 
@@ -84,12 +86,11 @@ class SignalFilterBankSquareRoot(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         energies, bits = inputs
-        assert energies is not None and bits is not None
         return (
             rules.typed(energies, DType.UINT64)
             or rules.typed(bits, DType.INT32)
@@ -99,11 +100,9 @@ class SignalFilterBankSquareRoot(Operator):
             or rules.shape(outputs[0], energies.shape)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None and values[1] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         bits = int(values[1])
+        # The number is known only at run time, and longer shifts are undefined in C.
         if not 0 <= bits <= 31:
             return (np.zeros(outputs[0].shape, np.uint32),)
         return (np.array([_root(value) >> bits for value in values[0].tolist()], np.uint32),)
@@ -111,6 +110,7 @@ class SignalFilterBankSquareRoot(Operator):
 
 def _root(value: int) -> int:
     """Return the nearest square root that 16 bits hold, or 32 if ``value`` has more than 32 bits."""
+    # isqrt and not the root of a double, which has 53 bits and rounds some squares up.
     floor, greatest = math.isqrt(value), 0xFFFF if value <= _WORD else _WORD
     return floor + (value - floor * floor > floor and floor != greatest)
 
@@ -136,13 +136,13 @@ class SignalFilterBankSpectralSubtraction(Operator):
     name: ClassVar[str] = "SignalFilterBankSpectralSubtraction"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(outputs) != 3:
             return f"has {len(outputs)} outputs, writes 3"
         reason = rules.operands(inputs, outputs[:1], required=2)
         if reason is not None:
             return reason
-        tensors = [tensor for tensor in (*inputs, *outputs) if tensor is not None]
+        tensors = (*inputs, *outputs)
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in tensors)
             or rules.first(rules.shape(tensor, (self.channels,)) for tensor in tensors)
@@ -150,15 +150,14 @@ class SignalFilterBankSpectralSubtraction(Operator):
             or rules.within("spectral_subtraction_bits", self.bits, 0, 63)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None and values[1] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         results, estimates = [], []
         for at, (value, before) in enumerate(zip(values[0].tolist(), values[1].tolist(), strict=True)):
             new, old = (self.odd_smoothing, self.odd_rest) if at % 2 else (self.smoothing, self.rest)
+            # Unsigned 32-bit arithmetic that wraps, like the C: Python's integers do not.
             scaled = (value << self.smoothing_bits) & _WORD
             estimate = self._shifted(scaled * (new & _WORD) + before * (old & _WORD))
+            # The difference is unsigned, and must not wrap around below 0.
             noise = min(estimate, scaled)
             left = max((scaled - noise) >> self.smoothing_bits, self._shifted(value * (self.floor & _WORD)))
             results.append(left)
@@ -180,12 +179,11 @@ class SignalPcan(Operator):
     name: ClassVar[str] = "SignalPCAN"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)
         if reason is not None:
             return reason
         energies, noise, gains = inputs
-        assert energies is not None and noise is not None and gains is not None
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in (energies, noise, outputs[0]))
             or rules.typed(gains, DType.INT16)
@@ -197,9 +195,7 @@ class SignalPcan(Operator):
             or rules.within("snr_shift", self.snr_shift, 0, 63)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         energies, noise, gains = (np.asarray(value).tolist() for value in values)
         results = []
         for energy, level in zip(energies, noise, strict=True):
@@ -215,6 +211,7 @@ def _gain(level: int, gains: Sequence[int]) -> int:
         return gains[level]
     bits = level.bit_length()
     constant, linear, square = gains[4 * bits - 6 : 4 * bits - 3]
+    # The 10 bits after the leading one. Each power of two has three coefficients in a group of four elements.
     fraction = (level << 11 >> bits) & 0x3FF
     value = (((square * fraction >> 5) + (linear << 5)) * fraction + (1 << 14) >> 15) + constant
     return (value + (1 << 15)) % (1 << 16) - (1 << 15)
@@ -240,10 +237,7 @@ class SignalFilterBankLog(Single):
             or rules.within("input_correction_bits", self.correction, 0, 31)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         table = logarithms().tolist()
         scaled = [(value << self.correction) & _WORD for value in values[0].tolist()]
         return (np.array([self._log(value, table) for value in scaled], np.int16),)
@@ -255,6 +249,7 @@ class SignalFilterBankLog(Single):
         fraction = (value - (1 << bits)) << 16 >> bits
         at, rest = fraction >> 9, fraction & 511
         binary = (bits << 16) + fraction + table[at] + ((table[at + 1] - table[at]) * rest >> 16)
+        # The logarithm to base 2 has 16 fraction bits. Half of the last bit is added, because a shift rounds down.
         natural = _LN_2 * binary + (1 << 15) >> 16
         return min((((self.scale & _WORD) * natural + (1 << 15)) & _WORD) >> 16, (1 << 15) - 1)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 LONGEST = 1 << 15
@@ -45,6 +46,7 @@ class SignalFourier(Single):
     def factors(self) -> list[int]:
         """Return the sizes of the stages, the last one first, as far as 2, 3 and 5 divide half the length."""
         found, rest = [], self.length // 2
+        # In the order of KISS FFT's kf_factor, because each stage rounds.
         for factor in (4, 2, 3, 5):
             while rest % factor == 0:
                 found.append(factor)
@@ -84,9 +86,12 @@ class SignalFourier(Single):
     def _circle(self, phases: Sequence[float], dtype: DType) -> Array:
         """Return cosines and sines; the functions of numpy may differ in the last bit, which rounding can magnify."""
         signed = [-phase if self.inverse else phase for phase in phases]
+        # One by one in C's library, not vectorised.
         parts = np.array([(math.cos(phase), math.sin(phase)) for phase in signed]).reshape(-1, 2)
         if dtype is DType.FLOAT32:
             return parts.astype(np.float32)
+        # As in KISS FFT: half up, for negative numbers, too. 1 becomes the greatest integer, because 2**15 and 2**31 do
+        # not fit.
         return np.floor(0.5 + np.iinfo(dtype.numpy).max * parts).astype(dtype.numpy)
 
     def _transform(self, values: _Complex, numbers: _Numbers) -> _Complex:
@@ -117,10 +122,7 @@ class SignalRfft(SignalFourier):
             or rules.shape(output, (*source.shape[:-1], self.length + 2))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         numbers, half = _Numbers(outputs[0].dtype), self.length // 2
         rows = values[0].reshape(-1, values[0].shape[-1]).astype(numbers.wide)
         rows = np.pad(rows, ((0, 0), (0, self.length - rows.shape[1])))
@@ -154,10 +156,7 @@ class SignalIrfft(SignalFourier):
             or rules.shape(output, (*source.shape[:-1], self.length))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         numbers, half = _Numbers(outputs[0].dtype), self.length // 2
         spectra = values[0].reshape(-1, half + 1, 2).astype(numbers.wide)
         real, imaginary = spectra[:, :, 0], spectra[:, :, 1]
@@ -173,6 +172,7 @@ class SignalIrfft(SignalFourier):
         packed[:, :, half - at] = mirrored[0], numbers.wrapped(-mirrored[1])
         samples = np.stack(self._transform((packed[0], packed[1]), numbers), axis=-1).reshape(outputs[0].shape)
         if outputs[0].dtype is DType.FLOAT32:
+            # The integer stages have divided already.
             samples = samples / np.float32(self.length)
         return (samples.astype(outputs[0].dtype.numpy),)
 
@@ -193,12 +193,15 @@ class _Numbers:
     def _rounded(self, values: Array) -> Array:
         if self.dtype is DType.FLOAT32:
             return values
+        # sround of KISS FFT: half of the last bit is added, then an arithmetic shift, so that halves are rounded up.
         bits = np.iinfo(self.dtype.numpy).bits - 1
         return self.wrapped(values + (1 << (bits - 1)) >> bits)
 
     def divided(self, value: _Complex, divisor: int) -> _Complex:
         if self.dtype is DType.FLOAT32:
             return value
+        # C_FIXDIV of KISS FFT multiplies by SAMP_MAX / divisor, whose quotient is truncated: 16383 / 32768 is a bit
+        # less than a half.
         return self._scaled(value, np.int64(np.iinfo(self.dtype.numpy).max // divisor))
 
     def mean(self, one: Array, two: Array) -> Array:
@@ -232,6 +235,7 @@ class _Numbers:
         turned = [self.product(part, (unity[0][at * steps], unity[1][at * steps])) for at, part in enumerate(others, 1)]
         own = [(unity[0][at], unity[1][at]) for at in range(0, every, every // factor)]
         results = {2: self._two, 3: self._three, 4: self._four, 5: self._five}[factor](zero, turned, own)
+        # The stage of 4 multiplies by i without a root of unity, and i has the other sign in the inverse.
         if factor == 4 and inverse:
             results[1], results[3] = results[3], results[1]
         real, imaginary = (np.concatenate([result[part] for result in results], axis=1) for part in (0, 1))

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -33,12 +34,11 @@ class SignalFramer(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = _check_kept(inputs, outputs)
         if reason is not None:
             return reason
         samples, before = inputs
-        assert samples is not None and before is not None
         *rows, count = samples.shape
         wanted = math.prod(rows) * self.kept + 1
         return (
@@ -60,11 +60,8 @@ class SignalFramer(Operator):
         """The number of frames of a row that are not full."""
         return 0 if self.prefill else (self.size - 1) // self.step
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         samples, before = values
-        assert samples is not None and before is not None
         rows = samples.reshape(-1, samples.shape[-1])
         line = np.concatenate([before[:-1].reshape(len(rows), self.kept), rows], axis=1)
         starts = range(0, rows.shape[1], self.step)
@@ -92,12 +89,11 @@ class SignalStacker(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = _check_kept(inputs, outputs)
         if reason is not None:
             return reason
         features, before = inputs
-        assert features is not None and before is not None
         frames, most = self.left + self.right + 1, (1 << 15) - 2
         return (
             rules.shape(features, (self.channels,))
@@ -109,11 +105,8 @@ class SignalStacker(Operator):
             or rules.first(rules.shape(state, ((frames - 1) * self.channels + 1,)) for state in (before, outputs[2]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         features, before = values
-        assert features is not None and before is not None
         kept, frames = self.left + self.right, int(before[-1])
         history = before[:-1] if frames else np.tile(features, kept)
         if not frames:
@@ -138,14 +131,13 @@ class SignalOverlapAdd(Operator):
     name: ClassVar[str] = "SignalOverlapAdd"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.FLOAT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(outputs) != 2:
             return f"has {len(outputs)} outputs, writes 2"
         reason = rules.operands(inputs, outputs[:1], required=2)
         if reason is not None:
             return reason
         frames, before = inputs
-        assert frames is not None and before is not None
         if len(frames.shape) < 2:
             return f"{frames} has no dimension of frames"
         *rows, count, size = frames.shape
@@ -157,11 +149,8 @@ class SignalOverlapAdd(Operator):
             or rules.first(rules.shape(state, (*rows, size)) for state in (before, outputs[1]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         frames, before = values
-        assert frames is not None and before is not None
         kept, parts = before.copy(), []
         for at in range(frames.shape[-2]):
             kept = _sum(kept, frames[..., at, :])
@@ -173,10 +162,11 @@ class SignalOverlapAdd(Operator):
 def _sum(first: Array, second: Array) -> Array:
     if first.dtype == np.float32:
         return first + second
+    # Two int16 need 17 bits: a sum in int16 would wrap before it is clamped.
     return np.clip(first.astype(np.int32) + second, -(1 << 15), (1 << 15) - 1).astype(np.int16)
 
 
-def _check_kept(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+def _check_kept(inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
     """Check the types of samples, a truth value and a state, and that there are samples."""
     if len(outputs) != 3:
         return f"has {len(outputs)} outputs, writes 3"
@@ -184,7 +174,6 @@ def _check_kept(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> s
     if reason is not None:
         return reason
     samples, before = inputs
-    assert samples is not None and before is not None
     return (
         rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, outputs[0], outputs[2]))
         or rules.typed(outputs[1], DType.BOOL)
@@ -211,12 +200,11 @@ class Col2Im(Operator):
     name: ClassVar[str] = "COL2IM"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
         if reason is not None:
             return reason
         source, output = inputs[0], outputs[0]
-        assert source is not None
         numbers = (self.size, self.filter, self.stride, self.dilation, self.before, self.counts)
         return (
             rules.arithmetic(source, output, types=self.types)
@@ -231,10 +219,8 @@ class Col2Im(Operator):
             or rules.shape(output, (source.shape[0], *self.size))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # In double, so that the order in which overlaps are added hardly matters.
         windows = values[0].astype(np.float64).reshape(-1, *self.filter, *self.counts)
         total = np.zeros(outputs[0].shape)
         for tap in np.ndindex(self.filter):
@@ -242,6 +228,7 @@ class Col2Im(Operator):
             places = [
                 at * dilation - before + np.arange(count) * stride for at, dilation, before, count, stride, _ in lines
             ]
+            # Windows may cover padding, which is no part of the image.
             kept = [(place >= 0) & (place < size) for place, size in zip(places, self.size, strict=True)]
             to = np.ix_(range(len(total)), *(place[keep] for place, keep in zip(places, kept, strict=True)))
             own = (slice(None), *tap)

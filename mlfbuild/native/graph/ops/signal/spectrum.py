@@ -13,6 +13,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -26,12 +27,11 @@ class SignalWindow(Operator):
     name: ClassVar[str] = "SignalWindow"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
         samples, weights = inputs
-        assert samples is not None and weights is not None
         return (
             rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, weights, outputs[0]))
             or rules.rank(weights, 1)
@@ -41,9 +41,7 @@ class SignalWindow(Operator):
             or rules.within("shift", self.shift, 0, 31)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         samples, weights = (np.asarray(value, np.int64) for value in values)
         products = (samples.reshape(-1, len(weights)) * weights) >> self.shift
         return (np.clip(products, -(1 << 15), (1 << 15) - 1).astype(np.int16).reshape(samples.shape),)
@@ -57,14 +55,13 @@ class SignalFftAutoScale(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(outputs) != 2:
             return f"has {len(outputs)} outputs, writes 2"
         reason = rules.operands(inputs, outputs[:1], required=1)
         if reason is not None:
             return reason
         samples, (scaled, exponent) = inputs[0], outputs
-        assert samples is not None
         return (
             rules.typed(samples, DType.INT16)
             or rules.typed(scaled, DType.INT16)
@@ -74,10 +71,7 @@ class SignalFftAutoScale(Operator):
             or rules.shape(exponent, ())
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         greatest = 0
         for value in values[0].tolist():
             # The int16 -32768 has no magnitude of its type: it becomes the maximum, below any element after it.
@@ -114,10 +108,7 @@ class SignalEnergy(Single):
             or rules.within("start_index", self.start, 0, self.end)
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         parts = values[0][2 * self.start : 2 * self.end].astype(np.int64).reshape(-1, 2)
         energies = np.zeros(outputs[0].shape, np.uint32)
         energies[self.start : self.end] = (parts**2).sum(axis=1).astype(np.uint32)
@@ -133,14 +124,13 @@ class SignalDelay(Operator):
     name: ClassVar[str] = "SignalDelay"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(outputs) != 2:
             return f"has {len(outputs)} outputs, writes 2"
         reason = rules.operands(inputs, outputs[:1], required=2)
         if reason is not None:
             return reason
         samples, before = inputs
-        assert samples is not None and before is not None
         return (
             rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, *outputs))
             or rules.vectors(samples)
@@ -148,10 +138,7 @@ class SignalDelay(Operator):
             or rules.first(rules.shape(state, (*samples.shape[:-1], self.length)) for state in (before, outputs[1]))
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
+    def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         samples, before = values
-        assert samples is not None and before is not None
         line = np.concatenate([before, samples], axis=-1)
         return line[..., : samples.shape[-1]], line[..., samples.shape[-1] :]

@@ -1,0 +1,64 @@
+"""Memory maps of microcontrollers that people own: core, flash and RAM, without a cycle model.
+
+``data/parts.csv`` has a row for each part, or for parts that differ only in their pins: ``stm32f407?g`` is the
+STM32F407 with 1 MiB of flash in any package. A name may end as on the chip, so ``stm32f407vgt6`` is the same part.
+``scripts/parts.py`` wrote the table and says where it comes from.
+
+A part gives a target its ``cpu`` and its runner's ``memory``. Cycles need clocks, wait states and caches, which no
+public file has for all parts: ``MCUS`` has the microcontrollers with a cycle model.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from mlfbuild.targets.data_files import DATA
+from mlfbuild.targets.part_keys import DeviceMemoryKeys, RegionKeys
+
+_SHORTEST = 6
+"""Characters of a name whose sizes are worth listing: stm32f has hundreds of parts, stm32f4 dozens."""
+
+
+@dataclass(frozen=True)
+class KnownPart:
+    """A microcontroller, or several that differ only in their pins."""
+
+    name: str
+    """In lower case; ``?`` stands for the letter of the package's pins."""
+    cpu: str
+    """Name in the table of CPUs."""
+    memory: DeviceMemoryKeys
+    """Regions for test firmware after reset."""
+
+
+@cache
+def all_parts() -> Mapping[str, KnownPart]:
+    """Return every part of the table by its name."""
+    lines = (DATA / "parts.csv").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        flash = RegionKeys(int(row["flash"], 16), int(row["flash size"])) if row["flash"] else None
+        memory = DeviceMemoryKeys(RegionKeys(int(row["ram"], 16), int(row["ram size"])), flash)
+        found[row["part"]] = KnownPart(row["part"], row["cpu"], memory)
+    return found
+
+
+def part_called(name: str) -> KnownPart | None:
+    """Return the part whose name, in any case, is ``name`` or begins it; ``None`` if there is none.
+
+    >>> part_called("STM32F407VGT6").memory.flash.size >> 10
+    1024
+    """
+    parts, lower = all_parts(), name.lower()
+    matching = [part for pattern, part in parts.items() if fnmatchcase(lower, f"{pattern}*")]
+    return max(matching, key=lambda part: len(part.name), default=None)
+
+
+def parts_beginning(name: str) -> list[KnownPart]:
+    """Return the parts that ``name`` is the beginning of: ``stm32f407`` has two sizes of flash."""
+    lower = name.lower()
+    return [part for part in all_parts().values() if part.name.startswith(lower)] if len(lower) >= _SHORTEST else []

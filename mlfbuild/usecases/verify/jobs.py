@@ -1,0 +1,207 @@
+"""The modules to verify: each with vectors, on each target that can run it, in test firmware or an image."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from mlfbuild import executor, verify
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    Mistake,
+    ProjectFileError,
+    UsageError,
+    listed,
+)
+from mlfbuild.jobs import (
+    CompileJob,
+    TargetJob,
+    outline_of,
+    run_sections,
+    vectors_of,
+)
+from mlfbuild.library import Library
+from mlfbuild.project import KeyPath, Project, RunnerKeys
+from mlfbuild.targets import Board
+
+
+@dataclass(frozen=True)
+class VerifyJob:
+    """One module with vectors on one target."""
+
+    target: TargetJob
+    model: CompileJob
+    module: str
+    """Module of the model's archive; empty if it has only one."""
+    vectors: Path
+    folder: Path
+    """Folder of the test firmware and the report."""
+    timeout: float | None = None
+    """Time limit of a case in seconds; ``None`` for the default."""
+    place: str = ""
+    """Place of the target's runner in the project file, if it has one."""
+    image: Path | None = None
+    """The firmware image that contains the model and is checked, instead of test firmware."""
+    flash: bool = True
+    """Whether ``image`` is loaded; the device must hold it otherwise."""
+
+    @property
+    def title(self) -> str:
+        """The name of the job in messages, such as ``kws for m55``."""
+        return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
+
+    @property
+    def board(self) -> Board | None:
+        """The emulated board that runs the model, unless the target has a runner."""
+        return self.target.board if self.target.runner else self.target.run_board
+
+    def settings(self) -> str:
+        """Return what the check depends on besides tree, vectors and harness, as canonical JSON."""
+        toolchain = self.target.toolchain.name if self.target.toolchain else None
+        board = self.board.name if self.board else None
+        source = self.model.request.source.name
+        sections = self.target.placed if self.target.runner else run_sections(self.target, self.model)
+        placed = [asdict(section) for section in sections]
+        runner = {"runner": repr(self.target.runner)} if self.target.runner else {}
+        return json.dumps(
+            {
+                "board": board,
+                "placed": placed,
+                "toolchain": toolchain,
+                "source": source,
+                "module": self.module,
+                **runner,
+            }
+        )
+
+
+def verify_jobs(
+    project: Project, targets: Sequence[TargetJob], build: Path, timeout: float | None = None
+) -> list[VerifyJob]:
+    """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
+
+    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if
+    vectors do not name the module that they are for.
+    """
+    vectors = vectors_of(project)
+    chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
+    problems = [problem for _, model in chosen for problem in _misnamed(model, vectors[model.model])]
+    if problems:
+        raise ProjectFileError(list(dict.fromkeys(project.problems(problems))))
+    jobs = [
+        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module, timeout)
+        for target, model in chosen
+        for module, path in vectors[model.model].items()
+        if _can_run(target)
+    ]
+    jobs = [replace(job, place=runner_place(project, job.target)) if job.target.runner else job for job in jobs]
+    if not jobs:
+        reasons = left_out(project, targets)
+        raise CheckFailedError(
+            "nothing-to-verify",
+            place=project.path,
+            reason=f"no model can be verified: {', '.join(reasons) or 'none is chosen'}",
+            hint="add vectors, or choose a model with --model" if reasons else "choose a model with --model",
+        )
+    return jobs
+
+
+def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:
+    """Return ``jobs`` so that they check the models in the firmware ``image`` on the device of their target.
+
+    An emulated board is a device, too. Raises ``UsageError`` if the jobs are for several targets, or for this machine.
+    """
+    names = list(dict.fromkeys(job.target.name for job in jobs))
+    if len(names) > 1:
+        raise UsageError(
+            "image-for-several-targets",
+            place="--in",
+            reason=f"an image is for one target, not for {listed(names)}",
+            hint="choose it with --target",
+        )
+    board, runner = jobs[0].target.board, jobs[0].target.runner
+    if runner is None and board is None:
+        raise UsageError(
+            "runner-missing",
+            place=f"target {names[0]}",
+            reason="the target has no device",
+            hint="add a runner to the target",
+        )
+    target = replace(jobs[0].target, runner=runner or RunnerKeys(qemu=board.name if board else None))
+    return [replace(job, target=target, image=image, flash=flash) for job in jobs]
+
+
+def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
+    """Return a line for each model, module or target that ``verify_jobs`` omits, with what is missing."""
+    models = {model.model: model for target in targets for model in target.models}
+    vectors = vectors_of(project)
+    arrays = "with arrays in0.. and out0.."
+    lines = [
+        f'model {name} has no vectors (add "vectors: <file>.npz" {arrays})' for name in models if name not in vectors
+    ]
+    for name in (name for name in models if "" not in vectors.get(name, {"": None})):
+        missing = [module for module in _modules(models[name]) if module not in vectors[name]]
+        lines += [
+            f'module {module} of model {name} has no vectors (add "{module}: <file>.npz" {arrays})'
+            for module in missing
+        ]
+    return lines + [
+        f"target {target.name} has no runner, no board that QEMU emulates, and no mcu (add one, or another target with "
+        "the same CPU)"
+        for target in targets
+        if not _can_run(target)
+    ]
+
+
+def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the vectors that name no module, or a wrong one, by their place in the project file."""
+    modules = _modules(model)
+    source, names = model.request.source, ", ".join(modules)
+    for module in vectors:
+        if module and modules and module not in modules:
+            mistake = Mistake(
+                "vectors-of-unknown-module",
+                reason=f"{source} has no module {module!r}",
+                hint=f"use one of its modules: {names}",
+            )
+            yield ("models", model.model, "vectors", module), mistake
+        if not module and len(modules) > 1:
+            example = f"{{{', '.join(f'{name}: <file>.npz' for name in modules)}}}"
+            mistake = Mistake(
+                "vectors-not-by-module",
+                reason=f"{source} has several modules",
+                hint=f"write one file for each: {example}",
+            )
+            yield ("models", model.model, "vectors"), mistake
+
+
+def _modules(model: CompileJob) -> list[str]:
+    """Return the modules that the model's archive will have; empty if they are not known before it is built."""
+    library: Library | None = outline_of(model)
+    modules = () if library is None else library.modules
+    return [called.name for module in modules for called in executor.callable_modules(module)]
+
+
+def _can_run(target: TargetJob) -> bool:
+    return target.run_board is not None or target.runner is not None or target.toolchain is None
+
+
+def runner_place(project: Project, target: TargetJob) -> str:
+    """Return the place of the runner of ``target`` in the project file, for messages."""
+    return f"{project.path}: targets.{target.name}.runner"
+
+
+def without_runners(targets: Sequence[TargetJob]) -> list[TargetJob]:
+    """Return ``targets`` so that they run on their boards instead of devices."""
+    return [replace(target, runner=None) for target in targets]
+
+
+def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport) -> Diagnostic:
+    """Return the finding about the wrong outputs of ``report``, at the line of the project file with the vectors."""
+    mistake = Mistake("verify-failed", reason=f"target {job.target.name}: {report.summary()}", hint=report.hint)
+    path: KeyPath = ("models", job.model.model, "vectors", *([job.module] if job.module else []))
+    (finding,) = project.problems([(path, mistake)])
+    return finding

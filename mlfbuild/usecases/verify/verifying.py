@@ -1,0 +1,203 @@
+"""Run the jobs of ``verify`` and compare all outputs; a job whose inputs did not change is not run again."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mlfbuild import archive, executor, verify
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    MlfError,
+    OnProgress,
+    ProcessFailedError,
+    no_progress,
+    read_bytes,
+    sha256,
+    write_atomic,
+)
+from mlfbuild.jobs import (
+    Progress,
+    Silent,
+    TargetJob,
+    Task,
+    run_placement,
+    target_jobs,
+)
+from mlfbuild.jobs.tree import HOST, RECORD
+from mlfbuild.project import Project
+from mlfbuild.targets import board_called
+from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.verify.jobs import VerifyJob
+from mlfbuild.verify import Connection
+
+_RESULT = "result.json"
+VerifyResult = tuple[VerifyJob, "verify.VerifyReport | MlfError"]
+"""A job, and its report or the reason why the model could not be checked."""
+
+
+def verify_project(
+    project: Project,
+    targets: Sequence[TargetJob],
+    jobs: Sequence[VerifyJob],
+    *,
+    frozen: bool = False,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[VerifyResult]:
+    """Build the models of ``targets``, ``workers`` at a time, and verify ``jobs``, even if some of them fail.
+
+    Raises as ``build_project``.
+    """
+    watch = progress or Silent()
+    watch.expect(len(jobs))
+    lenders = target_jobs(project)
+    build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
+    with contextlib.ExitStack() as stack:
+        devices = _Devices(stack)
+        return [(job, _watched(job, watch, devices)) for job in jobs]
+
+
+class _Devices:
+    """The connection to the device of the target in work: one for all its models."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self._place = ""
+        self._connection: Connection | None = None
+
+    def of(self, job: VerifyJob) -> Connection | None:
+        """Return the connection to the device of the job's target, ``None`` if it has none."""
+        if job.target.runner is None:
+            return None
+        if self._connection is None or self._place != job.place:
+            self.release()
+            device = verify.device_of(job.target, job.place)
+            self._connection, self._place = self._stack.enter_context(verify.connected(device)), job.place
+        return self._connection
+
+    def release(self) -> None:
+        """Reset and release the device."""
+        self._connection = None
+        self._stack.close()
+
+
+def _watched(job: VerifyJob, watch: Progress, devices: _Devices) -> verify.VerifyReport | MlfError:
+    task = Task("verify", job.title, job.target.name, model=job.model.model)
+    watch.start(task)
+    try:
+        report = _verified(job, devices.of(job), functools.partial(watch.step, task))
+    except MlfError as error:
+        if isinstance(error, ProcessFailedError):
+            devices.release()  # the next job connects again
+        watch.fail(task, "could not be checked")
+        return error
+    if report.passed:
+        watch.finish(task, "passed")
+    else:
+        watch.fail(task, "FAILED")
+    return report
+
+
+def verify_job(job: VerifyJob, on_progress: OnProgress = no_progress) -> verify.VerifyReport:
+    """Build the model's test firmware, run every case on the target, and return a report of all differences.
+
+    The target is its device, if it has a runner, its board, or this machine. Writes ``report.txt`` into the job's
+    folder if there are no differences; ``on_progress`` is called with the progress. Raises ``ToolNotFoundError``,
+    ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and ``UsageError`` if the archive
+    has no such module.
+    """
+    if job.target.runner is None:
+        return _verified(job, None, on_progress)
+    with verify.connected(verify.device_of(job.target, job.place)) as connection:
+        return _verified(job, connection, on_progress)
+
+
+def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProgress) -> verify.VerifyReport:
+    module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
+    remarks = verify.vectors_remarks(job.vectors, module.model_id)
+    if job.image is not None:
+        assert connection is not None
+        subject = verify.shipped_subject(module, connection.device.name)
+        shipped = verify.verify_shipped(
+            connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, on_progress=on_progress
+        )
+        return replace(shipped.for_model(job.model.model), remarks=remarks)
+    report = verify.verify_module(
+        job.model.tree,
+        module,
+        job.board,
+        job.vectors,
+        job.folder,
+        toolchain=job.target.toolchain,
+        timeout=job.timeout,
+        placement=run_placement(job.target, job.model, job.folder, on_device=job.target.runner is not None),
+        connection=connection,
+        on_progress=on_progress,
+    )
+    report = replace(report.for_model(job.model.model), remarks=remarks)
+    _record(job, report)
+    if report.wrong:
+        on_progress("looking for the first wrong operator", 0, 0)
+        hint = verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report, connection)
+        return replace(report, hint=hint)
+    if report.passed:
+        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
+    return report
+
+
+def verified_state(job: VerifyJob) -> dict[str, Any]:
+    """Return the result of the last run of ``job`` as JSON values, ``outdated`` if it would run something else now."""
+    try:
+        last = json.loads((job.folder / _RESULT).read_text("utf-8"))
+        known = {name: last[name] for name in ("board", "cases", "problem")}
+        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+    except (OSError, ValueError, LookupError, TypeError, MlfError):
+        return {"module": job.module, "state": "never"}
+    return {"module": job.module, "state": state, **known}
+
+
+def _record(job: VerifyJob, report: verify.VerifyReport) -> None:
+    """Keep the result for reports."""
+    problem = "" if report.passed else report.summary()
+    result = {"checked": _checked(job), "board": report.board, "cases": report.cases, "problem": problem}
+    write_atomic(job.folder / _RESULT, f"{json.dumps(result, indent=2)}\n".encode())
+
+
+def _checked(job: VerifyJob) -> str:
+    """Return a hash of what a run checks: the tree, the vectors and the settings of the target."""
+    parts = [read_bytes(job.model.tree / RECORD, "record"), read_bytes(job.vectors, "vectors file")]
+    return sha256(b"".join(sha256(part).encode() for part in (*parts, job.settings().encode())))
+
+
+def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:
+    """Return the error for wrong outputs of ``what``, whose report has been printed."""
+    return CheckFailedError(
+        "verify-failed",
+        place=f"verify: {what}",
+        reason="outputs differ from the vectors",
+        hint="see the report above",
+        problems=problems,
+    )
+
+
+def verify_elf(
+    image: Path, vectors: Path, board: str | None = None, timeout: float | None = None
+) -> verify.VerifyReport:
+    """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
+
+    No project, archive or tree is required. ``board`` is the expected board; a case may take ``timeout`` seconds.
+    Raises ``InputFileError`` if the image is not test firmware, ``UsageError`` if it is for another board or ``board``
+    is unknown, and as ``verify_job``.
+    """
+    if board is not None and board != HOST:
+        board_called(board)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
+        return verify.verify_image(image, vectors, Path(folder), board=board, timeout=timeout)
