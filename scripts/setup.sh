@@ -59,13 +59,14 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# Packages that only tests use: Git, Cargo, a sandbox, GDB, compilers and an emulator for other CPUs than those of `make
-# demo`, and a browser with its driver.
+# Packages that only tests use: Git, Cargo, a sandbox, GDB, Cppcheck, compilers and an emulator for other CPUs than those
+# of `make demo`, and a browser with its driver.
 missing_test_packages() {
     has git || echo git
     has cargo || echo cargo
     has bwrap || echo bubblewrap
     has gdb-multiarch || echo gdb-multiarch
+    has cppcheck || echo cppcheck
     has_clang || clang_package
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo $picolibc

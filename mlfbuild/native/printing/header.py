@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
-from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, print_busy, text
+from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name, floating, joined, print_busy, text
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
 from mlfbuild.native.printing.checks import print_result_macros, results_comment
@@ -17,6 +17,12 @@ from mlfbuild.native.printing.trace import print_declarations
 from mlfbuild.native.printing.variants import print_whole_declaration
 from mlfbuild.native.printing.workspace import print_memory_types, print_static_pools_declaration, shares_workspace
 
+MISRA_DEVIATIONS = (
+    "2.3", "2.4", "2.5", "8.7", "8.9", "8.11", "9.2", "9.3", "10.1", "10.3", "10.4", "10.6",
+    "10.7", "10.8", "11.5", "11.6", "12.1", "12.3", "13.3", "14.2", "15.5", "17.7", "17.8", "18.4",
+    "19.2", "20.7", "20.10",
+)  # fmt: skip
+"""Rules that Cppcheck finds broken in generated C; docs/c-interface.md has a reason for each."""
 _STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
     "The intermediate tensors are in a static workspace, mlf_shared_workspace, which other",
@@ -37,7 +43,19 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
-    return guarded(f"{program.prefix.upper()}_H_", header_notice(source), parts)
+    return guarded(f"{program.prefix.upper()}_H_", f"{header_notice(source)}\n{_deviations()}", parts)
+
+
+def _deviations() -> str:
+    lines = joined(MISRA_DEVIATIONS, ",", 3, 3).splitlines()
+    return "\n".join(
+        [
+            "/*",
+            " * MISRA C:2012 deviations of this module; docs/c-interface.md of mlfbuild has a reason for each:",
+            *(f" * {line.strip()}" for line in lines),
+            " */",
+        ]
+    )
 
 
 def print_facts(name: str, interface: Interface, source: str, kind: str) -> str:

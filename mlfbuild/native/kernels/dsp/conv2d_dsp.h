@@ -137,7 +137,7 @@ MLF_KERNEL void mlf_gather_window_dsp(const struct mlf_window *window, const str
     if (!columns_inside || rows.end - rows.first != filter->height) {
         memset(bytes, zero_point, (size_t)(filter->height * line));
     }
-    if (columns_inside) {
+    if (columns_inside != 0) {
         for (int32_t row = rows.first; row < rows.end; row++, to += line, from += pitch) {
             memcpy(to, from, (size_t)line);
         }

@@ -76,11 +76,17 @@ typedef char mlf_int_has_32_bits[sizeof(int) == sizeof(int32_t) ? 1 : -1];
 
 /* Four values of adjacent channels, kept in registers. */
 struct mlf_int32x4 {
-    uint32_t v0, v1, v2, v3;
+    uint32_t v0;
+    uint32_t v1;
+    uint32_t v2;
+    uint32_t v3;
 };
 
 struct mlf_float32x4 {
-    float v0, v1, v2, v3;
+    float v0;
+    float v1;
+    float v2;
+    float v3;
 };
 
 /* The bounds of a fused activation on float32 values; -INFINITY and INFINITY without one. */
