@@ -24,6 +24,8 @@ class Background:
         self.process = process
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._line = line or self._lines.append
+        # A thread reads all the time: a server whose output nothing reads stops as soon as the pipe is full, and with
+        # it the device.
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -51,14 +53,19 @@ def background(
     """Run the program ``words`` until the end of the block; it and its children are ended then.
 
     It gets no signals of the terminal, so that a device can still be released after Ctrl-C. ``line`` is called with
-    each line of its output, by default the last ones are kept; an empty line ends it. Raises ``ProcessFailedError`` if
-    it cannot be started.
+    each line of its output, standard output and error together, without the end of the line and in another thread; by
+    default the last lines are kept for ``last_lines``. An empty line follows the last one. ``stdin`` is as for
+    ``subprocess.Popen``.
+
+    Raises ``ProcessFailedError`` if the program cannot be started.
     """
     with running(words, stdin=stdin, apart=True) as process:
         program = Background(process, line)
         try:
             yield program
         finally:
+            # SIGTERM first: GDB servers release their probe when they are asked to end. end_group() below also ends
+            # children that have outlived the program, such as a server that a script has started.
             if process.poll() is None:
                 end_group(process, signal.SIGTERM)
                 with contextlib.suppress(subprocess.TimeoutExpired):

@@ -32,6 +32,8 @@ from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
 from mlfbuild.targets import MemoryRegion
 
+# Seconds for the whole command: unlike GDB (runners/gdb.py), a program of the user gives no reports between which a
+# shorter limit could apply.
 _FLASH_SECONDS = 300.0
 
 
@@ -68,10 +70,13 @@ def flash_image(keys: RunnerKeys, image: Path, place: str, printed: Callable[[st
 def run_image(
     keys: RunnerKeys, image: Path, place: str, timeout: float, printed: Callable[[str], object] = _nobody
 ) -> CommandRun:
-    """Run ``image`` with the command ``run`` of ``keys`` and return how it ended; ``printed`` gets output by lines.
+    """Run ``image`` with the command ``run`` of ``keys``, and return how it ended.
 
-    Raises ``ToolNotFoundError`` if there is no such program, and ``TimedOutError`` if it takes longer than ``timeout``
-    seconds; it and its children are ended then.
+    ``printed`` is called with each line of its output as it comes, ``place`` locates the keys in messages.
+
+    Raises ``InputFileError`` without the image, ``ToolNotFoundError`` if there is no such program, ``UsageError`` if
+    the command contains {probe} and the keys have none, and ``TimedOutError`` with the output if it takes longer than
+    ``timeout`` seconds; it and its children are ended then.
     """
     return _ran(keys.run, f"{place}.run", keys, image, timeout, printed)
 
@@ -90,6 +95,8 @@ def _ran(
 
     def take(line: str) -> None:
         nonlocal empty
+        # background() marks the end with an empty line, and a program may print empty lines. So empty lines are held
+        # back until another line shows that they were output.
         if not line:  # the one that marks the end is no output
             empty += 1
             return
@@ -116,10 +123,15 @@ def _ran(
 def command_words(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
     """Return a command of ``keys`` with the path of its program, of ``image`` and of the probe.
 
+    ``[probe-rs, run, "{elf}"]`` becomes ``[/usr/bin/probe-rs, run, /home/me/app.elf]``. ``place`` locates the command
+    in messages.
+
     Raises ``InputFileError`` without the image, ``ToolNotFoundError``, and ``UsageError`` without a probe.
     """
     if not image.is_file():
         raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
+    # There is no shell, so that a path with a space or a dollar sign needs no quotes and the command is the same on all
+    # systems.
     program, *arguments = filled(words, keys.probe, place, image)
     return [str(find_tool(program)), *arguments]
 

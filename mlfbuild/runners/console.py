@@ -37,6 +37,8 @@ class SerialConsole:
                 text = self._decoder.decode(self._port.read())
                 with self._lock:
                     self._text = (self._text + text)[-_MOST_TEXT:]
+        # An exception in this thread would otherwise only be printed. read() raises it after the text that came before
+        # the loss has been returned.
         except Exception as error:  # noqa: BLE001 - pyserial raises several if the port goes away
             self._lost = error
 
@@ -53,6 +55,7 @@ class SerialConsole:
     def close(self) -> None:
         """Close the port. It may be called twice."""
         self._ended.set()
+        # The thread is in read(), which returns within 10 ms. Closing the port first would make it fail there.
         self._thread.join()
         self._port.close()
 

@@ -45,7 +45,13 @@ class DeviceImage:
 
 
 def device_image(path: Path) -> DeviceImage:
-    """Read the image ``path``; raises ``InputFileError`` if it is not an ELF executable."""
+    """Read what a loader needs of the ELF executable ``path``.
+
+    Debug information and symbols are not decoded: ``read_firmware`` does that. Sizes are in bytes; addresses are those
+    of the device.
+
+    Raises ``InputFileError`` if it cannot be read, is not an ELF executable, is damaged, or has nothing to load.
+    """
     from elftools.elf.elffile import ELFFile
 
     data = read_bytes(path, "firmware image")
@@ -58,9 +64,13 @@ def device_image(path: Path) -> DeviceImage:
             elf.little_endian,
             elf.elfclass,
             int(elf["e_entry"]),
+            # There may be several subsections of attributes; code for the newest of their architectures is in the
+            # image.
             max(_attributes(elf, "TAG_CPU_ARCH"), default=None),
             _fpu(elf),
             tuple(
+                # The physical address, not the virtual one: initialised data is loaded into flash (p_paddr) and copied
+                # to RAM (p_vaddr) by the startup code.
                 (int(segment["p_paddr"]), bytes(segment.data()))
                 for segment in elf.iter_segments("PT_LOAD")
                 if segment["p_filesz"]

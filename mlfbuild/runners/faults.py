@@ -41,15 +41,23 @@ _PROTECTED_ADDRESS, _BUS_ADDRESS = 7, 15
 """Bits of CFSR: MMFAR or BFAR holds the address of the access."""
 _VECTOR_ERROR = 1
 """Bit of HFSR: the vector table could not be read."""
+# Exception entry behaviour in both manuals. The frame with floating-point registers begins with the same eight words,
+# so its length does not matter here.
 _FRAME = struct.Struct("<8I")
 """r0 to r3, r12, lr, pc and xpsr, which the core stores at an exception."""
+# lr holds EXC_RETURN at the first instruction of a handler; its bit 2 (SPSEL) shows which stack has the frame.
 _ON_PROCESS_STACK = 1 << 2
 """Bit of EXC_RETURN."""
 _NAMES = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
 
 
 def describe_fault(runner: Runner, firmware: Firmware) -> str:
-    """Return lines about the fault in whose handler, before its first instruction, the device is halted."""
+    """Return lines about the fault in whose handler, before its first instruction, the device is halted.
+
+    The first line names the exception and its causes, the next ones the function and line of pc and of lr, the last one
+    CFSR, HFSR, MMFAR and BFAR for readers of the manual. Registers that the device does not show are omitted; no error
+    is raised for them.
+    """
     registers = runner.registers()
     number = registers["xpsr"] & 0x1FF
     name = _NAMES.get(number, f"exception {number}")
@@ -63,6 +71,7 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
 
 def describe_printed_fault(output: str, firmware: Firmware) -> str | None:
     """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``."""
+    # The last one, because firmware can print the same words itself before it faults.
     head, found, report = output.rpartition("\nmlf_board: stopped by ")
     del head
     numbers = {name: int(value, 16) for name, value in re.findall(r"(\w+) +0x([0-9a-f]{8})", report)}
@@ -95,6 +104,8 @@ def _causes(status: int, hard: int, protected: int, bus: int) -> Iterator[str]:
     for bit, cause in _CAUSES.items():
         if status >> bit & 1:
             address = {1: (_PROTECTED_ADDRESS, protected), 9: (_BUS_ADDRESS, bus)}.get(bit)
+            # MMFAR and BFAR keep the address of an earlier fault; it belongs to this one only if MMARVALID or BFARVALID
+            # is set.
             known = address is not None and status >> address[0] & 1
             yield f"{cause} at {address[1]:#010x}" if known and address else cause
     if hard >> _VECTOR_ERROR & 1:
@@ -110,6 +121,8 @@ def _is_plausible(firmware: Firmware, stack: int) -> bool:
     """Return whether ``stack`` is inside the stack, if the image has the symbols of mlfbuild's board support."""
     limits = [firmware.objects.get(name) for name in ("__stack_limit", "__stack_top")]
     low, high = limits
+    # A stack overflow is one reason of faults. Its frame would be read from memory that belongs to something else, and
+    # pc and lr would send the reader to the wrong function.
     return low is None or high is None or low <= stack <= high - _FRAME.size
 
 

@@ -48,6 +48,8 @@ class Firmware:
         for address, data in self.image.segments:
             if len(data) >= 4 * _VECTORS:
                 words = struct.unpack_from(f"<{_VECTORS}I", data)
+                # The second word is the reset vector. A table of a boot loader in the same image has another one, and
+                # is passed over.
                 if words[1] == self.entry | 1:
                     return address, words
         return None
@@ -78,14 +80,22 @@ class Firmware:
                 if state is None:
                     continue
                 if before is not None and before.address <= address < state.address:
+                    # DWARF 5 counts the files of a line program from 0, earlier versions from 1.
                     first = 0 if program["version"] >= 5 else 1
                     name = program["file_entry"][before.file - first].name.decode(errors="replace")
                     yield f"{PurePosixPath(name).name}:{before.line}"
+                # A row applies up to the address of the next one, and only inside its sequence: the functions of a unit
+                # may be anywhere in the image.
                 before = None if state.end_sequence else state
 
 
 def read_firmware(path: Path) -> Firmware:
-    """Return the content of the ELF image ``path``; raises ``InputFileError`` if it is none, or is damaged."""
+    """Return the content of the ELF image ``path``: what a loader needs, and its symbols.
+
+    Line numbers are decoded only when ``Firmware.place_of`` is called, because that takes seconds for large images.
+
+    Raises ``InputFileError`` if it cannot be read, is no ELF executable, or is damaged.
+    """
     image = device_image(path)
     try:
         return _firmware(image, read_bytes(path, "firmware image"))

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 LARGEST_BODY = 254
 """A longer body would need a second block of COBS, which the firmware does not read."""
+# Bytes of the CRC-32, which detects every burst of up to 32 wrong bits.
 _CRC = 4
 _SMALLEST_BODY = 2 + _CRC
 _LONGEST_SEGMENT = 4096
 """Bytes without a zero byte that are kept; more are a line of text without an end, or noise."""
+# Control characters that a terminal uses, and every byte that can be part of UTF-8. Frames mostly contain other control
+# characters, such as the run lengths of COBS, so few damaged ones are taken for text.
 _TEXT = frozenset([*b"\t\n\v\f\r\x1b", *range(0x20, 0x7F), *range(0x80, 0x100)])
 
 
@@ -40,6 +43,8 @@ def encode(kind: str, sequence: int, payload: bytes = b"") -> bytes:
     body = kind.encode("ascii") + bytes([sequence]) + payload
     body += zlib.crc32(body).to_bytes(_CRC, "little")
     assert len(body) <= LARGEST_BODY
+    # Each run between zero bytes is preceded by its length + 1 (COBS). The body has at most 254 bytes, so no run is so
+    # long that it has to be divided.
     return b"\0" + b"".join(bytes([len(run) + 1]) + run for run in body.split(b"\0")) + b"\0"
 
 
@@ -75,6 +80,7 @@ class Receiver:
                 self._segment += end
                 found += self._taken()
             self._segment += rest
+            # A device that prints without zero bytes, or a wrong baud rate, would otherwise fill the memory.
             return found + (self._taken() if len(self._segment) > _LONGEST_SEGMENT else [])
 
     def _taken(self) -> list[SerialFrame | Damaged]:
@@ -98,6 +104,8 @@ class Receiver:
     def text(self) -> str:
         """Return the text since the last call, with whole lines of the segment that has not ended."""
         with self._lock:
+            # Firmware that only prints sends no zero byte before its next frame, so whole lines are shown before the
+            # segment ends. What was shown is not repeated when it does.
             end = self._segment.rfind(b"\n") + 1
             if end > self._shown and _is_text(self._segment[:end]):
                 self._text += self._segment[self._shown : end]

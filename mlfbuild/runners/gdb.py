@@ -1,6 +1,6 @@
 """Devices behind a GDB server: OpenOCD, pyOCD, J-Link, ST-LINK, probe-rs, Black Magic Probe, QEMU.
 
-GDB itself speaks to the server, so a device that works in GDB works here, too.
+GDB itself speaks to the server, so a device that works in GDB also works here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ _CONNECT_SECONDS = 10.0
 """Longest time until the server answers GDB. A program that is not a GDB server never does."""
 _FLASH_SECONDS = 120.0
 """Longest time between two reports of GDB while it loads: large flash memories take a minute to erase."""
+# Short, because a device that hangs must not delay the report of the error that led here.
 _CLOSE_SECONDS = 5.0
+# Address of the register CPUID, the same in all M-profile cores.
 _CPUID = 0xE000ED00
+# GDB divides a request into packets of the size that the server offers; one command for a whole memory would have no
+# answer within the time limit on a slow probe.
 _CHUNK = 16 * 1024
 """Bytes of memory for each command."""
+# Messages of the C library that GDB prints: no server is there. Everything else is an answer of a server that does not
+# work.
 _NOT_THERE = re.compile(
     r"refused|cannot resolve|not known|no such (file|device)|no route|unreachable|timed out", re.IGNORECASE
 )
@@ -103,9 +109,12 @@ class Gdb:
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            # After GDB in the stack, so that the device is released while GDB still runs.
             stack.callback(self._release)
             if console is not None:  # the server may provide it
                 self.console = stack.enter_context(serial_console(*console, self._place)).read
+            # Only now does close() have to undo all of it. Until here, the inner stack undoes what was done if a later
+            # step fails.
             self._stack = stack.pop_all()
 
     def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
@@ -172,8 +181,9 @@ class Gdb:
         with contextlib.suppress(MlfError):
             if self._client.stop is None:
                 self._halt(_CLOSE_SECONDS)
+            # The breakpoints go first: a core that runs into one without a debugger faults.
             for command in ("delete", *self._kind.release, "detach"):
-                with contextlib.suppress(GdbRefusal):  # kill detaches, too
+                with contextlib.suppress(GdbRefusal):  # kill also detaches
                     self._client.console(command, _CLOSE_SECONDS)
 
     def _ask(self, command: str) -> Mapping[str, Any]:
@@ -315,9 +325,13 @@ class Gdb:
             raise self._client.lost(f"the device does not halt within {timeout:g} s")
 
     def _set_breakpoints(self, stops: Sequence[int]) -> None:
+        # Breakpoints that stay are not set again: each takes an exchange with the probe, and firmware that calls its
+        # host stops very often at the same addresses.
         for address in self._breakpoints.keys() - {*stops}:
             self._ask(f"-break-delete {self._breakpoints.pop(address)}")
         for address in sorted({*stops} - self._breakpoints.keys()):
+            # -h: hardware breakpoints. A software breakpoint would be written into flash, which wears out and which a
+            # server may refuse.
             answer = self._ask(f"-break-insert -h *{address:#x}")
             self._breakpoints[address] = answer["bkpt"]["number"]
 
@@ -332,6 +346,7 @@ class Gdb:
         answer = self._ask(f"-data-read-memory-bytes {address:#x} {size}")
         blocks = answer["memory"]
         data = bytes.fromhex(blocks[0]["contents"])
+        # GDB reports success for the part that it could read.
         if int(blocks[0]["begin"], 16) != address or len(data) != size:
             reason = f"{size} bytes at {address:#010x} are not all readable"
             raise ProcessFailedError("device-memory-unreadable", place=self.name, reason=reason)
@@ -369,8 +384,9 @@ class Gdb:
         return self._numbers
 
     def call(self, address: int, arguments: Sequence[int], timeout: float) -> int:
-        """Call the function at ``address``; see ``call_function``. Floating-point registers are restored, too."""
+        """Call the function at ``address``; see ``call_function``. Floating-point registers are also restored."""
         saved = []
+        # In variables of GDB, because the registers may be 64 bits wide and registers() reads 32.
         for name in _CALL_CLOBBERS:
             if name in self._known_registers():
                 with contextlib.suppress(GdbRefusal):  # a part without FPU may list them
@@ -383,7 +399,15 @@ class Gdb:
 
 
 def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb:
-    """Return the device behind the GDB server of ``keys``."""
+    """Return the device behind the GDB server of ``keys``, halted and with GDB attached.
+
+    The server is started if the keys have a ``start`` command. ``place`` locates the keys in messages; ``memory`` are
+    the memories that an image must fit into.
+
+    Raises ``ToolNotFoundError`` if GDB, pygdbmi or the server is missing, ``UsageError`` if the kind of the server is
+    unknown or another one answers, ``ConflictError`` if the device or the port is in use, and ``ProcessFailedError`` if
+    GDB cannot connect.
+    """
     assert keys.gdb is not None
     server = gdb_server(keys.server, keys.start, keys.gdb, place)
     seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9

@@ -18,6 +18,8 @@ from typing import Any
 from mlfbuild.core import ProcessFailedError, TimedOutError, pipe_of
 from mlfbuild.runners.background import Background, background
 
+# How long a wait for GDB goes on before it is checked whether GDB or the server has ended: a dead process sends no
+# record.
 _LOOK_SECONDS = 0.1
 _SETTINGS = (
     "set confirm off",
@@ -59,6 +61,8 @@ class GdbClient:
     def running(self, program: Path) -> Iterator[None]:
         """Start GDB for the block, without the user's settings."""
         settings = [word for setting in _SETTINGS for word in ("-iex", setting)]
+        # -nx: a .gdbinit of the user could set breakpoints, or connect to another device. mi3 is the version of GDB 9
+        # and later whose breakpoints have one format. -iex runs a setting before GDB loads any file.
         words = [str(program), "-nx", "-q", "--interpreter=mi3", *settings]
         with background(words, self._lines.put, stdin=subprocess.PIPE) as self._program:
             yield
@@ -81,6 +85,7 @@ class GdbClient:
                 raise TimedOutError("device-silent", self.output, place=self._name, reason=reason, hint=hint)
             if record["type"] == "output":
                 progress(record["payload"])
+            # A late result of an earlier command that timed out has another token, and is passed over.
             elif record["type"] == "result" and record["token"] == self._token:
                 payload: Mapping[str, Any] = record["payload"] or {}
                 if record["message"] == "error":
@@ -88,12 +93,18 @@ class GdbClient:
                 return payload
 
     def console(self, command: str, timeout: float) -> str:
-        """Run a command of GDB's command line, and return what GDB printed."""
+        """Run a command of GDB's command line, and return what GDB printed. Raises as ``ask``.
+
+        Servers print answers to ``monitor`` as text, and most print errors in the same way: see ``is_unknown``.
+        """
         self.ask(f"-interpreter-exec console {mi_string(command)}", timeout)
         return self.printed
 
     def wait_for_stop(self, timeout: float) -> Mapping[str, Any] | None:
-        """Wait until the device stops, and return the record; ``None`` after ``timeout`` seconds."""
+        """Wait until the device stops, and return the record of GDB/MI; ``None`` after ``timeout`` seconds.
+
+        Raises ``ProcessFailedError`` (code ``connection-lost``) if the server or GDB has ended meanwhile.
+        """
         deadline = time.monotonic() + timeout
         while self.stop is None:
             if self._closed:
@@ -113,6 +124,8 @@ class GdbClient:
         return ProcessFailedError("connection-lost", self.output, place=self._name, reason=reason, hint=hint)
 
     def _refusal(self, command: str, words: str) -> ProcessFailedError:
+        # While GDB connects (no stop has been seen yet), such words mean that no server was reached, which _attach() of
+        # gdb.py reports with another hint.
         if self._closed or (self.stop is not None and _CLOSED.search(words)):
             return self.lost("the connection to the GDB server was closed")
         reason = f"{_short(command)}: {words.rstrip('.')}"

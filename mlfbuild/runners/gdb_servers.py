@@ -41,7 +41,13 @@ def is_unknown(printed: str) -> bool:
 
 
 def gdb_server(chosen: str | None, start: Sequence[str], address: str, place: str) -> GdbServer:
-    """Return the kind of the server: the one that is ``chosen``, or by the program in ``start``, or by its port."""
+    """Return the kind of a GDB server: ``chosen`` if it is given, or by the program in ``start``, or by the port.
+
+    ``gdb_server(None, (), "localhost:3333", place)`` is OpenOCD, whose default port this is; ``start`` decides before
+    the port, because any program can be given any port.
+
+    Raises ``UsageError``, with ``place`` as its place, if none of them shows the kind.
+    """
     if chosen is not None:
         return GDB_SERVERS[chosen]
     program = PurePath(start[0].replace("\\", "/")).name.lower() if start else ""
@@ -51,6 +57,8 @@ def gdb_server(chosen: str | None, start: Sequence[str], address: str, place: st
             return server
         if not program and port == str(server.port):
             return server
+    # An address without a port is a device file such as /dev/ttyACM0. Only a Black Magic Probe has its GDB server
+    # behind one.
     if not program and not port.isdecimal():
         return GDB_SERVERS["blackmagic"]
     raise UsageError(
@@ -72,6 +80,8 @@ def check_port_is_free(address: str, place: str) -> None:
     if not port.isdecimal() or host not in {"localhost", "127.0.0.1", "[::1]"}:
         return
     try:
+        # Listening is the test, not connecting: a connection would disturb the program that listens, and servers that
+        # take one client end after it.
         socket.create_server(("127.0.0.1", int(port))).close()
     except OSError:
         raise ConflictError(

@@ -22,12 +22,18 @@ from mlfbuild.runners.faults import describe_fault, describe_printed_fault
 from mlfbuild.runners.firmware import Firmware
 from mlfbuild.runners.types import Runner
 
+# Numbers of "Semihosting for AArch32 and AArch64" (Arm). 0x20 is SYS_EXIT_EXTENDED: SYS_EXIT (0x18) has no exit status
+# on 32-bit cores.
 _OPEN, _CLOSE, _WRITE0, _WRITE, _READ, _SEEK, _FLEN, _CMDLINE, _EXIT = 1, 2, 4, 5, 6, 0x0A, 0x0C, 0x15, 0x20
 _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE: 2, _EXIT: 2}
 """Words of the argument block of each operation that has one."""
+# Modes of SYS_OPEN as in fopen(): 1 is "rb", 3 is "r+b", 5 is "wb", 9 is "ab". Text modes and others are refused: the
+# firmware here uses none of them.
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
+# The name by which semihosting opens standard input and output.
 _CONSOLE = b":tt"
 _FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
+# Limits on what the firmware asks for: a damaged length or a string without an end must not read the whole memory.
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
 _VTOR = 0xE000ED08
 """Vector table offset register; cores without it ignore the write."""
@@ -51,9 +57,14 @@ class HostRun:
 
 
 def opener_in(folder: Path) -> FileOpener:
-    """Return the opener of the files in ``folder``; it refuses names with a path."""
+    """Return the opener of the files in ``folder``; it refuses names with a path, and links.
+
+    Firmware that opens ``../other`` gets the answer that there is no such file.
+    """
 
     def opened(name: str, mode: str) -> BinaryIO:
+        # The names come from firmware, which may be faulty or untrusted: it must not reach files outside the folder,
+        # also not by a drive letter of Windows or a link.
         if name in {"", ".", ".."} or set(name) & set("/\\:\0"):
             raise FileNotFoundError(name)
         path = folder / name
@@ -65,9 +76,15 @@ def opener_in(folder: Path) -> FileOpener:
 
 
 def start_at_entry(runner: Runner, firmware: Firmware) -> None:
-    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
+    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM.
+
+    The core is halted before the first instruction of the image then. Firmware on a serial line starts by itself.
+    Raises as the methods of ``Runner``.
+    """
     runner.reset()
     vectors = firmware.vectors()
+    # After a reset the core is at the entry of what is in flash. The image may be in RAM or behind a boot loader; then
+    # the three things that the core does at reset are done here: VTOR, sp and pc.
     if vectors is not None and counter(runner) not in {None, firmware.entry}:
         address, words = vectors
         runner.write(_VTOR, struct.pack("<I", address))
@@ -130,12 +147,18 @@ class HostCalls:
             return self._ended
 
     def step(self, timeout: float) -> HostRun | None:
-        """Serve one call; return how the firmware ended, ``None`` if it goes on."""
+        """Serve one call; return how the firmware ended, ``None`` if it goes on.
+
+        The first step resets the device. A firmware that makes no call within ``timeout`` seconds has ended, with the
+        function in which it was stopped as the reason; this is not an error. Raises as the methods of ``Runner``.
+        """
         stops = [self._stop, self._fault]
         if not self._started:
             start_at_entry(self._runner, self._firmware)
             self._started = True
         else:
+            # Not at the first step, when the core is at the entry anyway. Later, a core that comes here was reset. The
+            # serial runner has this stop although it cannot set breakpoints.
             stops.append(self._firmware.entry)
         try:
             at = self._runner.go(stops, timeout)
@@ -178,6 +201,7 @@ class HostCalls:
 
     def _serve(self) -> None:
         operation, argument = struct.unpack("<2I", self._runner.read(self._call, 8))
+        # SYS_WRITE0 has no result, and its argument is the string itself.
         if operation == _WRITE0:
             self._print(self._text_at(argument))
             return
@@ -213,6 +237,7 @@ class HostCalls:
                 data = b"" if file is None else file.read(block[2])
                 if data:
                     self._runner.write(block[1], data)
+                # SYS_READ returns how many bytes were not read, 0 for all of them.
                 return block[2] - len(data)
             if file is None:
                 return -1
@@ -234,6 +259,7 @@ class HostCalls:
                 file = self._opener(name.decode(), _MODES[mode])
             except (OSError, KeyError, UnicodeDecodeError):
                 return -1
+        # From 1: SYS_OPEN returns a handle that is not 0. The smallest free one, so that handles stay small.
         handle = next(number for number in range(1, len(self._files) + 2) if number not in self._files)
         self._files[handle] = file
         return handle
@@ -244,6 +270,7 @@ class HostCalls:
             self._print(data.decode(errors="replace"))
         else:
             file.write(data)
+            # A run that faults later must leave what it has written before.
             file.flush()
         return 0
 

@@ -20,6 +20,8 @@ _V6M, _V7M, _V7EM = {11: "Armv6-M", 12: "Armv6S-M"}, {10: "Armv7-M"}, {13: "Armv
 _V8M_BASE, _V8M, _V81M = {16: "Armv8-M.baseline"}, {17: "Armv8-M.mainline"}, {21: "Armv8.1-M.mainline"}
 _NAMES = {**_V6M, **_V7M, **_V7EM, **_V8M_BASE, **_V8M, **_V81M}
 """Values of Tag_CPU_arch ("Addenda to, and Errata in, the ABI for the Arm Architecture")."""
+# An M33 and later also run Armv6-M and Armv7-M code, because each profile contains the instructions of the older ones;
+# the baseline cores lack what Armv7-M adds.
 _CORES = {
     0xC20: ("Cortex-M0", _V6M),
     0xC60: ("Cortex-M0+", _V6M),
@@ -41,8 +43,9 @@ _REGION = re.compile(r"^\d+\s+y\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+(.*)", re.MULT
 def check_image(image: DeviceImage, architecture: str, cpuid: int | None, mvfr0: int | None, device: str) -> None:
     """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for, or a smaller FPU.
 
-    ``architecture`` is GDB's name of the device's architecture, ``cpuid`` and ``mvfr0`` are the registers CPUID and
-    MVFR0 of an M-profile core.
+    ``architecture`` is GDB's name of the device's architecture (``arm``), ``cpuid`` and ``mvfr0`` are the registers
+    CPUID and MVFR0 of an M-profile core, ``None`` for others. Cores that are not in the table pass: a new part must not
+    be refused because mlfbuild does not know it.
     """
     _refuse(image.path, device, _flaws(image, architecture, cpuid, mvfr0))
 
@@ -52,6 +55,7 @@ def check_fpu(image: Path, cpu: Cpu) -> None:
 
     Whether a core has its optional FPU is known only to the device: ``check_image`` asks it.
     """
+    # The base core, not the CPU of the target: flags of a CPU may switch the FPU off although the part has one.
     core = CPUS[cpu.core]
     if core.machine != "arm" or read_bytes(image, "image")[:4] != b"\x7fELF":
         return
@@ -115,10 +119,13 @@ def _fpu_flaw(wanted: str, found: str, name: str) -> Iterator[str]:
 def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
     """Raise ``UnsupportedModelError`` if a part of the image goes beyond the region of ``memory`` in which it begins.
 
-    With ``all_memory``, whatever is loaded has to begin in one of the regions.
+    Load addresses and run-time sections are both checked, in bytes. With ``all_memory``, whatever is loaded has to
+    begin in one of the regions; otherwise parts outside of them pass. ``device`` is the name in messages.
     """
     loaded = [(origin, len(content)) for origin, content in image.segments]
     for origin, size in (*loaded, *image.sections):
+        # Begin decides. What begins in no known region may be in memory that the project file does not describe, such
+        # as external flash; it passes unless the list is complete.
         region = next((each for each in memory if 0 <= origin - each.origin < each.size), None)
         if region is None and all_memory and (origin, size) in loaded:
             raise _too_large(image, f"{size:,} bytes are loaded at {origin:#010x}, where {device} has no memory")
@@ -137,6 +144,7 @@ def memory_map(printed: str) -> tuple[MemoryRegion, ...]:
     """Return the regions that GDB ``printed`` for ``info mem``; adjacent ones, such as flash sectors, are joined."""
     regions: list[MemoryRegion] = []
     for low, high, attributes in _REGION.findall(printed):
+        # GDB prints 0 for an end at 4 GiB.
         first, end = int(low, 16), int(high, 16) or 1 << _BITS
         name = "the flash" if "flash" in attributes else "the memory"
         if regions and regions[-1].name == name and regions[-1].origin + regions[-1].size == first:

@@ -20,6 +20,7 @@ from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.runners.host_calls import HostCalls, HostRun, counter, opener_in, start_at_entry
 from mlfbuild.runners.types import Runner
 
+# newlib and picolibc end in _exit, after the handlers of atexit; exit is for C libraries without it.
 _ENDS = ("_exit", "exit")
 _LOOK_SECONDS = 0.1
 
@@ -27,7 +28,12 @@ _LOOK_SECONDS = 0.1
 def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[str], object]) -> HostRun:
     """Run ``image``, which is loaded, from its reset to its end; ``printed`` is called with its output as it comes.
 
-    Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, and as ``Runner.go``.
+    The result has no exit status if the firmware faulted, was reset, or if its command was ended by a signal;
+    ``stopped`` says which.
+
+    Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, ``UsageError`` for firmware
+    on a serial line without mlfbuild's board support, ``InputFileError`` if the image cannot be read, and as
+    ``Runner.go``.
     """
     if isinstance(runner, Command):
         ran = runner.run(image, timeout, printed)
@@ -35,6 +41,8 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
         return HostRun(ran.output, None if killed else ran.exit_status, killed)
     firmware = read_firmware(image)
     if firmware.function("mlf_host_stop") is not None:
+        # Firmware that opens files gets an empty folder, not the current one: running an image must not change files of
+        # the user.
         with tempfile.TemporaryDirectory(prefix="mlfbuild-files-") as folder:
             return HostCalls(runner, firmware, opener_in(Path(folder)), printed=printed).run(timeout)
     output: list[str] = []
@@ -68,6 +76,7 @@ def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None
     at = runner.go([*ends, *([] if fault is None else [fault])], timeout)
     if at == fault:
         return None, describe_fault(runner, firmware)
+    # The argument of exit(), of which a POSIX system keeps the low 8 bits.
     return runner.registers()["r0"] & 0xFF, ""
 
 
@@ -88,5 +97,6 @@ def _console_shown(runner: Runner, printed: Callable[[str], object]) -> Iterator
     finally:
         ended.set()
         thread.join()
+        # What arrived between the last look of the thread and its end.
         if text := runner.console():
             printed(text)

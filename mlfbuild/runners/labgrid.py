@@ -29,6 +29,7 @@ from typing import Any
 from mlfbuild.core import ConflictError, ProcessFailedError, ToolNotFoundError, UsageError, quoted, require_extra, run
 from mlfbuild.project import RunnerKeys
 
+# Default of labgrid's own tools.
 _COORDINATOR = "127.0.0.1:20408"
 _SECONDS = 30.0
 
@@ -47,14 +48,20 @@ class LabgridPlace:
 
 @contextmanager
 def acquired(keys: RunnerKeys, where: str) -> Iterator[RunnerKeys]:
-    """Acquire the place ``keys.labgrid`` and give the keys that reach its device; release it at the end.
+    """Acquire the place ``keys.labgrid`` for the block, and give the keys that reach its device.
 
-    ``where`` is the place for messages. Raises ``ToolNotFoundError`` without labgrid or a coordinator, ``UsageError``
-    if there is no such place or it offers no way to its device, ``ConflictError`` if someone else has acquired it.
+    The given keys have no ``labgrid`` but ``serial`` or ``gdb``, with the console of the place. A place that the same
+    user has acquired before stays acquired at the end; any other is released. ``where`` is the place for messages.
+
+    Raises ``ToolNotFoundError`` without labgrid or a coordinator, ``UsageError`` if there is no such place or it offers
+    no way to its device, ``ConflictError`` if someone else has acquired it, and ``ProcessFailedError`` if labgrid
+    fails.
     """
     assert keys.labgrid is not None
     require_extra("labgrid", where, "a place of labgrid")
     place = _place(keys.labgrid, where)
+    # Someone who has acquired the place for a session of work keeps it: releasing it here would give it away under
+    # their hands.
     ours = place.acquired == _own_name()
     if place.acquired and not ours:
         raise ConflictError(
@@ -104,6 +111,7 @@ def _place(name: str, where: str) -> LabgridPlace:
                 hint=f"use one of its places ({known}), or make it with labgrid-client",
             )
         resources = {}
+        # A place has resources only while it is acquired, and those of a place that someone else has are not used.
         if found.acquired == _own_name():
             resources = {kind: dict(entry.params) for (_, kind), entry in session.get_target_resources(found).items()}
         return LabgridPlace(name, dict(found.tags), found.acquired, resources)
@@ -125,6 +133,8 @@ def _no_coordinator(where: str) -> ToolNotFoundError:
 
 def _client(place: str, verb: str, where: str) -> None:
     """Run ``labgrid-client -p place verb``; it checks what the coordinator does not: matches and reservations."""
+    # The program of the same environment first: another version in PATH may speak another protocol with the
+    # coordinator.
     beside = Path(sys.executable).with_name("labgrid-client")
     program = str(beside) if beside.exists() else shutil.which("labgrid-client")
     if program is None:

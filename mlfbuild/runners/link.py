@@ -24,6 +24,7 @@ _T = TypeVar("_T")
 
 VERSION = 1
 """Of the protocol."""
+# 8 data bits with a start and a stop bit, which is what UARTs use by default.
 _BITS_A_BYTE = 10
 _FIRST_ROUND = 0.05
 """Seconds between the end of a request and its answer, before they are measured."""
@@ -32,6 +33,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE, _RUNNING_PAUSE = 0.03, 0.25, 1.0
 while the firmware runs, so that it repeats a report that was lost."""
 _HURRIED = 16
 """How often a request is sent again at once after damaged bytes; afterwards, they seem to be no damaged answers."""
+# The reset may come before its answer has been sent, so a long wait for the answer would be wasted.
 _SECONDS_TO_RESET = 1.0
 _LOOK_SECONDS = 0.1
 _SECONDS_TO_RETURN = 5.0
@@ -114,6 +116,8 @@ class Link:
     def connect(self, patience: float | None = None) -> Hello:
         """Begin a session. Raises ``ProcessFailedError`` if something else answers, ``TimedOutError`` if nothing."""
         seconds = self.patience if patience is None else patience
+        # Random and never 0, so that an answer to an earlier process on the same line, which is still in a buffer, is
+        # not taken for one to this.
         session = secrets.randbelow(0xFFFF_FFFF) + 1
         self._session, self._sequence, self._noise = 0, 0, b""
 
@@ -153,12 +157,19 @@ class Link:
         )
 
     def reset(self, patience: float) -> Hello:
-        """Reset the device and begin a session with what runs then."""
+        """Reset the device, and begin a session with what runs then.
+
+        Repeated until a firmware answers that has had no session since its reset. Raises ``ProcessFailedError`` (code
+        ``device-not-reset``) if there is none within ``patience`` seconds, and as ``connect``; ``UsageError`` if the
+        firmware has no way to reset.
+        """
         deadline = time.monotonic() + patience
         while True:
             with contextlib.suppress(ProcessFailedError):  # lost, or the reset was faster than its answer
                 self.ask("X", patience=_SECONDS_TO_RESET)
             hello = self.connect(max(deadline - time.monotonic(), _SECONDS_TO_RESET))
+            # Only a device that has forgotten its session was reset. The answer to X does not show that, and it may be
+            # lost.
             if hello.previous == 0:
                 return hello
             if time.monotonic() >= deadline:
@@ -172,7 +183,15 @@ class Link:
     # Requests ---------------------------------------------------------------------------------------------------------
 
     def ask(self, kind: str, payload: bytes = b"", size: int = 0, patience: float | None = None) -> bytes:
-        """Have the firmware perform a request and return the payload of its answer, about ``size`` bytes."""
+        """Have the firmware perform a request, and return the payload of its answer.
+
+        ``kind`` and ``payload`` are those of ``runtime/serial/mlf_serial.h``. ``size`` is about the number of bytes of
+        the answer: from it follows how long the wire needs, and it must be exact for ``R``. ``link.ask("R", address +
+        size, 16)`` reads 16 bytes.
+
+        Raises ``ProcessFailedError`` if there is no answer within ``patience`` seconds (by default that of the link),
+        if the firmware refuses the request, or if the device was reset meanwhile; ``UsageError`` if it cannot reset.
+        """
         answer = self._asked(kind, payload, size, patience, None)
         assert answer is not None
         return answer
@@ -193,9 +212,12 @@ class Link:
     ) -> bytes | None:
         seconds = self.patience if patience is None else patience
         sequence = self._next()
+        # The answer to a request is its letter in lower case, except that to QUERY, which is a report of a stop.
         kinds = {"s" if kind == "Q" else kind.lower(), "e"}
 
         def answer(got: SerialFrame) -> SerialFrame | None:
+            # An answer to an earlier PEEK with the same number (after 256 requests, or after try_to_ask) can have
+            # another length.
             fits = got.kind in kinds and (got.kind != "r" or len(got.payload) == size)
             return got if fits and got.sequence == sequence else None
 
@@ -212,7 +234,11 @@ class Link:
         return _stop(self.ask("Q", size=_STOPPED.size))
 
     def go(self, timeout: float) -> Stop:
-        """Let the firmware go and return its next stop. Raises ``TimedOutError`` if there is none in time."""
+        """Let the firmware go, and return its next stop.
+
+        Raises ``TimedOutError`` if it runs and has not stopped after ``timeout`` seconds, and ``ProcessFailedError`` if
+        it does not answer, or was reset (code ``device-reset``).
+        """
         sequence = self._next()
         runs = False
 
@@ -290,6 +316,7 @@ class Link:
                 found = None
             if found is not None:
                 if not repeated and not runs():  # the answer to a repeated frame may be that to the first one
+                    # A moving average, so that one slow answer does not slow down all requests that follow.
                     self._round += (max(time.monotonic() - sent - wire, 0) - self._round) / 4
                 return found
             if time.monotonic() >= deadline:
@@ -299,6 +326,7 @@ class Link:
             repeated += 1
             if repeated == attempts:
                 return None
+            # Wait longer only after silence. After a damaged frame the line is alive, and repeating at once is right.
             if time.monotonic() >= sent + wire + pause:
                 pause = min(2 * pause, max(pause, _LONGEST_PAUSE))
 
@@ -319,6 +347,7 @@ class Link:
             for got in self._receiver.feed(self._port.read()):
                 if isinstance(got, Damaged):
                     self._noise = got.data
+                # A stop of another session was on its way when this one began.
                 elif got.kind == "s" and not self._is_ours(got):
                     continue
                 elif got.kind != "n":
@@ -345,6 +374,8 @@ class Link:
 
     def _return(self, error: OSError, deadline: float) -> None:
         """Open the port again. What the firmware knows of the session decides whether it goes on."""
+        # A board with its own USB goes away while it resets, and comes back under the same name. The session number
+        # shows whether the firmware was reset or only the line was interrupted.
         while (again := self._reopened()) is not None:
             if time.monotonic() >= deadline:
                 self._session = 0

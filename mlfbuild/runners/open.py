@@ -44,7 +44,11 @@ def is_emulated(runner: Runner) -> bool:
 
 
 def needed_for(keys: RunnerKeys) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the programs, and the extras of Python packages, that reach the device of ``keys``."""
+    """Return the programs, and the extras of Python packages, that reach the device of ``keys``.
+
+    ``(("gdb-multiarch", "openocd"), ("gdb", "serial"))`` for a GDB server that is started, and a console. Nothing is
+    looked for or imported: ``doctor`` checks them.
+    """
     debugger = () if keys.over_serial or keys.pyocd or keys.run else ("gdb-multiarch",)
     emulator = () if keys.qemu is None else (BOARDS[keys.qemu].emulator,)
     extras = {

@@ -27,5 +27,6 @@ def _replaced(word: str, values: Mapping[str, str]) -> str:
     name = min((name for name in values if name in word), key=word.index, default=None)
     if name is None:
         return word
+    # One pass from the left, instead of a replace() for each name: a path that contains "{probe}" must stay as it is.
     before, _, after = word.partition(name)
     return before + values[name] + _replaced(after, values)

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 _HALT_SECONDS = 2.0
 """Default of pyOCD for the time until a core halts."""
+# pyOCD has no event for a halt, so the core is polled; a millisecond is about one transfer over USB.
 _LOOK_SECONDS = 0.001
 _CPUID = 0xE000ED00
+# The last messages of pyOCD that an error shows.
 _LINES = 20
 _CORE_REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr", "msp", "psp")
 _CALL_CLOBBERS = (*(f"s{number}" for number in range(16)), "fpscr", "vpr")
@@ -71,6 +73,8 @@ class PyOcd:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._messages.kept())
             found = self._probe(probe)
+            # By the serial number of the probe, so that two targets of a project with different probes are used at the
+            # same time.
             stack.enter_context(device_lock(f"probe {found.unique_id}", self._place))
             if console is not None:
                 self.console = stack.enter_context(serial_console(*console, self._place)).read
@@ -120,6 +124,8 @@ class PyOcd:
             ) from None
         try:
             session.open()
+        # open() claims the USB interface before it talks to the device. Ctrl-C must also give it back, or the next run
+        # finds the probe busy.
         except BaseException:
             session.close()
             raise
@@ -178,6 +184,7 @@ class PyOcd:
         progress(0)
         with self._errors():
             self._write(image, progress)
+        # Rule 1 of Runner: the whole image is compared, not only the pages that pyOCD has written.
         for origin, content in firmware.segments:
             if self.read(origin, len(content)) != content:
                 reason = f"the memory from {origin:#x} to {origin + len(content):#x} does not contain what was written"
@@ -188,6 +195,8 @@ class PyOcd:
     def _write(self, image: Path, progress: Callable[[float], object]) -> None:
         from pyocd.flash.file_programmer import FileProgrammer
 
+        # trust_crc=False: pages are compared by their content. A CRC that happens to match would leave an old page in
+        # place.
         FileProgrammer(self._session, progress=progress, trust_crc=False).program(str(image), file_format="elf")
 
     def _known_memory(self) -> tuple[MemoryRegion, ...]:
@@ -277,6 +286,8 @@ class PyOcd:
         with self._errors():
             if data:
                 self._target.write_memory_block8(address, list(data))
+            # pyOCD defers writes. Without this, an error would be raised in a later call that has nothing to do with
+            # it.
             self._target.flush()
 
     def registers(self) -> Mapping[str, int]:
@@ -294,7 +305,7 @@ class PyOcd:
             self._target.flush()
 
     def call(self, address: int, arguments: Sequence[int], timeout: float) -> int:
-        """Call the function at ``address``; see ``call_function``. Floating-point registers are restored, too."""
+        """Call the function at ``address``; see ``call_function``. Floating-point registers are also restored."""
         known = self._target.selected_core.core_registers.by_name
         saved = self._values([name for name in _CALL_CLOBBERS if name in known])
         result = call_function(self, address, arguments, timeout)
@@ -328,7 +339,14 @@ class _Messages(logging.Handler):
 
 
 def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> PyOcd:
-    """Return the device of ``keys``, whose probe pyOCD accesses."""
+    """Return the device of ``keys``, whose probe pyOCD accesses, halted.
+
+    ``place`` locates the keys in messages; ``memory`` are the memories that an image must fit into.
+
+    Raises ``ToolNotFoundError`` without pyOCD or a probe, ``UsageError`` if several probes are connected or pyOCD does
+    not know the part, ``ConflictError`` if another process uses the probe, and ``ProcessFailedError`` if the device
+    does not answer.
+    """
     assert keys.pyocd is not None
     timeout = None if keys.timeout is None else keys.timeout / 1e9
     runner = PyOcd(f"pyocd {keys.pyocd}", place, memory, timeout)

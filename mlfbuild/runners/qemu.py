@@ -32,6 +32,8 @@ class EmulatedBoard(Gdb):
             self.connect(
                 f"127.0.0.1:{port}",
                 [
+                    # -S halts the core before its first instruction. The serial port goes to a file because a pipe that
+                    # is not read would stop the emulated core.
                     self._board.emulator, *self._board.machine, "-S", "-gdb", f"tcp:127.0.0.1:{port}",
                     "-display", "none", "-monitor", "none", "-serial", f"file:{self._output}",
                 ],
@@ -68,4 +70,6 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
 
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        # Another program may take the port before QEMU listens there: GDB would then fail to connect, or meet a server
+        # that _check_kind refuses. QEMU does not report a port that the system chose.
         return int(server.getsockname()[1])

@@ -33,9 +33,11 @@ _BOOT_SECONDS = 10.0
 """Longest time from a reset, or from the end of flashing, to the first answer."""
 _LOOK_SECONDS = 1.0
 """How long ``load`` waits for an answer before it flashes."""
+# Short: the device may be gone, which is often why the session ends.
 _CLOSE_SECONDS = 1.0
 _CHECKED = 16 * 1024
 """Bytes of memory per request for a CRC, which a slow core computes in some milliseconds."""
+# On a line that damages every second long frame, short ones still arrive.
 _SMALLEST_CHUNK = 16
 _ATTEMPTS = 3
 """Of a request for more bytes than that, before it is made for fewer."""
@@ -82,6 +84,7 @@ class Serial:
         flashes = bool(self._keys.flash)
         if flashes and not self._holds(content):
             on_progress("flashing", 0, 0)
+            # Serial boot loaders use the same port, and it is opened exclusively.
             self._port.close()  # the command may need it
             flash_image(self._keys, image, self._place)
         self._connect(_BOOT_SECONDS if flashes else None)
@@ -112,6 +115,7 @@ class Serial:
 
     def _difference(self, image: _SerialImage, on_progress: OnProgress) -> str | None:
         """Return what differs between the image and the device."""
+        # A cheap test before the CRCs: another build of the firmware nearly always has the function at another address.
         if self._greeted.anchor | 1 != image.anchor | 1:
             return f"{_ANCHOR} is at {self._greeted.anchor & ~1:#010x}, not {image.anchor & ~1:#010x}"
         done, total = 0, sum(len(data) for _, data in image.constants)
@@ -157,6 +161,8 @@ class Serial:
                 try:
                     self._stop = self._known = self._link.go(max(deadline - time.monotonic(), 0))
                 except ProcessFailedError as error:
+                    # A reset is noticed only by the lost session, so it is reported here as the stop that a breakpoint
+                    # at the entry would give.
                     if error.code == "device-reset" and self._entry in stops:
                         return self._entry
                     raise
@@ -169,6 +175,7 @@ class Serial:
     def read(self, address: int, size: int) -> bytes:
         """Return ``size`` bytes of memory."""
         self._ready()
+        # The report of a stop has a copy of the block that the host asks for next, which saves an exchange per call.
         known, at = self._known.block, address - self._known.address
         if 0 <= at <= at + size <= len(known):
             return known[at : at + size]
@@ -190,6 +197,7 @@ class Serial:
                 f" not of {len(data):,} bytes at {address:#010x}",
                 hint="build it with MLF_SERIAL_RAM_BEGIN and MLF_SERIAL_RAM_END of the device",
             )
+        # The write may change what the copy was taken of.
         self._known = replace(self._known, block=b"")
         done = 0
         while done < len(data):
@@ -262,6 +270,8 @@ def _serial_image(path: Path) -> _SerialImage:
     constants = [
         (segment["p_paddr"], segment.data())
         for segment in elf.iter_segments("PT_LOAD")
+        # Constants are what can be compared while the firmware runs: a writable segment that is not copied elsewhere
+        # has changed since it was loaded.
         if segment["p_filesz"] and not (segment["p_flags"] & _WRITABLE and segment["p_paddr"] == segment["p_vaddr"])
     ]
     return _SerialImage(symbols[0]["st_value"], tuple(constants), elf["e_entry"] & ~1)

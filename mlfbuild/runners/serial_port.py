@@ -18,7 +18,9 @@ from mlfbuild.core import ConflictError, MlfError, ProcessFailedError, StorageEr
 if TYPE_CHECKING:
     import serial
 
+# Also how quickly a thread that reads notices that it should end.
 _READ_SECONDS = 0.01
+# A device with flow control that does not read would block a write for ever.
 _WRITE_SECONDS = 5.0
 _LARGEST_READ = 4096
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
@@ -44,6 +46,7 @@ class SerialPort:
 
         self.close()
         settings: dict[str, Any] = {"timeout": 0, "write_timeout": _WRITE_SECONDS}
+        # Only device files can be locked.
         if "://" not in self._url:
             settings["exclusive"] = True
         try:
