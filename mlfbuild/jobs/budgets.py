@@ -80,9 +80,10 @@ def budgets_of(project: Project, target: str) -> TargetBudgets:
 
 
 def read_budgets(path: Path) -> TargetBudgets:
-    """Return the budgets in the file ``path``.
+    """Return the budgets in the file ``path``, as ``TargetBudgets.to_json`` wrote them.
 
-    Raises ``InputFileError`` if the file is missing, damaged or of another format version.
+    Sizes are in bytes, times as in ``Budget``. Raises ``InputFileError`` if the file is missing, damaged or of another
+    format version, or has a kind of budget that this version of mlfbuild does not know.
     """
     top = Fields(parse_json(read_bytes(path, "file of budgets"), str(path), _REMAKE), str(path), advice=_REMAKE)
     if _VERSION_KEY not in top or top.integer(_VERSION_KEY) != _VERSION:
@@ -107,6 +108,7 @@ def read_budgets(path: Path) -> TargetBudgets:
 def _budget(entry: Fields) -> Budget:
     known: Collection[str] = {each.name for each in fields(Budget)}
     unknown: Sequence[str] = [name for name in entry.names() if name not in known]
+    # A budget that is not understood must not pass as kept.
     if unknown:  # a later version of mlfbuild has more kinds of budgets
         raise entry.error(unknown[0], "is not a budget that this version of mlfbuild can check")
     return Budget(**{name: entry.integer(name) for name in entry.names()})

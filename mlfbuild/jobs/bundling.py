@@ -38,10 +38,13 @@ def bundle_key(job: CompileJob) -> str:
     from mlfbuild.requirements import content_hash
 
     hashes = [f"{each.name} {content_hash(_provided(each))}" for each in providers]
+    # How a library is bundled depends on mlfbuild itself.
     return sha256("\n".join([package_fingerprint(), *sorted(hashes)]).encode())
 
 
 def _required_names(job: CompileJob) -> set[str]:
+    # What another compiler will require is known only after it has run, so the key contains every library that it could
+    # require. An edit of one that it does not need makes the archive again, which costs time but is never wrong.
     if job.compiler != "archive" or not job.bundles:
         return {provider.name for provider in job.bundles}
     try:

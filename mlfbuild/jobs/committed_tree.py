@@ -54,6 +54,8 @@ def committed(
     )
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
+    # Now, because archives are compiled next: an hour of work must not end in a conflict that could have been known
+    # before.
     check_target_tree(
         job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed, budgets=budgets_text(job)
     )
@@ -77,6 +79,7 @@ def _moved(job: CompileJob, folder: Path, place: str | None) -> CompileJob:
 
 def _objections(project: Project, job: TargetJob) -> Iterator[tuple[str, str]]:
     """Yield (code, reason) for each reason not to write the trees of ``job``."""
+    # With links resolved: a folder that is inside a tree by a link is overwritten just as well.
     folder = real_place(job.tree)
     for above in folder.parents:
         if read_record(above) is not None:

@@ -60,7 +60,10 @@ def remarks(library: Library) -> Iterator[str]:
 
 
 def compiled_library(job: CompileJob) -> Library:
-    """Compile the job's model and return the content of its archive, which is not written.
+    """Compile the job's model, and return the content of its archive, which is not written.
+
+    With the libraries that the project bundles, the extensions of the project file, and the hash of the source if the
+    compiler did not record it.
 
     Raises as ``Compiler.compile``, as ``executable`` for code of other compilers, as ``with_bundles`` for dependencies,
     and ``UnsupportedModelError`` if the arena is larger than the board's RAM.
@@ -135,8 +138,10 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     advice = "choose a larger board or a smaller model"
     options = {**job.request.options, "memory": "smallest"}
     compiler = compiler_called(job.compiler)
+    # Compilers other than the native one do not have the option.
     if options == job.request.options or compiler.check_options(options):
         return advice
+    # Compiling again takes as long as the first time, but only after an error, and the hint is then a fact.
     library = compiler.compile(replace(job.request, options=options))
     (need,) = (ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:

@@ -43,11 +43,13 @@ def make_archives(
 ) -> None:
     """Make the archives of ``targets`` that must exist before configuration (``made_first``) and are not up to date.
 
-    With ``every``, all other archives are made, too. ``jobs`` is the number of parallel jobs. An archive that one of
+    With ``every``, all other archives are also made. ``jobs`` is the number of parallel jobs. An archive that one of
     ``lenders`` has is copied. Raises as ``compile_once``; archives that are already finished stay.
     """
     watch = progress or Silent()
     wanted = (job for target in targets for job in target.models if every or job.made_first)
+    # Current ones are left out here rather than in the workers: starting a worker process takes longer than comparing
+    # hashes.
     stale = [job for job in wanted if not is_current(job)]
     groups = shared_archives(stale, lenders)
     errors: dict[int, MlfError] = {}
@@ -69,5 +71,7 @@ def _task(group: SharedArchive) -> Task:
 
 def _make(group: SharedArchive, send: Callable[[None], None]) -> bool:
     send(None)
+    # All locks of the group at once and in one order: another process may be making one of these archives for another
+    # target.
     with trees_locked(group.jobs):
         return compile_once(group.jobs, group.lenders) is not None

@@ -14,6 +14,7 @@ from mlfbuild.core import CheckFailedError, find_tool, holds, read_bytes, run, w
 from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.library import HOST_FOLDER, SHARED_WORKSPACE, Fields, parse_json
 
+# Conflicts that an error shows: two models with one clash usually clash in all their symbols.
 _SHOWN = 4
 COMPARED = {".o", ".obj", ".a"}
 """Suffixes of files that can define global symbols of the firmware."""
@@ -25,9 +26,12 @@ def check_image(job: FirmwareJob) -> None:
     Nothing is read unless the image was linked after the last successful check.
     """
     stamp = job.build / ".mlfbuild-symbols"
+    # Time and size of the image stand for its content. The check is repeated for nothing after a touch, and it reads
+    # all objects, which takes seconds.
     linked = _state(job.elf)
     if linked is not None and holds(stamp, linked):
         return
+    # Before the check: if it fails or is interrupted, the next build must check again.
     stamp.unlink(missing_ok=True)
     check_libraries(job)
     if linked is not None:
@@ -55,7 +59,10 @@ def check_models(compiled: Mapping[str, Sequence[Path]], image: str, firmware: S
     """Raise ``CheckFailedError`` if two models, or a model and the firmware, share a global symbol.
 
     ``compiled`` has the objects (``.o``) and static libraries (``.a``) of each model in ``image``, ``firmware`` the
-    other files that it is linked from. Raises ``InputFileError`` if one of them cannot be read.
+    other files that it is linked from. The linker would report two strong definitions, but not that a weak one or a
+    common one was replaced, and not which models they belong to.
+
+    Raises ``InputFileError`` if one of the files cannot be read.
     """
     if not compiled:
         return
@@ -116,6 +123,7 @@ def _link_inputs(job: FirmwareJob) -> Iterator[Path]:
     for line in run([find_tool("ninja"), "-C", job.build, "-t", "query", job.elf.name]).splitlines():
         if line.startswith("  outputs:"):
             return
+        # Ninja marks order-only inputs with ||; they are not linked.
         if line.startswith("    ") and not line.startswith("    || "):
             yield job.build / line.strip().removeprefix("| ")
 
@@ -138,6 +146,7 @@ def modules_of(job: CompileJob) -> list[str]:
 
     The only module of the native compiler has the name of the model.
     """
+    # Without reading the tree, which may not exist yet.
     if job.compiler == "native":
         return [job.model]
     metadata = job.tree / "metadata.json"

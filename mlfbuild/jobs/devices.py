@@ -67,6 +67,7 @@ class TargetDevices:
     def _compiler(self, keys: DeviceKeys) -> tuple[str, tuple[str, ...], str]:
         """Return the compiler, its options, and the environment variable with its path."""
         if keys.toolchain is not None:
+            # Only an argument of the cache: the file may be edited while a server of SCons or a notebook runs.
             modified = keys.toolchain.stat().st_mtime_ns if keys.toolchain.exists() else 0
             return (*_of_toolchain(keys.toolchain, modified), "")
         cpu = None if keys.cpu is None else CPUS[keys.cpu]
@@ -130,6 +131,7 @@ def _of_toolchain(toolchain: Path, _modified: int) -> tuple[str, tuple[str, ...]
         "CMAKE_MAKE_PROGRAM": ninja,
         "CMAKE_BUILD_TYPE": "",
         "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
+        # CMake otherwise links a program to test the compiler, which fails for a device without start-up code.
         "CMAKE_C_COMPILER_WORKS": "1",
         "CMAKE_TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY",
     }
@@ -147,6 +149,8 @@ def _of_toolchain(toolchain: Path, _modified: int) -> tuple[str, tuple[str, ...]
         if mistake is not None:
             hint = "name the compiler with c-compiler, and its options with flags"
             raise UsageError(mistake.code, place=toolchain, reason=mistake.reason, hint=hint)
+    # By its name if PATH leads to the same file, so that generated build files are equal on machines with the compiler
+    # in different folders.
     found = shutil.which(Path(program).name)
     named = found is not None and Path(found).samefile(program)
     return (Path(program).name if named else Path(program).as_posix()), kept

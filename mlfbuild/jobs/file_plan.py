@@ -86,6 +86,7 @@ class Outline:
         """Return whether every file of the modules exists in the tree, with any content."""
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in all_files(module))
+        # Which kernel headers the tree has is known only after the model was compiled.
         files = (file for file in files if not is_kernel_header(file.path))
         return all(os.path.exists(f"{codegen}{file.path}") for file in files)  # noqa: PTH110 - thousands of them
 
@@ -120,5 +121,9 @@ def _is_kernel(path: str) -> bool:
 
 
 def tree_outline(job: CompileJob) -> Outline:
-    """Return the outline of the job's tree without compiling; raises as ``outline_of``."""
+    """Return the outline of the job's tree without compiling.
+
+    CMake and SCons must know the files of a library when they are configured, but compiling a model may take minutes.
+    Raises as ``outline_of``.
+    """
     return Outline(job, outline_of(job) or Library(()))

@@ -90,6 +90,7 @@ def _cross_build(job: FirmwareJob, definitions: Sequence[str], jobs: int | None,
     try:
         built = _built(job, command, on_progress)
     except ProcessFailedError as error:
+        # The cache can be made again from the arguments, so a build that follows a full disk or a kill repairs itself.
         if _DAMAGED_CACHE not in error.output:
             raise
         (job.build / _STAMP).unlink(missing_ok=True)
@@ -138,7 +139,11 @@ def start_up_problem(sources: Iterable[Path], cpu: Cpu) -> Mistake | None:
 
 
 def path_problem(path: Path) -> Mistake | None:
-    """Return why CMake and Ninja cannot build what is in or at ``path``, else ``None``."""
+    """Return why CMake and Ninja cannot build what is in or at ``path``, else ``None``.
+
+    Checked before a build, because the failures differ: a rule that the shell takes apart, a list of CMake with one
+    more element, or a file that is compiled again in every build.
+    """
     text = path.as_posix()
     unsuited = sorted({*_NOT_IN_PATHS.findall(text), *("[]" if text.count("[") != text.count("]") else "")})
     if not unsuited:
@@ -177,6 +182,7 @@ def _built(job: FirmwareJob, command: Sequence[str | Path], on_progress: OnProgr
         built = run_ninja(command, on_progress)
     except ProcessFailedError:
         with contextlib.suppress(ProcessFailedError):
+            # After the build has failed: if the flags are for another CPU, that explains the messages of the compiler.
             check_flags(job)
         with contextlib.suppress(ProcessFailedError, InputFileError):
             check_libraries(job)  # if two models clash, their names explain more than the linker's output
@@ -196,15 +202,18 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], on_progress: OnProg
     if job.target.toolchain is not None:
         arguments.append(f"-DCMAKE_TOOLCHAIN_FILE={_real(job, job.target.toolchain)}")
         arguments += [f"-DMLFBUILD_SOURCE_ROOT={_real(job, job.root)}", "--no-warn-unused-cli"]
+    # The fragment otherwise starts mlfbuild after each link, which would check the same budgets twice.
     if job.target.budgets:
         arguments.append("-DMLFBUILD_CHECKS_LINKS=ON")  # mlfbuild checks the image
     signature = "\n".join([str(source), *arguments, ""])
     stamp = job.build / _STAMP
     if holds(stamp, signature.encode()) and (job.build / "build.ninja").is_file():
         return ""  # Ninja re-runs CMake by itself when one of its inputs changed
+    # Before CMake runs: a configuration that fails or is interrupted must not count as current.
     stamp.unlink(missing_ok=True)
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
+    # CMake reports a missing compiler with many lines of its own; this error names the package.
     require_compiler(job.target.toolchain, definitions)
     on_progress("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")

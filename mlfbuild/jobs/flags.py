@@ -49,6 +49,7 @@ def check_flags(job: FirmwareJob) -> None:
     place = f"{job.name}: target {job.target.name} ({job.target.cpu.name})"
     origin = f" ({job.target.toolchain})" if job.target.toolchain else ""
     try:
+        # Each different command once: the compiler is started for each.
         commands = dict.fromkeys(_commands(content, real_place(job.target.tree)))
     except ValueError as error:
         reason, hint = f"CMake wrote no compilation database: {error}", "delete the folder and build again"
@@ -70,6 +71,7 @@ def _flags(words: Sequence[str], source: str) -> Iterator[str]:
     """Yield the words that can change predefined macros, without file names and flags that differ between models."""
     left = iter(words)
     for word in left:
+        # Words with paths differ from source to source; without them, all sources of a model usually have one command.
         if word in _WITH_A_WORD:
             next(left, None)
         elif word != source and not word.startswith(_NO_MATTER):
@@ -86,6 +88,7 @@ def check_compiler(
     question: list[str | Path] = [*command, "-dM", "-E", "-x", "c", cmake_folder() / "toolchains" / "empty.c"]
     try:
         macros = run(question, cwd=folder, timeout=_SECONDS)
+    # A compiler that does not know -dM, such as armclang of other versions or IAR: nothing can be said about its CPU.
     except MlfError:
         return
     for rule in rules:

@@ -45,6 +45,7 @@ def inputs_hash(program: CompilerProgram) -> str:
     lines = []
     for path in _inputs(program):
         with open_binary(path, "input") as file:
+            # Relative and with forward slashes, so that all checkouts and systems have the same hash.
             lines.append(f"{Path(os.path.relpath(path, program.folder)).as_posix()}\0{file_sha256(file)}\n".encode())
     return sha256(lines)
 
@@ -68,6 +69,7 @@ def check_inputs(job: CompileJob) -> None:
     for entry in program.inputs:
         place = real_place(program.folder / entry)
         files = _entry(entry, program.folder) if glob.has_magic(entry) else ()
+        # The archive would be one of its own inputs, and be out of date as soon as it is written.
         if place in {built, *built.parents} or any(built in real_place(path).parents for path in (place, *files)):
             raise UsageError(
                 "inputs-in-build-folder",
@@ -110,5 +112,7 @@ def _folders(program: CompilerProgram) -> Iterator[Path]:
 
 def _walk(folder: Path) -> Iterator[tuple[Path, list[str]]]:
     for inside, folders, files in os.walk(folder):
+        # In place, so that os.walk() does not enter the folders that are left out; sorted, because the order of a file
+        # system is not the same everywhere.
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _CACHE)
         yield Path(inside), sorted(name for name in files if not name.startswith("."))

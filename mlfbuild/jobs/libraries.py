@@ -82,6 +82,7 @@ def _required(job: CompileJob) -> Iterator[tuple[Requirement, Library]]:
 
     An archive that is made from another archive has the same requirements.
     """
+    # The source, because the archive may not have been made yet when SCons asks.
     path = job.request.source if job.compiler == "archive" else job.archive
     if path.is_file():
         from mlfbuild.requirements import model_requirements

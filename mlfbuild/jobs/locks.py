@@ -27,10 +27,15 @@ Notify = Callable[[str], None]
 def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterator[None]:
     """Have the build folder ``folder`` for the ``with`` block, together with the processes that are started there.
 
-    If another build has it, call ``notify`` after a second and wait; call it too if the folder cannot be locked. Raises
-    ``ConflictError`` instead of waiting unless ``wait``.
+    The lock file is ``.mlfbuild.lock`` in the folder. If another build has it, ``notify`` is called with a sentence
+    after a second, and the block waits; ``notify`` is also called if the file system has no locks, and the block then
+    runs without one.
+
+    Raises ``ConflictError`` instead of waiting unless ``wait``.
     """
     place = str(real_place(folder))
+    # Programs that this process starts, such as CMake and then mlfbuild again, are part of the same build. Waiting for
+    # the outer one would never end.
     held = [path for path in os.environ.get(LOCKED_VARIABLE, "").split(os.pathsep) if path]
     if place in held:
         yield
@@ -47,6 +52,7 @@ def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterato
         notify(f"{folder}: waiting for another build{number}")
         return True
 
+    # Most waits end within a second, and then need no message.
     patience = 1.0 if wait else 0.0
     with locked(folder / ".mlfbuild.lock", busy, patience, lambda: notify(f"{folder}: {_UNPROTECTED}")):
         os.environ[LOCKED_VARIABLE] = os.pathsep.join([*held, place])

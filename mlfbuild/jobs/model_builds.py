@@ -69,7 +69,11 @@ def _key_of(archive: Path) -> Path:
 
 
 def compile_if_needed(job: CompileJob) -> bool:
-    """Compile the job's model unless its archive is up to date; return whether it was compiled."""
+    """Compile the job's model unless its archive is up to date; return whether it was compiled.
+
+    Up to date means that the hash of the archive's inputs (``archive_key``) and of the archive itself are those that
+    were kept when it was made. Raises as ``compile_model``.
+    """
     return compile_once([job]) is not None
 
 
@@ -80,6 +84,7 @@ def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = 
     ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
     """
     key = archive_key(sharing[0])
+    # The hash of the archive is compared as well, so that an archive that was edited or cut off is made again.
     stale = [job for job in sharing if _recorded(job) != _stamp(job, key)]
     if not stale:
         return None
@@ -89,6 +94,8 @@ def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = 
     if made is None:
         made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
         stale.remove(made)
+        # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive
+        # is made again.
         compile_model(made)
         _remember(made, key)
     for job in stale:
@@ -123,7 +130,10 @@ def _remember(job: CompileJob, key: str) -> None:
 
 
 def is_current(job: CompileJob) -> bool:
-    """Return whether the job's archive exists, is unchanged, and is up to date with its inputs."""
+    """Return whether the job's archive exists, is unchanged, and is up to date with its inputs.
+
+    Raises as ``archive_key``: the version of an external compiler is part of the key, and the program may be missing.
+    """
     return bool(_recorded(job) == _stamp(job, archive_key(job)))
 
 
@@ -139,6 +149,7 @@ def outline_of(job: CompileJob) -> Library | None:
 
 
 def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
+    # Times are not compared: git, tar and copies change them without changing a file, and a clock may be wrong.
     return {"made-from": key, "sha256": _hash_of(job.archive)}
 
 
@@ -209,7 +220,8 @@ def unpack_job(job: CompileJob) -> UnpackResult:
 def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = ()) -> UnpackResult:
     """Write the target's aggregate fragment, its board's files and ``dependencies``, and remove trees of old models.
 
-    ``dependencies`` is the result of ``target_dependencies``.
+    ``dependencies`` is the result of ``target_dependencies``. Call it when the trees of all models exist: the fragment
+    includes theirs, and packages of other build systems list their files. Raises as ``write_target_tree``.
     """
     return trees.write_target_tree(
         target.tree,
@@ -274,6 +286,7 @@ def _made_beside(tree: Path) -> list[Path]:
 def _is_unpacked(folder: Path) -> bool:
     try:
         record = read_record(folder)
+    # A folder of the user may have a RECORD.json of its own, or one of a newer mlfbuild: it is not ours to remove.
     except (ConflictError, InputFileError):
         return False
     return record is not None and bool(record.archive)
@@ -281,6 +294,7 @@ def _is_unpacked(folder: Path) -> bool:
 
 def prune_folders(directory: Path) -> None:
     """Remove the empty folders under ``directory``, and ``directory`` itself if it is then empty."""
+    # In reverse order, so that a folder comes after what is in it; one with files of the user is not empty and stays.
     for folder in sorted((path for path in directory.rglob("*") if path.is_dir()), reverse=True):
         with contextlib.suppress(OSError):
             folder.rmdir()

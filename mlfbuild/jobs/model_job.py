@@ -71,6 +71,8 @@ class CompileJob:
         the same CPU share archives.
         """
         request = self.request
+        # Only the name of the source counts, because its content is hashed separately and its path differs between
+        # checkouts.
         settings: dict[str, Any] = {
             "model": request.name,
             "source": request.source.name,
@@ -80,6 +82,8 @@ class CompileJob:
             "options": dict(request.options),
             "placement": asdict(request.placement),
         }
+        # Keys that are not used are left out, so that a new kind of setting does not make the archives of all projects
+        # out of date.
         if request.interface.given():
             settings["interface"] = request.interface.given()
         if request.extensions:
@@ -90,6 +94,7 @@ class CompileJob:
 
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
+        # The RAM does not change the tree, but it decides whether the tree may be made at all.
         own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
         return json.dumps({**own, **self._devices(), **self._frozen()})
 

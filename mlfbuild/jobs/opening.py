@@ -26,16 +26,18 @@ def is_model(path: Path) -> bool:
         return not looks_like_archive(path)
     try:
         with path.open("rb") as file:
+            # The file identifier of FlatBuffers follows the offset of the root table; TFLite's is TFL3.
             return file.read(8)[4:] == b"TFL3"
     except OSError:  # opening it as an archive reports the reason
         return False
 
 
 def open_model(path: Path, cpu: str = "host", *, name: str = "", trace: bool = False) -> Library:
-    """Return the library in the archive ``path``; if it is a model file, compile it for ``cpu``.
+    """Return the library in the archive ``path``; if it is a model file, compile it for ``cpu``, a name in ``CPUS``.
 
     ``name`` is the compiled model's name in C, by default that of the file. With ``trace``, its code exposes
-    intermediate tensors. Both have no effect on an archive. Raises as ``open_archive``, and as the native compiler.
+    intermediate tensors. Both have no effect on an archive, and neither has ``cpu``. Nothing is written. Raises as
+    ``open_archive``, and as the native compiler.
     """
     if not is_model(path):
         return open_archive(path)

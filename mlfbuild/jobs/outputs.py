@@ -15,6 +15,7 @@ def check_output(output: Path, *sources: Path) -> None:
 
     Raises ``UsageError`` if it is a folder.
     """
+    # An empty file is what mktemp or a shell redirection leaves, so it may be replaced.
     check_replaced(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
 
 
@@ -31,6 +32,7 @@ def check_replaced(
         raise UsageError("output-is-folder", place=output, reason="is a folder", hint=f"name the {what} with -o")
     if not output.is_file():
         return
+    # By device and inode: the same file may be named by a link, or in other letters on a disk that ignores case.
     if any(source.exists() and output.samefile(source) for source in sources):
         raise ConflictError(
             "output-is-input", place=output, reason="is also the input", hint="choose another file for -o"

@@ -21,6 +21,8 @@ def pinned(project: Project) -> Project:
     path = lock_path(project.path)
     lock = read_lock(path)
     entries = {} if lock is None else lock.dependencies
+    # Kept and not raised: a project with one repository without a pin can still build the models that do not require
+    # it.
     reasons = {each.name: _why_not(each, entries.get(each.name), path.name) for each in unpinned}
     pins = {each.name: _pin(entries[each.name]) for each in unpinned if not reasons[each.name]}
     return with_pins(project, pins, reasons)
@@ -62,6 +64,7 @@ def _why_not(provider: Provider, entry: LockedProvider | None, lock: str) -> str
     """Return why ``entry`` of ``lock`` has no commit for ``provider``; empty if it has one."""
     if entry is None:
         return f"{provider.version} of {without_secret(provider.place)} is not in {lock}"
+    # Addresses may contain a token, which is not written into the lock file.
     asked = ("git", without_secret(provider.place), provider.version)
     if (entry.kind, entry.place, entry.version) == asked:
         return ""

@@ -58,6 +58,7 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
     from elftools.common.exceptions import ELFError
 
     elf = _open(data, where)
+    # ET_DYN: position-independent images, such as those of this machine.
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
         raise InputFileError(
             "image-not-linked",
@@ -84,6 +85,7 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
                 hint="name a section with constants",
             )
         content = data[offset : offset + section["sh_size"]]
+        # A slice beyond the end of the file is shorter without an error.
         if len(content) < section["sh_size"]:
             raise _damaged(where)
         return LinkedSection(name, _load_address(elf, section["sh_addr"], offset), content)
@@ -114,6 +116,7 @@ def _load_address(elf: ELFFile, address: int, offset: int) -> int:
     """Return the load address of bytes at ``offset`` of the file, which differs if start-up code copies them."""
     for segment in elf.iter_segments():
         inside = segment["p_offset"] <= offset < segment["p_offset"] + segment["p_filesz"]
+        # By the offset in the file and not by the address, because addresses of sections are those at run time.
         if segment["p_type"] == "PT_LOAD" and inside:
             return int(segment["p_paddr"] + offset - segment["p_offset"])
     return address

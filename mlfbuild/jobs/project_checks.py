@@ -107,6 +107,7 @@ def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for target in project.targets.values():
+        # Only toolchain files that mlfbuild wrote show their CPU; flags of others are checked in the build (flags).
         row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
         if row is not None and row[0].name != target.cpu:
             reason = f"{target.toolchain}: is for {row[0].name}, but the target's cpu is {target.cpu}"

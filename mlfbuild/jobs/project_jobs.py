@@ -230,6 +230,7 @@ def default_name(source: Path) -> str:
     name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
     return (
         name
+        # These are names of CMake targets (mlf::board) and of folders in the tree.
         if re.match("[a-z]", name) and name not in {"board", "models", "placement", "dependencies"}
         else f"model_{name}"
     )
@@ -244,6 +245,7 @@ def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
         for target in targets
         for spec in project.firmware.values()
         if target.name in spec.targets
+        # A firmware with some of its models missing would not link.
         and {model.name for model in project.models_on(target.name, spec.name)} <= chosen[target.name]
     ]
 

@@ -18,6 +18,7 @@ def run_placement(target: TargetJob, model: CompileJob, folder: Path, *, on_devi
 
     If the board is not the target's own, the fragment is written into ``folder``.
     """
+    # A board that stands in for the target has none of its regions, so the sections are placed in regions of the board.
     if on_device or target.board is not None or target.mcu is None:
         return target.placement_fragment if target.placed else None
     sections = run_sections(target, model)

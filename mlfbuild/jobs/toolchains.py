@@ -53,6 +53,7 @@ def _device_compilers(target: TargetJob) -> dict[str, str]:
     devices = next((job.devices for job in (*target.models, *target.others) if job.devices is not None), None)
     found = [tools for name in (devices.names if devices else ()) if devices and (tools := devices.tools(name))]
     paths = [find_tool(tools.compiler, os.environ.get(tools.variable)) for tools in found if tools.compiler]
+    # Without their folders: a lock file is shared by machines that have the compilers in different places.
     return {path.name: _said(path) for path in paths}
 
 

@@ -125,10 +125,13 @@ class _Pool:
 
 @functools.cache
 def _pool(workers: int) -> _Pool:
+    # Not fork: SCons has threads, and a child that is forked while another thread has a lock would wait for it for
+    # ever. spawn is also the only method that Windows has.
     context = multiprocessing.get_context("spawn")
     with _starting_workers():  # starts multiprocessing's resource tracker, which a SIGHUP would end
         queue = context.SimpleQueue()
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_worker, initargs=(queue,))
+    # Without waiting: at the exit of a build that failed, the jobs that are still queued are of no use.
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
     return _Pool(pool, queue)
 
@@ -190,9 +193,12 @@ def map_in_workers(
             done, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
             for number, thing in pool.received(run):
                 received(jobs[number], thing)
+            # In the order of the jobs, so that the output of a build does not depend on which of two results was seen
+            # first.
             for future in sorted(done, key=numbers.__getitem__):
                 result = _outcome(future)
                 if isinstance(result, MlfError):
+                    # Those that already run cannot be cancelled; their archives are finished and kept.
                     left = {other for other in left if not other.cancel()}
                 yield jobs[numbers[future]], result
     except BrokenProcessPool:

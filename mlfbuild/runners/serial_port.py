@@ -1,6 +1,6 @@
 """Serial ports through pyserial.
 
-pyserial's URLs are accepted, too: ``socket://host:4001`` for a raw TCP port, ``rfc2217://host:4001`` for ser2net.
+pyserial's URLs are also accepted: ``socket://host:4001`` for a raw TCP port, ``rfc2217://host:4001`` for ser2net.
 labgrid's fork of pyserial has the same package name and works as well.
 """
 

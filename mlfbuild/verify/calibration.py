@@ -36,7 +36,9 @@ KERNELS = (
     "nothing", "loop", "ram_loads", "ram_apart", "flash_loads", "flash_apart", "straight", "jumps", "long_loop",
 )  # fmt: skip
 """The kernels of ``calibrate.c``, in the order of their calls."""
+# What the first pass leaves in caches and buffers shows in the second; both are compared with the model.
 _PASSES = 2
+# More than any part of the table: they only bound the search.
 _MOST_WAITS, _MOST_RAM_WAITS = 31, 4
 _LARGEST_RESIDUAL = 15.0
 """Difference of a kernel in per cent beyond which no candidate explains the measurement: that of the worst core model
@@ -74,7 +76,12 @@ class Calibration:
 def solve(measured: Kernels, modelled: Callable[[Mcu], Kernels], base: Mcu) -> Calibration:
     """Return the candidate of ``base`` whose ``modelled`` cycles are closest to those ``measured``.
 
-    Raises ``ProcessFailedError`` if none is close.
+    ``modelled`` gives the cycles of each kernel for a microcontroller, as ``modelled_kernels`` returns it; ``base`` is
+    the part as the table has it, with the flash as its first memory and the RAM as its second. Closest is the least sum
+    of relative differences, so that a short kernel counts as much as a long one.
+
+    Raises ``ProcessFailedError`` (code ``calibration-inconsistent``) if a kernel of the best candidate differs by more
+    than 15 %.
     """
     modelled = _remembered(modelled)
 
@@ -106,6 +113,7 @@ def _remembered(modelled: Callable[[Mcu], Kernels]) -> Callable[[Mcu], Kernels]:
     found: dict[str, Kernels] = {}
 
     def of(mcu: Mcu) -> Kernels:
+        # Each model run starts QEMU, and the search asks for the same memories several times.
         key = repr(mcu.memories)
         if key not in found:
             found[key] = modelled(mcu)
@@ -127,6 +135,7 @@ def _fitted(measured: Kernels, modelled: Callable[[Mcu], Kernels], form: Mcu) ->
             low = middle + 1
         else:
             high = middle
+    # The sum decides between neighbours only roughly: one kernel with a large share may pull it past the better one.
     near = [_with_flash(form, waits=waits) for waits in (low - 1, low) if waits >= 0]
     return min(near, key=lambda mcu: sum(_differences(measured, modelled(mcu))))
 
@@ -182,6 +191,7 @@ def _build(folder: Path, toolchain: Path | None, definitions: dict[str, str], on
     options = [f"-D{name}={value}" for name, value in own.items()]
     build, cmake = folder / "build", find_tool("cmake")
     on_progress("configuring", 0, 0)
+    # --fresh: CMake evaluates another toolchain file only in a folder that was not configured before.
     run([cmake, "--fresh", "-G", "Ninja", "-S", RUNTIME / "profile", "-B", build, "--no-warn-unused-cli", *options])
     run_ninja([cmake, "--build", build], on_progress)
     return build / "calibrate.elf"
@@ -230,6 +240,7 @@ def measured_kernels(
     image = _build(folder, toolchain, definitions, on_progress)
     on_progress("measuring", 0, 0)
     ended = connection.calls(image, opener_in(folder), [_WRITTEN], on_progress).run(_SECONDS)
+    # Before the file is read: if the counter does not work, the firmware has ended without writing it.
     check_counted(connection.runner, counter, ended, "calibrate")
     pace, _, *cycles = struct.unpack(f"<{2 + _PASSES * len(KERNELS)}I", (folder / _WRITTEN).read_bytes())
     check_pace(connection.runner, counter, pace)

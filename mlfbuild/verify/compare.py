@@ -47,9 +47,14 @@ def float_tolerance(layers: int) -> float:
 def first_difference(
     expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float = FLOAT_TOLERANCE, bound: float = 0.0
 ) -> ElementDifference | None:
-    """Return the difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats).
+    """Return the first difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats).
 
-    ``bound`` is the greatest magnitude that floats of the tensor can have, 0 if that is unknown.
+    ``expected`` and ``got`` have the same dtype and length. ``tolerance`` is a part of the largest expected magnitude,
+    see ``float_tolerance``; ``bound`` is the greatest magnitude that floats of the tensor can have, 0 if that is
+    unknown::
+
+        first_difference(np.array([1, 2, 3]), np.array([1, 2, 4]))   # element 2: expected 3, got 4 (1 of 3 ...)
+        first_difference(np.array([1.0, 8.0]), np.array([1.00007, 8.0]))   # None: 7e-5 <= 1e-5 * 8
     """
     wrong = _wrong_floats(expected, got, tolerance, bound) if expected.dtype.kind == "f" else expected != got
     indices = np.flatnonzero(wrong)
@@ -63,8 +68,12 @@ def _wrong_floats(
     expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float, bound: float
 ) -> npt.NDArray[np.bool_]:
     finite = np.isfinite(expected)
+    # Without finite values only the bound is left; infinities must be equal, and do not widen the tolerance of other
+    # elements.
     largest = float(np.max(np.abs(expected[finite]), initial=bound))
     with np.errstate(invalid="ignore", over="ignore"):
+        # In float64: the difference of two large float32 values could overflow or round. "not <=" also catches NaN,
+        # which compares false.
         far = ~(np.abs(got.astype(np.float64) - expected) <= tolerance * largest)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     wrong: npt.NDArray[np.bool_] = far & ~same

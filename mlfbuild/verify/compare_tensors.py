@@ -27,9 +27,10 @@ class TensorPair:
 
 
 def pair_ports(kind: str, first: Sequence[TensorInfo], second: Sequence[TensorInfo]) -> tuple[TensorPair, ...]:
-    """Pair the inputs or the outputs (as ``kind`` says) of two networks.
+    """Pair the inputs or the outputs (``kind`` is the word for messages: ``input``) of two networks.
 
-    Raises ``UsageError`` if their numbers differ, or if the types of a pair differ.
+    By name if both use the same names, otherwise by position. Raises ``UsageError`` if their numbers differ, or if the
+    types or shapes of a pair differ.
     """
     if len(first) != len(second):
         raise UsageError(
@@ -99,6 +100,7 @@ def _groups(tensors: Sequence[TracedTensor], taken: set[int]) -> dict[_Group, li
     """
     groups = defaultdict(list)
     for at, traced in enumerate(tensors):
+        # Dimensions of 1 do not count, because one compiler has the batch and the other has not.
         if at not in taken and traced.function:
             shape = tuple(size for size in traced.tensor.shape or () if size != 1)
             groups[traced.tensor.dtype, shape].append(at)
@@ -108,5 +110,7 @@ def _groups(tensors: Sequence[TracedTensor], taken: set[int]) -> dict[_Group, li
 def _by_order(first: dict[_Group, list[int]], second: dict[_Group, list[int]]) -> Iterator[TensorPair]:
     for group, numbers in first.items():
         others = second.get(group, [])
+        # With different numbers, one network has tensors that the other fused away, and every pair behind the first of
+        # them would be wrong.
         if len(numbers) == len(others):
             yield from (TensorPair(one, other, by_name=False) for one, other in zip(numbers, others, strict=True))

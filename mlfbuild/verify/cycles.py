@@ -27,6 +27,8 @@ from mlfbuild.verify.semihosting_io import case_size, exchange_names, flaws, int
 
 Array = npt.NDArray[Any]
 
+# From the technical reference manuals: Armv6-M and the baseline of Armv8-M have no cycle counter in the DWT, Armv8.1-M
+# has a PMU.
 _COUNTERS: Mapping[str, tuple[str, ...]] = {
     "cortex-m0plus": ("systick",),
     "cortex-m0": ("systick",),
@@ -35,6 +37,8 @@ _COUNTERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("cortex-m55", "cortex-m85"), ("pmu", "dwt", "systick")),
 }
 """Counters of each core; the first is the default."""
+# A run that is refused without need can be measured again with mcu; one that wrapped around unnoticed would be a wrong
+# figure.
 _FASTEST = {"cortex-m7": 10**9, "cortex-m55": 10**9, "cortex-m85": 10**9}
 _FAST = 400_000_000
 """No part with the core has a higher clock, in Hz; other cores are below the second number."""
@@ -128,10 +132,15 @@ def measure_cycles(
 ) -> CycleRuns:
     """Measure ``runs`` runs of the test firmware ``image``, built with ``counter``, on one case of ``inputs``.
 
-    ``clock`` is the highest clock of the part in Hz, if it is known. Raises ``ProcessFailedError`` if the counter does
-    not count, if it may have overflowed, or if a run fails; and as the methods of ``Runner``.
+    ``inputs`` are arrays (1, elements) in call order. Each run may take ``timeout`` seconds; files are in ``workdir``.
+    ``clock`` is the highest clock of the part in Hz, if it is known: with it, longer runs are accepted before a counter
+    of 32 bits may overflow. The result is in cycles, with the cost of reading the counter subtracted.
+
+    Raises ``ProcessFailedError`` if the counter does not count (the reason has its registers), if it may have
+    overflowed, or if a run fails; and as the methods of ``Runner``.
     """
     taken, written = exchange_names()
+    # Two for each run: one that is timed as a whole, one with the hook, whose calls would lengthen a whole run.
     write_atomic(workdir / taken, interleaved(inputs) * (2 * runs))
     (workdir / written).unlink(missing_ok=True)
     on_progress("measuring", 0, 2 * runs)
@@ -148,6 +157,7 @@ def measure_cycles(
     check_counted(connection.runner, counter, ended, subject.name)
     found = _records(workdir, subject, 2 * runs)
     fastest = clock or _FASTEST.get(connection.device.cpu.core, _FAST)
+    # The counter has 32 bits and no overflow flag that all cores have, so the time on the host is the evidence.
     if longest * fastest >= _WRAP:
         raise ProcessFailedError(
             "counter-overflow",
@@ -175,6 +185,7 @@ def _evaluated(found: Array, connection: Connection, counter: str, runs: int) ->
     first = found[0]
     pace = int(first[1])
     reads, hooks = (first[2 + at * (_SAMPLES + 1) :][: _SAMPLES + 1] for at in (0, 1))
+    # The median, because a sample may contain the interrupt that extends SysTick.
     read, hook = (statistics.median_low(_steps(times)) for times in (reads, hooks))
     began, ended = (found[:, 2 + 2 * (_SAMPLES + 1) + at] for at in (0, 1))
     wholes = [_less(int(each), read) for each in (ended - began)[0::2] % _WRAP]
@@ -208,6 +219,8 @@ def check_pace(runner: Runner, counter: str, pace: int) -> None:
     """Raise ``ProcessFailedError`` if ``counter`` advances by ``pace`` in a loop that takes more cycles."""
     if pace == 0:
         raise _refused(runner, counter, _REFUSALS[-1])
+    # A counter of a slower clock, such as SysTick with an external reference, would give figures that look right but
+    # are too small.
     if pace < _PACE_ROUNDS and not is_emulated(runner):
         raise ProcessFailedError(
             "counter-not-of-core",
@@ -223,6 +236,7 @@ def _steps(times: Array) -> list[int]:
 
 
 def _less(cycles: int, overhead: int) -> int:
+    # An operator without code is a call of the hook alone, whose cost may vary by a cycle.
     return max(cycles - overhead, 0)
 
 

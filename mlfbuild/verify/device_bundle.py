@@ -30,6 +30,7 @@ from mlfbuild.verify.image import check_tensors
 
 _MANIFEST = "bundle.json"
 _FORM = 1
+# Limits for untrusted files. A description of a module has some kilobytes.
 _LARGEST_JSON = 1 << 20
 _LARGEST_VECTORS = 1 << 30
 _MOST_MODELS = 1000
@@ -71,7 +72,10 @@ class DeviceBundle:
 
 
 def pack_bundle(bundle: DeviceBundle) -> bytes:
-    """Return the bytes of ``bundle``; equal bundles give equal bytes."""
+    """Return the bytes of ``bundle``, a tar; equal bundles give equal bytes.
+
+    Members are dated by ``SOURCE_DATE_EPOCH`` or a fixed date. Raises ``UsageError`` if that variable is not a number.
+    """
     files: dict[str, Content] = {}
     for model in bundle.models:
         files[_module_path(model.subject.name)] = f"{model.subject.to_json()}\n".encode()
@@ -99,6 +103,8 @@ def pack_bundle(bundle: DeviceBundle) -> bytes:
         ],
         "files": {path: sha256(bytes(files[path])) for path in sorted(files)},
     }
+    # The manifest is last because it has the hashes of the others. It has no hash itself: whoever can change it could
+    # also change that.
     files[_MANIFEST] = f"{json.dumps(manifest, indent=1)}\n".encode()
     return b"".join(tar.pack(files, source_date()))
 
@@ -119,6 +125,7 @@ def read_bundle(path: Path) -> DeviceBundle:
     if version > _FORM:
         hint = f"use mlfbuild {manifest.text('written_by', 'of that machine')!a}, or a newer one"
         raise manifest.error("mlfbuild_bundle", f"is {version}, but this mlfbuild knows {_FORM}", hint=hint)
+    # Before any of the other files is parsed.
     _check_hashes(files, manifest, path)
     target, models = manifest.member("target"), manifest.objects("models")
     if not 0 < len(models) <= _MOST_MODELS:
@@ -134,6 +141,7 @@ def read_bundle(path: Path) -> DeviceBundle:
     )
     known = {_MANIFEST, *(path for model in bundle.models for path in _paths(model))}
     for name in files:
+        # The form has no optional parts: a member that nothing refers to is an error of the writer, or was added.
         if name not in known:
             raise _damaged(path, name, "belongs to no model of the bundle")
     return bundle

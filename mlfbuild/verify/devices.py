@@ -10,6 +10,7 @@ def refuse_device_code(module: Module) -> None:
     """Raise ``UnsupportedModelError`` if ``module`` has code for another device than the host, or uses its data."""
     for code in device_code(module):
         data = f"mlf_{module.name}_{code.symbol}_".encode()
+        # Code of a device that no generated C refers to is not needed on the host.
         if not code.built and not any(data in file.data for file in module.codegen):
             continue
         raise UnsupportedModelError(

@@ -19,6 +19,7 @@ from mlfbuild.jobs import TargetJob
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import run_elf
 
+# The end of the output is what shows where firmware hangs; all of it may be megabytes.
 _LAST_LINES = 40
 _LAST_CHARACTERS = 8000
 
@@ -42,9 +43,13 @@ def run_firmware(
     """Run ``elf`` on the target's device, on its board in QEMU, or on this machine, and return its output.
 
     ``printed`` is called with the output: of a device while it runs, otherwise at the end. ``load`` writes the image to
-    a device before, with progress to ``on_progress``. If the exit status is not 0, raises ``ProcessFailedError`` with
-    the output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
-    lines of the output: firmware that never ends often prints without end, too.
+    a device before, with progress to ``on_progress``; without it, the device must hold the image. ``timeout`` is in
+    seconds.
+
+    Raises ``ProcessFailedError`` with the output if the exit status is not 0, or if a device stopped without one;
+    ``UsageError`` if the target has neither a runner nor a board; ``UnsupportedModelError`` if the image is for another
+    FPU; and ``TimedOutError`` if it has not ended in time. It is stopped then, and the error has only the last lines of
+    the output, because firmware that never ends often prints without end.
     """
     try:
         if target.runner is not None:
@@ -79,6 +84,7 @@ def flash_image(elf: Path, target: TargetJob, on_progress: OnProgress = no_progr
             reason="its command runs images, and none only writes them",
             hint="add flash: with such a command, or use run-firmware",
         )
+    # A core without the FPU faults at the first such instruction, which is harder to understand than this error.
     check_fpu(elf, target.cpu)
     with open_runner(target.runner, _place(target)) as runner:
         runner.load(elf, on_progress)

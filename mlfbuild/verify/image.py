@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
+# Bytes: the image may come from someone else, and its tables may claim any size.
 _LARGEST_SUBJECT = 1 << 20
 _LARGEST_TENSOR = 1 << 30
 _ELEMENTS = {
@@ -41,6 +42,7 @@ def read_subject(image: Path) -> Subject:
 
 
 def _check(subject: Subject, where: str) -> None:
+    # Test firmware for a device has the way in which the device is reached as its board (Device.name).
     if subject.board in TRANSPORTS:
         raise UsageError(
             "image-for-a-device",
@@ -59,7 +61,11 @@ def _check(subject: Subject, where: str) -> None:
 
 
 def check_tensors(subject: Subject, where: str) -> None:
-    """Raise ``InputFileError`` if a name, size or shape of ``subject``, from the file ``where``, is not possible."""
+    """Raise ``InputFileError`` if a name, size or shape of ``subject``, from the file ``where``, is not possible.
+
+    Sizes are in bytes and at most 1 GiB; a tensor's size must be that of its shape and type. The name must be an
+    identifier because it becomes part of paths and C names.
+    """
     if not subject.name.isidentifier() or not subject.inputs or not subject.outputs:
         raise InputFileError(
             "test-firmware-damaged",
@@ -117,6 +123,7 @@ def _constant(data: bytes, where: str) -> bytes:
 
 def _found(elf: ELFFile, data: bytes, where: str) -> bytes | None:
     """Return the content of the constant ``SYMBOL``; ``None`` if the image does not define it."""
+    # pyelftools would read as many headers as the field claims.
     if elf.num_sections() * elf["e_shentsize"] > len(data):
         raise _damaged(where, "its section table is larger than the file")
     fields, (at_value, at_size, at_section) = _LAYOUTS[elf.elfclass]
@@ -129,6 +136,7 @@ def _found(elf: ELFFile, data: bytes, where: str) -> bytes | None:
                 continue
             section, size = elf.get_section(symbol[at_section]), symbol[at_size]
             start = symbol[at_value] - section["sh_addr"]
+            # A constant in .bss has no bytes in the file.
             if size > _LARGEST_SUBJECT or section["sh_type"] == "SHT_NOBITS":
                 raise _damaged(where, f"its symbol {SYMBOL} is not a constant")
             if not 0 <= start <= start + size <= section["sh_size"]:

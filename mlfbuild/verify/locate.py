@@ -33,14 +33,17 @@ def first_wrong_operator(
 ) -> str:
     """Return a line about the first operator with a wrong result on the target, in the first wrong case of ``report``.
 
-    It runs on the device of ``connection``, if there is one. Everything is built below ``folder``. The line is empty if
-    the operator cannot be found: the model was compiled elsewhere, or its tensors together do not fit the board.
+    The model of ``job`` is compiled again with the result of every operator as an output, and run with ``vectors`` on
+    the device of ``connection``, on the board of ``target``, or on this machine. Everything is built below ``folder``.
+    The line is empty if the operator cannot be found: the model was compiled elsewhere, or its tensors together do not
+    fit the board. No errors of mlfbuild are raised.
     """
     if job.compiler != "native":
         return ""
     try:
         return _locate(job, target, vectors, folder / "operators", report.wrong[0][0], connection)
     except MlfError:
+        # Anything may fail here: with all tensors as outputs, the network may not fit the board any more.
         return ""  # only a hint: its failure must not hide the mismatch
 
 
@@ -51,6 +54,7 @@ def _locate(
 
     network = read_network(job.request)[0]
     graph = observed(network)
+    # The archive, not the project file, says which inputs the vectors must fit.
     library, archive_id = open_archive_with_id(job.archive)
     arrays = load_vectors(vectors, library.modules[0]).inputs
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases

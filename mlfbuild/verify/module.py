@@ -147,6 +147,7 @@ def _check(
     )
     runs = read_runs(workdir, subject, _RUNS)
     report = report_of(subject, vectors, runs, stopped, connection.name if connection else subject.board)
+    # On this machine, the stack is shared with the C library and the loader, and its use says nothing about the device.
     return report if board or connection else replace(report, stack_used=None)
 
 
@@ -155,8 +156,10 @@ def report_of(
 ) -> VerifyReport:
     """Return the report about finished ``runs``, in the form of ``read_runs``, on ``board``.
 
-    ``stopped`` is why the runs ended early, ``None`` if they did not.
+    ``stopped`` is why the runs ended early, ``None`` if they did not. There may be more runs than cases, if one case
+    was repeated; the case that a stop belongs to is the first one without a record.
     """
+    # Both runs of a case often have the same fault.
     problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
     if stopped is not None or len(runs) < vectors.cases:
         problems.append(f"{subject.name}: case {len(runs) % vectors.cases}: {stopped or ENDED_EARLY}")
@@ -215,6 +218,7 @@ def _differences(module: Subject, vectors: Vectors, case: int, run: Any) -> Iter
         difference = first_difference(expected[case], first, _tolerance(module, vectors), module.bound(index))
         if difference is not None:
             yield f"{where}, {difference}"
+        # As bytes: two NaN are unequal as numbers, and -0.0 equals 0.0.
         elif first.tobytes() != second.tobytes():
             element = int(np.flatnonzero(first.view(np.uint8) != second.view(np.uint8))[0]) // first.itemsize
             yield (

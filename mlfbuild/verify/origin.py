@@ -47,11 +47,16 @@ class VectorsOrigin:
 
 
 def vectors_file(inputs: Sequence[Array], outputs: Sequence[Array], origin: VectorsOrigin) -> bytes:
-    """Return a vectors file with ``origin``; the first axis of each array counts cases. Same arrays, same bytes."""
+    """Return the bytes of a vectors file (``.npz``) with ``origin``; same arrays, same bytes.
+
+    The first axis of each array counts cases. ``in0``, ``in1``, ... and ``out0``, ... are their names in the file; the
+    hash of the arrays is added to the origin.
+    """
     arrays = {f"in{index}": array for index, array in enumerate(inputs)}
     arrays |= {f"out{index}": array for index, array in enumerate(outputs)}
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stubs take a name for the option allow_pickle
+    # In the comment, because readers would take an additional member for an array.
     with zipfile.ZipFile(file, "a") as archive:
         noted = {_FORMAT: 1, **asdict(replace(origin, arrays=_digest(arrays)))}
         archive.comment = json.dumps(noted).encode()
@@ -71,6 +76,7 @@ def vectors_origin(path: Path) -> VectorsOrigin | None:
         if fields.pop(_FORMAT) != 1:
             return None
         origin = VectorsOrigin(**fields)
+    # Any program can write a comment. One of another form is simply not a note of mlfbuild.
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return None
     return origin if origin.arrays == _digest(arrays) else None
@@ -96,6 +102,7 @@ def _digest(arrays: Mapping[str, Array]) -> str:
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
+        # ascontiguousarray() makes a vector of a scalar, so the shape is that of the array as it was given.
         digest.update(f"{name} {array.dtype.str} {list(arrays[name].shape)}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

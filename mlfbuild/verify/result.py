@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+# Problems that a text shows. The first ones are the ones to look at, and a wrong kernel makes one in every case.
 _SHOWN = 10
 
 
@@ -56,7 +57,7 @@ class VerifyReport:
         return f"{self.problems[0]}{f' (and {more} more)' if more else ''}"
 
     def problems_of(self, case: int) -> list[str]:
-        """Return the problems of one case; a case that was not reached has one, too.
+        """Return the problems of one case; a case that was not reached has one as well.
 
         Problems of no case count for the first one.
         """

@@ -42,6 +42,7 @@ from mlfbuild.core import (
 from mlfbuild.targets import cmake_folder
 from mlfbuild.verify.vectors import UNREADABLE
 
+# For ulimit, in seconds and bytes: a loop or a bomb ends here.
 CPU_SECONDS = 600
 MEMORY = 4 * 1024**3
 """Limits of each process."""
@@ -52,7 +53,11 @@ _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt
 _SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _OUTPUT = "/tmp/outputs.npz"  # noqa: S108 - a path inside the sandbox
 _SHOWN = 64 * 1024
+# Everything else of the environment stays outside: tokens, proxies, and variables that change what Python or the loader
+# runs.
 _KEPT = ("CC", "LANG", "LC_ALL", "PATH")
+# The output goes through a pipe after the command has ended well. A file in a shared folder would be a way out, and its
+# name could be a link.
 _RUN = f'ulimit -t "$1" && ulimit -v "$2" && shift 2 && "$@" 1>&2 && cat {_OUTPUT}'
 _ERRORS: tuple[type[MlfError], ...] = (
     UsageError,
@@ -70,11 +75,13 @@ Array = npt.NDArray[Any]
 def run_in_sandbox(
     arguments: Sequence[str], readable: Sequence[Path], *, seconds: float, size: int
 ) -> dict[str, Array]:
-    """Return the arrays that ``mlfbuild run`` with ``arguments`` writes in a sandbox.
+    """Return the arrays that ``mlfbuild run`` with ``arguments`` writes in a sandbox, by their names.
 
-    It can read the files ``readable``. It is stopped after ``seconds``, and may return ``size`` bytes. Raises
-    ``ToolNotFoundError`` if bubblewrap is not installed, the error that ended the command, and ``ProcessFailedError``
-    for any other end and for a wrong answer.
+    It can read the files ``readable``, by the same paths as outside. It is stopped after ``seconds``, and may return
+    ``size`` bytes.
+
+    Raises ``ToolNotFoundError`` if bubblewrap is not installed, the error that ended the command (its texts come from
+    inside and are made printable), and ``ProcessFailedError`` for any other end and for an answer that is not arrays.
     """
     command = [sys.executable, "-m", "mlfbuild", "run", *arguments, "-o", _OUTPUT, "--format", "json"]
     limits = [str(CPU_SECONDS), str(MEMORY // 1024)]
@@ -84,11 +91,13 @@ def run_in_sandbox(
             stop = threading.Timer(seconds, process.kill)
             stop.start()
             try:
+                # One byte more, so that an answer that is too long is noticed without reading all of it.
                 answer = pipe_of(process.stdout).read(size + 1)
             finally:
                 stop.cancel()
             if len(answer) > size:
                 process.kill()
+        # stderr goes to a file because a second pipe would need a thread, and a full one would block the command.
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN))
         text = errors.read().decode(errors="replace")
     if process.returncode != 0:
@@ -102,6 +111,8 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
     If root runs it, it stays root inside: without capabilities, and with /proc read-only, because writing
     /proc/sys/kernel/core_pattern lets the kernel start any program outside.
     """
+    # --new-session: without it, a process inside could push characters into the terminal (TIOCSTI), which the shell
+    # outside then runs.
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
     for folder in map(Path, _SYSTEM):
@@ -144,6 +155,7 @@ def _error(text: str, status: int) -> MlfError:
 def _arrays(answer: bytes, size: int) -> dict[str, Array]:
     try:
         with zipfile.ZipFile(io.BytesIO(answer)) as file:
+            # The sum that the directory claims; numpy would otherwise unpack a bomb into memory.
             if sum(member.file_size for member in file.infolist()) > size:
                 raise ValueError
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:

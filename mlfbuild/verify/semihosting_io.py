@@ -38,7 +38,11 @@ def exchange_names() -> tuple[str, str]:
 
 
 def interleaved(inputs: Sequence[Array]) -> bytes:
-    """Return ``inputs``, each (cases, elements), as bytes case by case."""
+    """Return ``inputs``, each an array (cases, elements), as bytes case by case.
+
+    ``[in0, in1]`` with two cases gives in0[0], in1[0], in0[1], in1[1]: firmware reads a case at a time and has no room
+    for more.
+    """
     cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
     return np.concatenate(cases, axis=1).tobytes()
 
@@ -62,6 +66,7 @@ def run_cases(
     emulator itself or the connection fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
+    # Results of an earlier run would otherwise be taken for this one if the firmware stops before it writes.
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     files = [_INPUTS, _OUTPUTS]
     if connection is not None:
@@ -114,6 +119,7 @@ def read_runs(workdir: Path, subject: Subject, runs: int, words: int = 0) -> npt
     layout = runs_layout(subject, runs, words)
     path = workdir / _OUTPUTS
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
+    # Whole records only: firmware that was stopped may have written a part of one.
     return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
 
 
@@ -123,9 +129,14 @@ def case_size(subject: Subject, runs: int) -> int:
 
 
 def runs_layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
-    """Return the type of the elements of ``read_runs``."""
+    """Return the dtype of one case with ``runs`` runs, as ``verify.c`` writes it: little-endian, without padding.
+
+    ``run0.status``, ``run0.damage``, ..., ``run0.out0``, ``run0.out1``, ...; with ``words``, ``run0.cycles`` has as
+    many. Its ``itemsize`` is the bytes of a case.
+    """
     outputs = []
     for index, tensor in enumerate(subject.outputs):
+        # All cores and hosts here are little-endian; the order is written down so that arrays mean the same everywhere.
         element = np.dtype(tensor.dtype).newbyteorder("<")
         outputs.append((f"out{index}", element, (tensor.size // element.itemsize,)))
     outputs += [("cycles", np.dtype("<u4"), (words,))] if words else []

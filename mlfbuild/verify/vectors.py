@@ -97,6 +97,7 @@ def _loaded(path: Path, module: HasTensors) -> Vectors:
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     outputs = _arrays_of(path, arrays, "out", module.outputs)
     tolerance = _tolerance(path, arrays.pop("tolerance", None))
+    # A misspelled name would otherwise be an output that is never compared.
     if arrays:
         raise InputFileError(
             "vectors-unknown-array",
@@ -131,8 +132,8 @@ def _tolerance(path: Path, array: Array | None) -> float | None:
 def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:
     """Return the number of cases in ``path`` and the inputs of ``module``, in the form of ``Vectors``.
 
-    An array may also have the name of the input without a prefix; expected outputs in the file are ignored. Raises as
-    ``load_vectors``.
+    An array may also have the name of the input without a prefix; expected outputs in the file are ignored. Each input
+    is an array (cases, elements), little-endian and contiguous. Raises as ``load_vectors``.
     """
     if isinstance(module, Module):
         check_described(module)
@@ -154,6 +155,7 @@ def _cases(path: Path, arrays: Sequence[Array]) -> int:
             reason=f"the arrays hold different numbers of cases: {listed([str(count) for count in sorted(counts)])}",
             hint="make the first axis of all arrays equally long",
         )
+    # No arrays at all, or arrays without cases.
     if counts <= {0}:
         raise CheckFailedError(
             "vectors-without-cases",
@@ -169,10 +171,16 @@ def _names(prefix: str, tensors: Sequence[TensorInfo]) -> str:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Return the arrays in ``path`` by name; raises ``InputFileError``."""
+    """Return the arrays in ``path`` by name.
+
+    Raises ``InputFileError`` if it cannot be read, is no ``.npz`` file without pickled objects, or unpacks to more than
+    1 GiB.
+    """
     data = read_bytes(path, "vectors file")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            # A small ZIP file can unpack to more than the memory. The directory may understate a size, but zipfile then
+            # stops at it.
             if sum(member.file_size for member in archive.infolist()) > _LARGEST:
                 raise InputFileError(
                     "vectors-too-large",
@@ -180,6 +188,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
                     reason=f"the file unpacks to more than {_LARGEST >> 20} MiB",
                     hint="split the vectors into several files",
                 )
+        # A pickle in the file would run code of whoever wrote it.
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers that numpy reads in a slower way
             read = {name: arrays[name] for name in arrays.files}
@@ -242,5 +251,6 @@ def _shape_fits(array: Array, tensor: TensorInfo) -> bool:
         return False
     if tensor.shape is None:
         return int(np.prod(array.shape[1:])) * array.itemsize == tensor.size
+    # Data sets usually have no batch axis, models have one of 1.
     shapes = [tensor.shape, tensor.shape[1:]] if tensor.shape[:1] == (1,) else [tensor.shape]
     return array.shape[1:] in shapes

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 FRAGMENT = "mlf.cmake"
+# Names and paths that need no quoting in CMake, Make, Ninja and SCons. A list of what is allowed, because each of these
+# languages has other characters that end a string or start a command.
 _TARGET_NAME = re.compile(r"[A-Za-z0-9_]+")
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
 
@@ -113,6 +115,7 @@ def _environment() -> Environment:
 
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        # A misspelled name in a template is an error and not an empty string in a build file.
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the text is no HTML
         trim_blocks=True,

@@ -25,7 +25,11 @@ class Connection:
     def calls(
         self, image: Path, opener: FileOpener, arguments: Sequence[str] = (), on_progress: OnProgress = no_progress
     ) -> HostCalls:
-        """Load ``image``, and return the host's side of its calls; ``on_progress`` receives the progress of loading."""
+        """Load ``image``, and return the host's side of its calls, which has not started yet.
+
+        The firmware may open the files of ``opener`` and gets ``arguments``; ``on_progress`` receives the progress of
+        loading. Raises as ``Runner.load`` and ``HostCalls``.
+        """
         self.runner.load(image, on_progress)
         return HostCalls(self.runner, read_firmware(image), opener, arguments)
 

@@ -12,6 +12,7 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import BOARDS, Board, Cpu, DeviceMemoryKeys, MemoryRegion, emulated_board
 
 _KIB = 1024
+# Bytes; mlf_board.ld refuses a stack below 512.
 _LARGEST_STACK, _SMALLEST_STACK = 64 * _KIB, 1 * _KIB
 _ALIGNMENT = 256
 """Of a vector table, for every core that can move it: VTOR of Armv6-M and the 16 exceptions of ``startup.c``."""
@@ -56,6 +57,7 @@ class Device:
     @property
     def ram_for_data(self) -> int:
         """Bytes of RAM that test firmware has besides its stack, and its code if there is no flash."""
+        # 2 KiB are left for the data of the test firmware itself and of the C library.
         return self.ram.size - self.stack_size - 2 * _KIB
 
     @property
@@ -66,6 +68,7 @@ class Device:
 
     def _own_hashes(self) -> str:
         """Return the hashes of the user's files for the serial port and the setup, and of headers beside them."""
+        # Headers beside the files count because the files include them; the image is cached under this text.
         own = [path for path in (self.keys.uart, self.keys.setup) if path is not None]
         files = [file for path in own for file in (path, *sorted(path.resolve().parent.glob("*.h")))]
         return "".join(f" {path.name} {sha256(read_bytes(path, 'file'))}" for path in files)
@@ -89,6 +92,7 @@ class Device:
         """Return the linker script with its memories."""
         flash, ram = self.flash, self.ram
         lines = [f"    RAM (rwx) : ORIGIN = {ram.origin:#010x}, LENGTH = {ram.size}\n"]
+        # mlf_board.ld places sections by these names, which boards with more memories have as regions of their own.
         aliases = {"DTCM": "RAM", "VECTORS": "RAM" if flash is None else "FLASH"}
         if flash is None:
             aliases["FLASH"] = "RAM"

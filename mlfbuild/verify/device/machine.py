@@ -110,6 +110,8 @@ class DeviceMachine:
         self._calls: HostCalls | None = None
         stack = contextlib.ExitStack()
         self._connection = stack.enter_context(connected(device))
+        # A device must be released even if a notebook drops the model without closing it; __del__ may run too late,
+        # when modules are already gone.
         self.close = weakref.finalize(self, stack.close)
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
@@ -121,6 +123,8 @@ class DeviceMachine:
         self._next.data = b"".join(_bytes(array) for array in inputs)
         self._results.content = b""
         size = case_size(self._subject, 1)
+        # One step serves one call: the firmware opens, seeks, reads and writes in several. It then asks for its next
+        # input and is halted there.
         while len(self._results.content) < size:
             ended = calls.step(self._timeout)
             if ended is not None:

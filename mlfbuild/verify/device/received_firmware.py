@@ -37,11 +37,12 @@ from mlfbuild.verify.vectors import load_vectors
 _RUNS = 2
 _START_SECONDS = 30.0
 """Time from reset to main: clocks, oscillators, the constructors of C++."""
+# Not 0 and not 0xFF, which erased or cleared memory has.
 _PAINT, _STACK_PAINT = 0xA5, 0x5B
 _WATCHED = 32
 """Bytes at the end of the free stack that must not change."""
 _KEPT_REGISTERS = {f"r{number}": 0x4D4C4600 + number for number in range(4, 12)}
-"""Registers that a function must preserve, with values by which a reset is noticed: the core is at main then, too."""
+"""Registers that a function must preserve, with values by which a reset is noticed: the core is also at main then."""
 
 
 def verify_shipped(
@@ -74,6 +75,7 @@ def verify_shipped(
     calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
     runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, on_progress)
+    # The workspace is neither painted nor read over the wire, which would take longer than the run itself.
     subject = replace(subject, takes_workspace=False)  # how much of it is used is not measured
     return report_of(subject, loaded, runs, stopped, f"{connection.name} in {image.name}")
 
@@ -98,6 +100,7 @@ def _run_function(firmware: Firmware, subject: Subject) -> tuple[int, bool]:
     """Return the address of the module's run function, and whether its caller provides a workspace."""
     prefix = struct_prefix(subject.name)
     static, reentrant = f"{prefix}_run", f"mlf_{prefix.removeprefix('tvmgen_')}_run"
+    # The static entry first: the firmware calls it with the workspace that was placed for it.
     for name, with_workspace in ((static, False), (reentrant, True)):
         address = firmware.function(name)
         if address is not None and not (with_workspace and subject.state_size):
@@ -119,6 +122,8 @@ def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
     for origin, data in firmware.image.segments:
         if origin <= address < origin + len(data):
             start = address - origin
+            # A part of the function is enough: another build nearly always has other code there, or the function
+            # elsewhere.
             code = data[start : start + 256]
             if runner.read(address, len(code)) == code:
                 return
@@ -190,8 +195,12 @@ class _Calls:
         try:
             for inputs in cases:
                 first = self._call(inputs, paint, timeout, measured=not done)
+                # A second run would continue from the state of the first one, and the next case would start from
+                # another state than in the vectors.
                 second = first if self._subject.state_size else self._call(inputs, paint ^ 0xFF, timeout)
                 done.append(np.frombuffer(first + second, layout))
+                # Another paint for each case, so that output that is not written cannot be equal by chance to what was
+                # there before. The sequence has the full period of 256 (Hull and Dobell).
                 paint = (paint * 5 + 3) & 0xFF
                 rate = len(done) / max(time.monotonic() - begin, 1e-3)
                 on_progress(f"running ({rate:.1f} cases a second)", len(done), len(cases))
@@ -209,6 +218,7 @@ class _Calls:
         status = self._result(timeout)
         after = [self._runner.read(address, len(data)) for address, data in pieces]
         stack = self._runner.read(self._stack, size)
+        # An overflow of the stack has changed other data of the image: nothing that follows could be trusted.
         if stack[:_WATCHED] != bytes([_STACK_PAINT]) * _WATCHED:
             raise _StoppedEarlyError(
                 f"it uses more than the {self._pointer - self._stack:,} bytes of stack that are free"

@@ -15,6 +15,7 @@ from mlfbuild.targets import MemoryRegion
 
 GUARD = ALIGNMENT = 64
 """As in verify_memory.h."""
+# Bytes. The stack is painted and read over the connection, so no more than 8 KiB of it are watched.
 _LARGEST_STACK, _SMALLEST_STACK, _PAGE = 8192, 2048, 1024
 _STACK_LIMITS = ("__stack_limit", "__StackLimit")
 """Symbols of the end of the stack: of mlf_board.ld, and of CMSIS' linker scripts. Bytes below may be protected."""
@@ -72,6 +73,7 @@ class Scratch:
 
     def pieces(self, base: int, inputs: Sequence[bytes], paint: int) -> list[tuple[int, bytes]]:
         """Return the bytes to write before a run, by their addresses."""
+        # 251 is prime and not a multiple of the alignment, so a copy that is shifted by a guard changes the pattern.
         block = (np.arange(self.size) % 251 + 1).astype(np.uint8) ^ paint
         pointers = [base + tensor.start for tensor in (*self._inputs, *self._outputs)]
         words = struct.pack(f"<{len(pointers)}I", *pointers)
@@ -124,7 +126,10 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
     """Return the room for ``size`` bytes in ``ram``, and for a stack below the stack pointer ``pointer``.
 
     The block is at the end of the largest gap between the sections of ``firmware``, because heaps grow from the begin.
-    Raises ``UnsupportedModelError`` if there is too little memory for one of both.
+    Only sections of the ELF file count as used: memory that the firmware uses by address alone is not seen.
+
+    Raises ``UnsupportedModelError`` (codes ``no-room-for-tensors`` and ``no-room-for-stack``) if there is too little
+    memory.
     """
     gaps = list(_gaps(firmware, ram))
     own = next(((begin, end) for begin, end in gaps if begin < pointer <= end), None)
@@ -169,6 +174,7 @@ def _gaps(firmware: Firmware, ram: MemoryRegion) -> Iterator[tuple[int, int]]:
     """Yield first address and end of each part of ``ram`` without a section, in ascending order."""
     at, end = ram.origin, ram.origin + ram.size
     for start, size in firmware.image.sections:
+        # Sections in flash, and sections inside of others, such as overlays.
         if start + size <= at or start >= end:
             continue
         if start > at:

@@ -74,6 +74,7 @@ def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
 
     Raises ``UsageError`` if there is none; ``where`` names the archive.
     """
+    # The sort is stable, so CPUs of the same core stay in the order of the table.
     cpus = sorted((cpu for cpu in CPUS.values() if board.takes(cpu)), key=lambda cpu: cpu.core != board.cpu)
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
     for cpu, refusal in zip(cpus, refusals, strict=True):
@@ -101,6 +102,7 @@ def _key(
     """Return the hash of everything that determines the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
     name = board.name if board else device.layout if device else ""
+    # The version of the compiler is part of the key: another one may generate other code from the same files.
     parts = [mlfbuild.__version__, run([find_tool(compiler_program(cpu, GCC)), "--version"]), name]
     parts += [os.environ.get(name, "") for name in _VARIABLES]
     ram = device.ram_for_data if device else None

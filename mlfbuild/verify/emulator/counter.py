@@ -42,8 +42,13 @@ class CountedBlock:
 class Counting:
     """One run with the plugin: its arguments, and its counts after the run.
 
-    ``functions`` are the first and last address and the number of functions, as counter.c describes them. With ``mcu``
-    cycles are modelled for ``image`` on that part; raises as ``timing_description`` then. Files are in ``folder``.
+    ``functions`` are (first address, last address, number) of functions, as counter.c describes them; the numbers are
+    the caller's, besides ``OUTSIDE`` and ``REST``. With ``mcu`` cycles are modelled for ``image`` on that part; raises
+    as ``timing_description`` then. Files are in ``folder``::
+
+        counting = Counting(image, [(0x8000100, 0x80001ff, 1)], folder, board=board, mcu=MCUS["stm32l4r5"])
+        run_elf(image, board, plugin=counting.plugin)
+        [(call.number, call.instructions) for call in counting.calls()]
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class Counting:
         Raises ``ProcessFailedError`` if the run executed code or accessed data that the model does not know.
         """
         words = [line.split() for line in self._lines("counts")]
+        # An address outside the memories means that the model would charge nothing for it: a figure that is too small
+        # is worse than none.
         unknown = next((int(address, 16) for name, address, *_ in words if name == "unknown"), None)
         if unknown is not None:
             raise ProcessFailedError(
@@ -105,6 +112,7 @@ def counting_plugin() -> Path:
     Raises ``ToolNotFoundError`` without a C compiler, ``StorageError`` if the cache cannot be written.
     """
     compiler = find_tool("gcc", os.environ.get("CC") or None)
+    # Compiled here rather than shipped, because a plugin must fit the machine and its QEMU.
     sources = read_bytes(_SOURCE, "plugin") + read_bytes(_HEADER, "plugin")
     key = sha256(sources + run([compiler, "--version"]).encode())
     return make_once(cache_folder("counter") / f"{key}.so", lambda folder: _compiled(compiler, folder))

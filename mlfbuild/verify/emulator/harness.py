@@ -60,6 +60,7 @@ def build_harness(
     name = device.name if device else board.name if board else HOST
     ram = device.ram_for_data if device else None
     header = module_header(module, name, twice=twice, ram=ram, timed=bool(counter))
+    # An unchanged header keeps its time, so that Ninja compiles nothing again.
     write_if_changed(generated / "verify_module.h", header.encode())
     require_compiler(toolchain)
     cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
@@ -86,6 +87,8 @@ def build_harness(
             run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
             run_ninja([cmake, "--build", folder], on_progress)
     except ProcessFailedError as error:
+        # The output of the linker, which users would have to interpret, is replaced only for these two causes, which
+        # they can act on.
         raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"
 

@@ -13,6 +13,7 @@ from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
 LONGER = "set a longer time limit, or look for an endless loop"
+# Exit status 1 is also that of firmware whose main returns 1. A line that begins like this is QEMU's own.
 _COMPLAINT = re.compile(r"^qemu-system-\w+(\.\w+)?: (?!warning)", re.MULTILINE)
 
 
@@ -93,7 +94,10 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
                 place=quoted(argument),
                 reason="an argument for firmware must not be empty or contain spaces",
             )
+    # target=native: with a GDB stub, QEMU would otherwise pass the calls to GDB.
     semihosting = ["enable=on", "target=native", "arg=firmware"]
+    # A comma separates options of QEMU; doubled, it is part of the text. The firmware splits its command line at
+    # spaces, so these are refused above.
     semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
     return [
         *board.machine, "-nographic", "-monitor", "none", "-serial", "none",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlfbuild.core import running
 
+# How late a growth of the file is noticed; a look is one stat().
 _LOOK_SECONDS = 0.25
 
 

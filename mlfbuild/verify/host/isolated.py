@@ -37,7 +37,7 @@ class Child:
         return self._run(_RUN, inputs, self._module.outputs)
 
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
-        """Run once and return the intermediate tensors, too; as ``Machine``. Raises as ``run``."""
+        """Run once and return also the intermediate tensors; as ``Machine``. Raises as ``run``."""
         status, arrays = self._run(_TRACE, inputs, (*self._module.outputs, *self._traced))
         count = len(self._module.outputs)
         return status, arrays[:count], arrays[count:]
@@ -69,6 +69,8 @@ class Child:
     def _ask(self, request: bytes, size: int) -> bytes:
         if self._process is None:
             self._process = self._start()
+            # Not at the start: a child that hangs while it loads the object is then ended by the time limit of the
+            # first run.
             request = self._sizes() + request
         process = self._process
         try:
@@ -88,6 +90,7 @@ class Child:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
+        # -I: no modules from the current folder or PYTHONPATH, and no user site.
         command = [sys.executable, "-I", str(Path(__file__).with_name("isolated_process.py")), str(self._path)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._kept.enter_context(kept(process))
@@ -103,6 +106,8 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeo
     """Write ``request`` and read ``size`` bytes, fewer if the process ended."""
     answer: list[bytes] = []
     pipes = pipe_of(process.stdin), pipe_of(process.stdout)
+    # A thread, because a pipe has no time limit on Windows, and both directions may block: the request is larger than a
+    # pipe.
     worker = threading.Thread(target=_talk, args=(*pipes, request, size, answer), daemon=True)
     worker.start()
     worker.join(timeout)

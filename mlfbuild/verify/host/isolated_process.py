@@ -19,6 +19,7 @@ def main(path: str) -> None:
     The answer to ``r`` and the inputs is the status and the outputs, that to ``t`` and the inputs the
     status, the outputs and the traced tensors, that to ``z`` the status of the reset.
     """
+    # printf in the code of the model would otherwise end up among the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     code = ctypes.CDLL(path)
@@ -39,6 +40,7 @@ def main(path: str) -> None:
         answers.flush()
 
 
+# Bytes, as in verify_memory.h.
 _ALIGNMENT = 64
 
 
@@ -54,6 +56,7 @@ def _aligned(memory: ctypes.Array[ctypes.c_char]) -> int:
 
 
 def _pointers(buffers: list[ctypes.Array[ctypes.c_char]]) -> ctypes.Array[ctypes.c_void_p]:
+    # C has no empty arrays; a module without inputs gets one pointer that it does not read.
     return (ctypes.c_void_p * max(1, len(buffers)))(*(_aligned(memory) for memory in buffers))
 
 

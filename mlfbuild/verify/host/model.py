@@ -35,7 +35,11 @@ from mlfbuild.verify.host.process import Array, InProcess, Machine
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim, traced_tensors
 
+# -w: the code may come from any compiler, and its warnings help nobody here. -fno-strict-aliasing: TVM's code casts
+# pointers between types. -Bsymbolic: two models in a process must each call their own functions of the same name.
+# --no-undefined: an unresolved symbol fails here and not at the first call.
 _FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
+# Archives are untrusted: one that is made to keep the compiler busy must end.
 _COMPILE_SECONDS = 600.0
 
 
@@ -270,7 +274,11 @@ def load(
 def load_library(
     library: Library, where: str, model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
 ) -> Model:
-    """Return a network of ``library`` as ``load`` does; ``where`` is its place in messages."""
+    """Return a network of ``library`` as ``load`` does; ``where`` is its place in messages.
+
+    For libraries that are in memory already: a model that was just compiled, or an archive that was read for another
+    reason. Raises as ``load``, except for what concerns files.
+    """
     module = chosen_module(library, model, where)
     path = shared_object(module, bundled_libraries(library, module, where))
     if not isolated:

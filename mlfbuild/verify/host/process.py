@@ -46,8 +46,10 @@ class InProcess:
     def __init__(self, path: Path, module: Module) -> None:
         self._outputs = module.outputs
         self._traced = [traced.tensor for traced in traced_tensors(module)]
+        # The static entry point is not reentrant, and ctypes releases the GIL while it runs.
         self._lock = threading.Lock()
         with tempfile.TemporaryDirectory() as folder:
+            # dlopen() returns the same object for the same file, and both models would share one arena and one state.
             copy = Path(folder) / "module.so"
             shutil.copyfile(path, copy)
             self._code = ctypes.CDLL(str(copy))
@@ -60,7 +62,7 @@ class InProcess:
         return status, outputs
 
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
-        """Run once and return the intermediate tensors, too; as ``Machine``."""
+        """Run once and return also the intermediate tensors; as ``Machine``."""
         outputs, traced = ([empty_output(tensor) for tensor in tensors] for tensors in (self._outputs, self._traced))
         with self._lock:
             status = int(self._code.mlf_host_trace(_pointers(inputs), _pointers(outputs), _pointers(traced)))

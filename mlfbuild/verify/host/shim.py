@@ -78,6 +78,8 @@ def print_structs(module: Module) -> Iterator[str]:
     """Yield the structs ``its_inputs`` and ``its_outputs`` of the arrays of pointers ``inputs`` and ``outputs``."""
     for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
         yield f"    struct {struct_prefix(module.name)}_{kind} its_{kind};"
+        # The structs of TVM's interface contain one pointer per tensor and nothing else, so an array of pointers has
+        # the same layout.
         yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
 
 

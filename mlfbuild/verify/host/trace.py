@@ -24,6 +24,7 @@ from mlfbuild.library import (
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
 from mlfbuild.verify.host.shim import print_copied_outputs, print_mapped, print_structs
 
+# TVM's name of nodes that only rename their input.
 _NO_CALL = "__nop"
 
 
@@ -93,6 +94,7 @@ def print_graph_trace(module: Module) -> Iterator[str]:
     yield "/* For each copy: the number of the call that writes the tensor, the argument, and the size in bytes. */"
     yield "static const struct { uint32_t call, argument; size_t size; } copies[] = {"
     yield from (f"    {{{call}, {argument}, {size}}}," for call, argument, size in _copies(_graph(module)))
+    # An end mark: the loop compares copies[made] after the last copy, too, and an empty array would not be C.
     yield "    {UINT32_MAX, 0, 0}"
     yield "};"
     yield "static uint32_t made;"
