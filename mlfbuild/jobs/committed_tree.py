@@ -54,8 +54,7 @@ def committed(
     )
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
-    # Now, because archives are compiled next: an hour of work must not end in a conflict that could have been known
-    # before.
+    # Now, because archives are compiled next: that must not end in a conflict that could have been known before.
     check_target_tree(
         job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed, budgets=budgets_text(job)
     )

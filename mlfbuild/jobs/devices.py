@@ -67,7 +67,7 @@ class TargetDevices:
     def _compiler(self, keys: DeviceKeys) -> tuple[str, tuple[str, ...], str]:
         """Return the compiler, its options, and the environment variable with its path."""
         if keys.toolchain is not None:
-            # Only an argument of the cache: the file may be edited while a server of SCons or a notebook runs.
+            # Only an argument of the cache: the file may be edited while a process such as a notebook runs.
             modified = keys.toolchain.stat().st_mtime_ns if keys.toolchain.exists() else 0
             return (*_of_toolchain(keys.toolchain, modified), "")
         cpu = None if keys.cpu is None else CPUS[keys.cpu]

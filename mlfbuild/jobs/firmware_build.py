@@ -141,8 +141,8 @@ def start_up_problem(sources: Iterable[Path], cpu: Cpu) -> Mistake | None:
 def path_problem(path: Path) -> Mistake | None:
     """Return why CMake and Ninja cannot build what is in or at ``path``, else ``None``.
 
-    Checked before a build, because the failures differ: a rule that the shell takes apart, a list of CMake with one
-    more element, or a file that is compiled again in every build.
+    Asked before a build, because each failure looks different and none names the path: a command that the shell reads
+    in another way, or a list of CMake with one element too many.
     """
     text = path.as_posix()
     unsuited = sorted({*_NOT_IN_PATHS.findall(text), *("[]" if text.count("[") != text.count("]") else "")})

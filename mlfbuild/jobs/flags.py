@@ -88,7 +88,7 @@ def check_compiler(
     question: list[str | Path] = [*command, "-dM", "-E", "-x", "c", cmake_folder() / "toolchains" / "empty.c"]
     try:
         macros = run(question, cwd=folder, timeout=_SECONDS)
-    # A compiler that does not know -dM, such as armclang of other versions or IAR: nothing can be said about its CPU.
+    # A compiler without GCC's options, such as IAR's: nothing can be said about its CPU.
     except MlfError:
         return
     for rule in rules:

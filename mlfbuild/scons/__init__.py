@@ -107,6 +107,8 @@ from mlfbuild.scons.placement import params_builder
 from mlfbuild.scons.report import report_builder
 from mlfbuild.scons.verify import mlf_verify
 
+# SetDefault() below keeps what the SConstruct has set before the tool is loaded; VARIABLES may also come from the
+# command line.
 _DEFAULTS = {
     "MLFBUILDDIR": "build",
     "MLFCMAKEFLAGS": [],

@@ -89,6 +89,7 @@ def _build_error(node: Any, error: MlfError) -> BuildError:
 
 def _print(line: str, target: list[Any], source: list[Any], env: Any) -> None:
     """Print the line of an action as SCons does, with the function that replaces its own if the user has set one."""
+    # Users replace this function to shorten or colour lines; ours should look like all others.
     printer = env.get("PRINT_CMD_LINE_FUNC")
     if printer is None:
         display(line)

@@ -72,6 +72,7 @@ def job_copy(env: Any, job: CompileJob, archive: Any) -> Any:
     target = env.File(str(job.archive))
     _jobs[target] = job
     copy = env.MlfCopy(target, archive)
+    # SCons would remove the copy before it runs the action, which may find that it is up to date.
     env.Precious(copy)
     env.NoCache(copy)
     return copy
@@ -151,7 +152,9 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
 
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
+    # Values and not the project file: a comment there, or a key of another model, must rebuild nothing.
     env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
+    # scons -c must work although a file with weights is missing.
     if not GetOption("clean") and not GetOption("help"):
         env.Depends(target, [env.File(str(path)) for path in _weights(job)])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
@@ -220,6 +223,8 @@ def _unpack_tree(job: CompileJob) -> bool:
 
 def _call(function: Callable[[A], R], argument: A) -> R:
     """Call ``function(argument)``, in a worker process if SCons runs jobs in parallel."""
+    # In a worker, because SCons runs actions in threads, and compilers written in Python would wait for each other
+    # there.
     workers = int(GetOption("num_jobs"))
     return in_worker(function, argument, workers) if workers > 1 else function(argument)
 
@@ -243,6 +248,7 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(_unpack_settings(env, folder))])
     env.Precious(nodes)  # SCons removes targets before it builds them, but the old record lists what to prune
     env.NoCache(nodes)  # trees are repaired as a whole, from the archive, which may be cached
+    # SCons does not look at the content of what it has built: without this, an edited file of a tree would stay.
     whole = tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)
@@ -271,6 +277,7 @@ def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
     if not GetOption("clean"):
         return
     env.Clean(nodes, [env.File(str(path)) for path in generated_files(folder)])
+    # At the end, because SCons removes the files after the SConscripts have been read.
     if not GetOption("no_exec"):
         atexit.register(prune_folders, folder)
 
@@ -309,6 +316,7 @@ def _unpack_job(job: CompileJob, archive: Any) -> bool:
         changed = _call(_unpack_tree, job)
         cache = archive.get_env().get_CacheDir()
         if cache.is_enabled() and not cache.is_readonly():
+            # The cache may be shared and full; the build itself has succeeded.
             with contextlib.suppress(StorageError):
                 copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
     return changed

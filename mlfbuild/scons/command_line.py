@@ -30,4 +30,5 @@ def mlf_target(_env: Any, default: str, known: list[str] | tuple[str, ...] = ())
                 reason=mistake.reason,
                 hint="if your SConstruct reads it, list it in MlfTarget(..., known=[...])",
             )
+    # ARGUMENTS has the last value if an argument is given twice, as in SCons itself.
     return str(ARGUMENTS.get("target", default))

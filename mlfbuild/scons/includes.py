@@ -38,6 +38,7 @@ def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs:
 
     ``theirs`` are the include folders of the firmware.
     """
+    # Users and other tools may have replaced this builder.
     builder = env["BUILDERS"].get("StaticObject")
     if isinstance(builder, CompositeBuilder):
         builder = builder.builder
@@ -50,6 +51,7 @@ def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs:
 
 def _knowing(builder: BuilderBase) -> BuilderBase:
     """Return ``builder`` with the scanner of this module instead of SCons'."""
+    # A copy, because the builder belongs to all environments.
     knowing = copy.copy(builder)
     knowing.name = "StaticObject"
     knowing.source_scanner = _SCANNER

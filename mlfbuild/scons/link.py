@@ -45,6 +45,7 @@ def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedL
         return []
     target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_dep_{source.name}$LIBSUFFIX"))
     key = target.get_abspath()
+    # The same library for all models: two targets for one file are an error in SCons.
     if key not in _required:
         copies = _copies(tree, source)
         changes = {
@@ -76,6 +77,7 @@ def _options(env: Any, source: ResolvedLibrary) -> list[str]:
         if "gcc" in compiler or "clang" in compiler or compiler == "cc"
         else []
     )
+    # SCons would take $ in an option of the project file for a variable.
     options = [option.replace("$", "$$") for option in source.compile_options]
     return [*options, *quiet]
 
@@ -147,6 +149,7 @@ def apply(
     program only if declared public. The libraries are compiled with the flags that ``env`` has when the build runs. A
     second call changes nothing; a clone of an environment gets separate libraries, compiled with its own flags.
     """
+    # Without our own folders of an earlier call, so that a second call gives the same commands and compiles nothing.
     theirs = [item for item in listed(env, "CPPPATH") if not (isinstance(item, Dir) and item in _include_dirs)]
     libraries = NodeList()
     places = set()
@@ -161,6 +164,8 @@ def apply(
         dirs += dependency_dirs(tree, source) if source.public_headers else []
     _include_dirs.update(dirs)
     extend(env, "CPPPATH", dirs)
+    # Libraries of the same models that are there if this environment is a clone: its own, with its own flags, replace
+    # them.
     others = [node for node, place in _models.items() if place in places and node not in libraries]
     extend(env, "LIBS", libraries, dropped=others, front=True)  # they may require libm, which LIBS may name
     if any(module.libm for tree in trees for module in tree.outline.modules) and "m" not in listed(env, "LIBS"):

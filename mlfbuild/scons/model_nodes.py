@@ -122,6 +122,7 @@ def _dependencies(job: TargetJob) -> Sequence[ResolvedLibrary]:
 @functools.cache
 def _locks() -> contextlib.ExitStack:
     """Return the locks of this process's build folders, which it releases when it ends."""
+    # Until the end of the process: SCons builds after the SConscripts have been read, when no function here is active.
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
     return stack
@@ -131,6 +132,8 @@ def _lock(env: Any, build: Path) -> None:
     """Lock the build folder unless nothing is built or removed, and pass the lock to the programs of SCons."""
     if not any(GetOption(name) for name in ("help", "no_exec", "question")):
         _locks().enter_context(folder_locked(build, show, wait=not flag(env, "MLFNOWAIT")))
+        # SCons starts programs with env["ENV"] instead of os.environ: a mlfbuild that CMake starts would wait for this
+        # process.
         env["ENV"][LOCKED_VARIABLE] = os.environ[LOCKED_VARIABLE]
 
 
@@ -149,6 +152,7 @@ class _Shown(Silent):
 @functools.cache
 def _loaded(path: Path) -> Any:
     """Return the project file, which is read once in a build."""
+    # Several calls of MlfModels(), one for each target, read one file.
     return load(path)
 
 

@@ -46,6 +46,7 @@ def place(env: Any, target: TargetJob) -> None:
         )
     script = env.File(str(target.placement_script))
     flag = f"-T{script.get_abspath()}"
+    # A clone of an environment already has it.
     if flag not in env.subst("$LINKFLAGS"):
         env.Append(LINKFLAGS=CLVar([flag]), PROGEMITTER=[_depends_on(script)])
 

@@ -50,6 +50,7 @@ def check_programs(env: Any, target: TargetJob) -> None:
     program = env["BUILDERS"].get("Program")
     if program is None or any(program is builder for builder in _checking):
         return
+    # A copy per environment: the builder of SCons belongs to all environments, also to those without models.
     checking = copy.copy(program)
     checking.action = Action([_CHECK, program.action, _CHECK_BUDGETS])
     _checking.append(checking)
@@ -127,6 +128,7 @@ def _check_target(image: Path, linker_map: Path, budgets: TargetBudgets, models:
         result = report_link(image, linker_map, budgets, models=models)
         for line in result.unchecked:
             show(f"mlfbuild: {image.name}: not checked: {line}")
+        # All of them, because an action can raise only one.
         for error in result.errors[:-1]:
             sys.stderr.write(f"{terminal_text(str(error))}\n")
         if result.errors:

@@ -49,6 +49,7 @@ def _archive(env: Any, job: CompileJob) -> Any:
     if made is None:
         made = _archives[job.sharing_key()] = job_archive(env, job)
         return made
+    # Targets with the same CPU share an archive: it is compiled once and copied.
     return job_copy(env, job, made)
 
 

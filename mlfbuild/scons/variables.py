@@ -11,6 +11,7 @@ from typing import Any
 
 from mlfbuild.core import UsageError
 
+# SCons splits CPPPATH like PATH, but LIBS like a command line.
 _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
 """Separators at which SCons splits a string; ``None`` is white space."""
 

@@ -27,6 +27,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     for job in verify_jobs(models.project, [models.target], build, time_limit(env)):
         report = env.Command(
             str(job.folder / "report.txt"),
+            # The record has the hash of every file of the tree, so nothing else of it needs to be a source.
             [str(job.model.tree / "RECORD.json"), str(job.vectors)],
             action(_verify, "$MLFVERIFYCOMSTR"),
             MLFVERIFYJOB=job,

@@ -11,6 +11,7 @@ from mlfbuild.timing.decode import decoded
 from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.objdump import LinkedCode
 
+# LE and its relatives are branches of Armv8.1-M: low-overhead loops.
 _ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
 _WIDE = 0xE800
 """The first half of an instruction of 32 bits is not less."""
@@ -31,6 +32,7 @@ def basic_blocks(code: LinkedCode) -> Iterator[BasicBlock]:
     known: a block may continue past them.
     """
     runs = [run for function in code.listing.functions for run in _runs(code, function.instructions)]
+    # Of the whole image, because a branch may enter another function, such as its .cold part.
     targets = {instruction.target for run in runs for instruction in run}
     for run in runs:
         yield from _blocks(run, targets)

@@ -54,7 +54,7 @@ _READS_RESULT = re.compile(
     r"|vabav|vsri|vsli|vmovn[tb]|vqmovu?n[tb]|v\w*shru?n[tb]|vq?r?dmladhx?|vq?r?dmlsdhx?|vqr?dmlas?h|vcmlaq?|letp|le|vcadd"
     r"|vins|vpnot|vmaxn?ma|vminn?ma|v(max|min)(nm)?a?v"
 )
-"""Accumulating and inserting instructions: the result is an operand, too."""
+"""Accumulating and inserting instructions: the result is also an operand."""
 _SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv")
 """With two operands, the first one is the result and an operand."""
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
@@ -96,6 +96,7 @@ def updates_base(instruction: DecodedInstruction) -> bool:
     return bool(_written_back(operand_parts(instruction.operands)))
 
 
+# Code repeats itself: a large image has some thousand different texts of instructions.
 @functools.lru_cache(maxsize=1 << 16)
 def _address(name: str, operands: str) -> frozenset[str]:
     if name in {"push", "pop", "vpush", "vpop"}:
@@ -134,6 +135,7 @@ def _name(text: str, helium: bool) -> tuple[str, str, bool]:
         return name + suffix, condition, False
     if stem.startswith("it") and set(stem[2:]) <= {"t", "e"}:
         return "it", "", False
+    # Without a condition first: the last letters of teq, mls or svc are also conditions.
     for condition in ("", *([stem[-2:]] if stem[-2:] in _CONDITIONS else ())):
         rest = stem.removesuffix(condition)
         if rest in _INTEGER:

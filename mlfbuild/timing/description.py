@@ -56,6 +56,7 @@ def _scale(costs: list[Cost], core: CoreTiming) -> int:
         core.other_memory,
         *(number for cost in costs for number in (cost.cycles, cost.taken)),
     }
+    # In whole numbers, because sums of floats would depend on the order in which the plugin meets the blocks.
     return math.lcm(*(Fraction(number).denominator for number in numbers))
 
 
@@ -74,6 +75,7 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
     for region, memory in _with_places(regions_of_part(board, mcu), places, mcu):
         if not region.size:
             continue
+        # Negative: the part has no burst, and each access of a line waits as the first one.
         burst = memory.waits if memory.burst < 0 else memory.burst
         waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
         caches = f"{numbers[memory.fetch_cache]} {numbers[memory.read_cache]}"

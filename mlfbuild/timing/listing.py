@@ -12,6 +12,8 @@ from typing import NamedTuple
 _HEADER = re.compile(r"^([0-9a-f]{8,16}) <(.+)>:$", re.MULTILINE)
 _LINE = re.compile(r"^ *([0-9a-f]+):\t([^\t\n]+)(?:\t([^\n]*))?$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*(?:\t[@;#]|\s[@;#] )")
+# GCC moves unlikely blocks of a function into a symbol of their own; a call or return address there is still that
+# function.
 _COLD = re.compile(r"\.cold(\.\d+)?$")
 _INNER = (".L", "$")
 """Prefixes of labels inside functions: of compilers, and of mapping symbols (ELF for Arm, 5.5.5)."""

@@ -26,6 +26,7 @@ from mlfbuild.timing.listing import Disassembly
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
+# For one image. Those with megabytes of code take some seconds; a damaged one must not hang a report.
 _SECONDS = 120
 _COMPILERS = {"EM_ARM": "arm-none-eabi-gcc", "EM_RISCV": "riscv64-unknown-elf-gcc"}
 _ALLOC = 2  # SHF_ALLOC
@@ -96,6 +97,8 @@ def damaged_image(path: Path, reason: str) -> InputFileError:
 @functools.lru_cache(maxsize=1)
 def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Disassembly:
     """Return the listing of ``path``, cached for the parts of a report; ``_content`` is its hash."""
+    # -z: runs of zeros are also listed, because they may be instructions. -w: an instruction never takes two lines.
+    # LC_ALL=C: the words of objdump are translated.
     command: list[str | Path] = [objdump, "-d", "-z", "-w", "--no-show-raw-insn", *options, path]
     return Disassembly(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
 

@@ -33,5 +33,6 @@ class CycleCount:
 
 def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
     """Return the cycles of the ``units`` of each kind, rounded to the nearest; a cycle has ``scale`` units."""
+    # Integers, so that the result is the same on every machine.
     arithmetic, memory, branches, waiting = ((2 * each + scale) // (2 * scale) for each in units)
     return CycleCount(arithmetic, memory, branches, waiting)

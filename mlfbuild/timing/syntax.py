@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 REGISTER_ALIASES = {"r13": "sp", "sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "r14": "lr", "r15": "pc"}
 """Other names of registers that objdump prints, and the names in ``DecodedInstruction``."""
+# Commas inside braces and brackets separate registers, not operands.
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
 _REGISTER = re.compile(r"\b(r1[0-5]|r\d|sp|lr|pc|ip|fp|sl|sb|s[12]\d|s3[01]|s\d|d[12]\d|d3[01]|d\d|q1[0-5]|q\d)\b")
 

@@ -19,6 +19,7 @@ from mlfbuild.library import CodegenFile, DeviceCode, Module, device_code, sanit
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _GRAPH_HEADER = "blobs"
 """The last part of ``mlf_<module>_blobs.h``, the header of a graph."""
+# So that --gc-sections drops what the image of the device does not use.
 _CODE_OPTIONS = ("-ffunction-sections", "-fdata-sections")
 
 
@@ -115,6 +116,7 @@ def _codes(module: Module) -> tuple[DeviceCode, ...]:
     codes = device_code(module)
     first: dict[str, str] = {_GRAPH_HEADER: "graph and parameters"}
     for code in codes:
+        # In lower case: on disks that ignore case, two headers whose names differ only in that are one file.
         other = first.setdefault(code.symbol.lower(), code.name)
         reason = ""
         if not _NAME.fullmatch(code.name):
@@ -164,6 +166,7 @@ def _tools(module: Module, code: DeviceCode, devices: Devices | None) -> DeviceT
 
 
 def _data(module: Module, code: DeviceCode, tools: DeviceTools) -> tuple[DeviceData, ...]:
+    # Objects that the host does not link are data for it: firmware may load them into the device.
     files = code.blobs if tools.linked else tuple(sorted((*code.blobs, *code.objects), key=lambda file: str(file.path)))
     found: dict[str, DeviceData] = {}
     for file in files:

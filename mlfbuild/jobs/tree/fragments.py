@@ -94,6 +94,7 @@ def make_fragment(parts: Parts, verified_on: str | None = None) -> str:
         modules=parts.modules,
         alias=parts.alias,
         suffix=f"_{parts.example[0]}" if parts.example else "_<module>",
+        # Make has no quoting of spaces in names of targets and prerequisites.
         spaced=next((path for path in paths if " " in path), None),
         private={part.name: _private_folders(part) for part in parts.modules},
         libraries={part.name: _all_libraries(part) for part in parts.modules},

@@ -33,6 +33,7 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")
 """Versions that CMake can compare."""
+# 64 bits: the id only has to differ between the few versions of a library that one build tree sees.
 _CONTENT_DIGITS = 16
 _VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
 
@@ -50,6 +51,7 @@ def build_requirements(module: Module) -> tuple[Requirement, ...]:
 
 def _shown(version: str) -> str:
     """Return ``version``, which is untrusted, or an empty text if not every kind of build file can contain it."""
+    # Left out and not refused: the version is only for readers, and the archive is usable without it.
     return version if _VERSION.fullmatch(version) else ""
 
 
@@ -133,6 +135,7 @@ def _about(dependency: ResolvedLibrary) -> str:
         return f"{dependency.name}: the CMake package {dependency.package}, which the firmware has."
     text = f"{dependency.name} {dependency.version}".strip()
     terms = f" ({dependency.license})" if dependency.license else ""
+    # A line break in an untrusted licence text would end the comment and begin a command.
     return "".join(character for character in f"{text}{terms}, required by models." if character.isprintable())
 
 

@@ -70,6 +70,7 @@ class Part:
         """
         if not self.sources:
             return ()
+        # -w only for foreign code: C of the native compiler has no warnings to hide.
         level = () if self.optimize == INHERIT else (f"-{self.optimize}", "-fno-lto")
         return (*level, *(("-w",) if self.foreign else ()))
 
@@ -176,6 +177,7 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
         foreign=not module.model_id,
         libm=_uses_libm(module),
     )
+    # Such a module is built from its own files; any other needs an executor or an interface that is generated here.
     whole = module.complete and not placement.shares_workspace
     found = None if whole else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
@@ -189,6 +191,7 @@ def _uses_libm(module: Module) -> bool:
     Builds are configured before a model of the native compiler is compiled, when its kernels are not known.
     """
     return bool(module.model_id) or any(
+        # The first chunk is enough: includes are at the top of generated code.
         file.path.suffix in OBJECT_SUFFIXES or _MATH.search(next(chunks(file.content), b"")) is not None
         for file in module.codegen
     )

@@ -61,6 +61,7 @@ def placement_files(sections: Sequence[PlacedSection], *, on_board: bool) -> dic
 
 
 def _script(sections: Sequence[PlacedSection], on_board: bool) -> str:
+    # Reversed, so that the first section of a region is what remains.
     first = {section.region: section.name for section in reversed(sections)}
     return rendered(
         LINKER_SCRIPT, sections=sections, on_board=on_board, first=sorted(first.items()), heap_starts=_HEAP_STARTS

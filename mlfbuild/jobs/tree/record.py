@@ -23,6 +23,7 @@ from mlfbuild.library import Content, Fields, chunks, parse_json
 RECORD = "RECORD.json"
 _FORMAT_KEY = "mlfbuild_record"
 _FORMAT = 1
+# Opening a buffered file costs more than the hash of a small one, and nearly all are small.
 _SMALL = 65536
 """Files of at most this many bytes are read in one piece."""
 
@@ -58,6 +59,7 @@ class Record:
         fields: dict[str, object] = {
             _FORMAT_KEY: _FORMAT,
             "complete": self.complete,
+            # Sorted, so that equal trees have equal records and Git shows no changes.
             "files": {path: vars(self.files[path]) for path in sorted(self.files)},
         }
         if self.archive:
@@ -86,6 +88,8 @@ def read_record(directory: Path) -> Record | None:
         return None
     try:
         fields = Fields(parse_json(path.read_bytes(), str(path)), str(path))
+    # A damaged record is what a full disk leaves. The tree is then written again over files of equal content; other
+    # files count as those of the user.
     except (InputFileError, OSError):
         return None
     if _FORMAT_KEY not in fields:
@@ -114,6 +118,8 @@ def _record(fields: Fields) -> Record:
     files = fields.member("files")
     records = {name: _file_record(files, name) for name in files.unsorted_names()}
     models = fields.texts("models")
+    # The record may come from a repository: a path that leads out of the folder must not make a build delete files
+    # there.
     if not all(_stays_inside(model) and "/" not in model for model in models):
         raise fields.error("models", "leads out of the folder")
     return Record(fields.text("archive", default=""), records, fields.flag("complete"), models)
@@ -147,7 +153,10 @@ def recorded_files(directory: Path) -> list[Path]:
 def tree_damage(directory: Path) -> list[str]:
     """Return a line for each difference between ``directory`` and its record; empty if there is none.
 
-    Contents are compared by hash. Files that the record does not list are ignored.
+    Every recorded file is read and its hash compared, so edits that kept size and time are found. Files that the record
+    does not list are ignored. Errors of reading are also differences: nothing is raised::
+
+        ["build/mlf/m4/kws/mlf.cmake: was edited", "build/mlf/m4/kws/codegen/host/src/kws.c: is missing"]
     """
     try:
         record = read_record(directory)
@@ -172,6 +181,8 @@ def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
     if lost:
         return "is missing"
     try:
+        # O_NOFOLLOW: between lstat() and open() the file could become a link. O_NONBLOCK: opening a pipe would wait for
+        # a writer. Windows has neither flag.
         if sys.platform == "win32":
             if not is_file(path):
                 return "is missing"
@@ -195,6 +206,7 @@ def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
 
 def _sha256(file: int, size: int) -> str:
     if size <= _SMALL:
+        # One byte more than expected, so that a file that is growing is not taken for whole.
         return sha256(os.read(file, size + 1))
     with os.fdopen(file, "rb", closefd=False) as whole:
         return file_sha256(whole)

@@ -97,6 +97,8 @@ def write_target_tree(
         trees = models_of_package(directory, models, systems)
         package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
         files |= adapter_files(systems, package)
+    # Before the fragments, which include those of the libraries: a build that was stopped between both must find what
+    # its fragments name.
     needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []
     record = Record.of(files, models=tuple(models))
@@ -193,6 +195,7 @@ def check_target_tree(
     """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
     _check_names(models, systems)
     files = target_files(models, board, cpu, systems, placed, budgets=budgets)
+    # With names only: the content of package files depends on trees that do not exist yet.
     files = _wanted(directory, files, read_record(directory))
     check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=bool(budgets)))})
 

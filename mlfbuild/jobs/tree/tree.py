@@ -50,13 +50,17 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
     owned = frozenset(old.files if old else ())
     if old is None or not old.complete:
         _remove_leftovers(directory, [RECORD, *owned])
+    # All conflicts are found before the first change, so that an error leaves the tree as it was.
     _refuse_conflicts(directory, files, owned)
     changed = [path for path, content in files.items() if not holds(directory / path, chunks(content))]
     edited = _edited(directory, changed, old)
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]
     if changed or stale:
         both = {**(old.files if old else {}), **record.files}
+        # The record first, with the files of both states: a file that is written before it is recorded would be taken
+        # for one of the user after a kill.
         write_atomic(directory / RECORD, replace(record, files=both, complete=False).to_json())
+        # Before writing: a file that goes may have the place of a folder that comes.
         _remove(directory, stale)
         for path in changed:
             _remove_empty_folders(directory / path)
@@ -97,7 +101,7 @@ def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
 
 
 def remove_tree(directory: Path) -> tuple[str, ...]:
-    """Remove the files in ``directory`` that mlfbuild wrote, and return their paths; empty folders are removed, too.
+    """Remove the files in ``directory`` that mlfbuild wrote, and return their paths; empty folders are also removed.
 
     Other files stay, and so do their folders. Raises ``StorageError``.
     """
@@ -124,6 +128,7 @@ def _remove_leftovers(directory: Path, paths: Iterable[str]) -> None:
     """Remove temporary files of writes that were killed."""
     for path in paths:
         if reachable(directory, path):
+            # Temporary files are never recorded, so only their names show whose they are.
             leftovers = [item for item in abandoned(directory / path) if is_file(item)]
             _remove(directory, [item.relative_to(directory).as_posix() for item in leftovers])
 

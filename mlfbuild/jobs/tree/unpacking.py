@@ -77,6 +77,7 @@ def tree_files(
     Trees always have the layout of the current version of the format. ``archive_id``, the archive's SHA-256, is the id
     of modules that do not record their source.
     """
+    # Fragments and reports know one layout, whatever version the archive has.
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
     library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
@@ -89,6 +90,7 @@ def tree_files(
             added |= blob_files(module, placement.params if placement else None)
         for device, data in device_data(module, devices).items():
             added |= device_blob_files(module.name, device, data)
+    # Fragments of bundled libraries are part of the tree, because their sources are in the archive.
     added |= {
         f"{DEPENDENCIES_FOLDER}/{path}": text
         for source in bundles(library, "archive").values()

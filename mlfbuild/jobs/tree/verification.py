@@ -250,6 +250,7 @@ class Subject:
             workspace_size=fields.integer("workspace_size"),
             state_size=fields.integer("state_size") if "state_size" in fields else 0,
             takes_workspace=fields.flag("takes_workspace"),
+            # to_json() leaves out what is empty.
             pools=_pools(fields.objects("pools")) if "pools" in fields else (),
             layers=fields.integer("layers") if "layers" in fields else 0,
             bounds=fields.integers("bounds"),
@@ -278,6 +279,9 @@ def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
 
 def subject_of(module: Module, board: str, ram: int | None = None) -> Subject:
     """Return the subject of test firmware for ``module`` on ``board``, or on a device with ``ram`` bytes for data.
+
+    ``board`` is a name in ``BOARDS``, ``host``, or the way in which a device is reached. If the RAM cannot hold a
+    second workspace, ``takes_workspace`` is false, and both runs of a case use the module's own.
 
     Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or requires anything other
     than memory of its caller.

@@ -63,6 +63,7 @@ def _taken(image: Fields, title: str) -> Taken:
 
 def baseline_text(images: Baseline) -> str:
     """Return the content of the file: keys sorted, one line for each image."""
+    # One line for each image: two branches that change different images merge without a conflict.
     lines = [f"    {json.dumps(title)}: {json.dumps(taken, sort_keys=True)}" for title, taken in sorted(images.items())]
     entries = ",\n".join(lines)
     return f'{{\n  "{_VERSION}": {FORMAT},\n  "images": {{\n{entries}\n  }}\n}}\n'
@@ -94,12 +95,14 @@ def check_known(path: Path, images: Baseline, known: Mapping[str, Collection[str
 def growths(sizes: Sizes, before: Taken, growth: Decimal, where: Path) -> Iterator[Diagnostic]:
     """Yield each model, and the image, that takes more than ``growth`` per cent more than ``before``.
 
-    ``before`` was read from ``where``; models that are not in it are skipped.
+    ``before`` has accepted bytes by model and memory, and was read from ``where``; models that are not in it are
+    skipped, because a new model has nothing that it could have grown from. Flash and RAM are compared apart.
     """
     models = [BudgetSubject(owner.name, [owner]) for owner in sizes.models]
     for subject in subjects_of(sizes):
         for memory, old in before.get(subject.name, {}).items():
             more = subject.bytes_of(memory) - old
+            # In integers and decimals: 5 % of 96 KiB must not depend on the rounding of floats.
             if more * 100 > growth * old:
                 parts = "" if subject.name else _parts(models, memory, more, before)
                 yield _growth(subject, memory, old, growth, where, parts)
@@ -129,6 +132,7 @@ def _percent(more: int, old: int, growth: Decimal) -> str:
     if not old:
         return ""
     percent = Decimal(100 * more) / old
+    # "+5.0 %, which allows 5 %" would look like a defect.
     texts = (f"{percent:.{digits}f}" for digits in range(1, 28))
     return f" (+{next((text for text in texts if Decimal(text) > growth), percent)} %)"
 

@@ -80,6 +80,7 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
     check_baseline(project, update=True)
     assert project.baseline is not None
     path, known = project.baseline.path, _images_of(project)
+    # An update of one firmware must not accept the growth of another that was not built.
     kept = {title: _only(taken, known[title]) for title, taken in _read_if_there(path).items() if title in known}
     new = {job.title: _only(taken_by(sizes), job.models) for job, sizes in images}
     return path, write_if_changed(path, baseline_text({**kept, **new}).encode())

@@ -49,6 +49,7 @@ def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (
     name = firmware or (image if image in budgets.firmware else "")
     own = {model: budget for model, budget in budgets.models.items() if not chosen or model in chosen}
     own[""] = budgets.firmware.get(name, Budget())
+    # Without budgets, nothing of the image is read.
     limited = {subject: budget for subject, budget in own.items() if budget != Budget()}
     return LinkBudgets(budgets.target, limited, name, budgets.baseline if name else "")
 
@@ -84,6 +85,7 @@ def not_checked(found: ImageSizes, limits: LinkBudgets) -> Iterator[str]:
             yield f"{listed(rest)} of {f'model {name}' if name else 'all models'}: run `{command}`"
     there = {owner.name for owner in found.sizes.models if owner.pieces}
     for name in limits.budgets:
+        # A budget of a model that is not linked is kept by accident, for example because the library has another name.
         if name and name not in there and name not in found.sizes.mixed:
             yield f"model {name}: the image has no code of it (the map lists none of its files)"
     if limits.baseline:

@@ -47,6 +47,7 @@ def read_record(path: Path) -> BudgetRecord:
             for name, sizes in found["taken"].items()
         }
         return BudgetRecord(path, str(found["state"]), taken)
+    # The record only saves work: without it, everything is checked again.
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return BudgetRecord(path)
 

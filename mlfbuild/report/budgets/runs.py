@@ -39,6 +39,7 @@ def exceeded_runs(job: FirmwareJob, on_progress: OnProgress = no_progress) -> li
     if not job.budgeted_runs:
         return []
     record, state = read_record(job.build / ".mlfbuild-instructions.json"), _state(job)
+    # Before the import below: starting the emulator takes seconds, and most builds change nothing that runs depend on.
     if record.state == state:
         return []
     from mlfbuild.report.operators.runs import model_runs  # loads the emulator, which most builds do not need
@@ -98,6 +99,7 @@ def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
             models = {model.name for model in project.models_on(target, firmware.name)}
             theirs = [run for run in own if run.model in models]
             limit = firmware.budget.of_runs if target in firmware.targets else {}
+            # The sum of some of its models says nothing about a budget for all.
             if limit and models == {run.model for run in theirs}:
                 over = excesses(theirs, {"": limit}, BudgetRecord(Path()))
                 found += [replace(each, place=f"{firmware.name} for {place}: {each.place}") for each in over]
@@ -112,6 +114,7 @@ def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord, sta
     found = list(excesses(runs, limits, record))
     if not found:
         taken = {name: figures for name, figures in figures_of(runs).items() if name or name in limits}
+        # Figures of models that were not run this time stay, for the next message.
         record.write(state, {**record.taken, **taken})
     return found
 

@@ -32,6 +32,7 @@ def exceeded_sizes(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Dia
     record, accepted, linked = read_record(job.build / ".mlfbuild-sizes.json"), accepted_sizes(job), job.elf.stat()
     growth = str(job.budget_file.growth) if job.budget_file else None
     allowed = {name: asdict(budget) for name, budget in budgets.items()}
+    # The time of the image, not its hash: hashing takes as long as reading its symbols. A touch only repeats the check.
     state = state_of(linked.st_mtime_ns, linked.st_size, allowed, accepted, growth)
     if record.state == state:
         return []
@@ -48,6 +49,7 @@ def excesses(sizes: Sizes, budgets: Budgets, record: BudgetRecord) -> Iterator[D
         budget = budgets.get(subject.name, Budget())
         for memory, limit in (("flash", budget.flash), ("ram", budget.ram)):
             size = subject.bytes_of(memory)
+            # An unknown size is an excess: a budget that cannot be checked must not pass.
             if limit is not None and subject.name in sizes.mixed:
                 yield Diagnostic(
                     "size-after-lto",

@@ -47,6 +47,7 @@ def excesses(stacks: Stacks, limits: Mapping[str, int], record: BudgetRecord) ->
     for name, depth in stacks.by_name.items():
         limit = limits.get(name)
         title = f"model {name}" if name else "main"
+        # An unknown depth, such as that of recursion, must not pass as kept.
         if limit is not None and depth.size is None:
             yield Diagnostic(
                 "stack-not-known",

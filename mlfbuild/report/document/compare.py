@@ -132,7 +132,14 @@ class ReportComparison:
 
 
 def compare_reports(now: Report, before: Report) -> ReportComparison:
-    """Return the changes from ``before`` to ``now``, which fit the schema."""
+    """Return the changes from ``before`` to ``now``.
+
+    Both fit the schema, as ``read_report`` has checked. Images are paired by firmware and target; those that only one
+    report has are listed and not compared::
+
+        comparison = compare_reports(read_report(Path("new.json")), read_report(Path("old.json")))
+        comparison.images[0].flash.more   # bytes of flash that the first image has grown by
+    """
     old = {title_of(image): image for image in before["images"]}
     new = {title_of(image): image for image in now["images"]}
     return ReportComparison(
@@ -204,6 +211,7 @@ def _paired(
     for item in before:
         old[key(item)].append(item)
     for item in now:
+        # Names may occur twice, such as functions of two files; the n-th belongs to the n-th.
         yield key(item), item, old[key(item)].pop(0) if old[key(item)] else None
     for name, left in old.items():
         yield from ((name, None, item) for item in left)
@@ -236,6 +244,7 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
 def _where_known(now: Report | None, before: Report | None, figure: Callable[[Report], int | None]) -> Change:
     """Return a number of both sides; ``None`` for both if only one side has it."""
     old, new = (None if owner is None else figure(owner) for owner in (before, now))
+    # A report without runs must not look as if all instructions were saved.
     known = (before is None or old is not None) and (now is None or new is not None)
     return Change(old, new) if known else Change(None, None)
 

@@ -39,7 +39,7 @@ class Unit:
 
     @property
     def where(self) -> tuple[str, bool, bool]:
-        """Kind and memories, which the other report's unit must have, too."""
+        """Kind and memories, which the other report's unit must also have."""
         return self.kind, self.flash, self.ram
 
     def hashes(self, key: str) -> tuple[str, ...]:
@@ -84,6 +84,7 @@ def _equal(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 def paired_units(now: _Json | None, before: _Json | None) -> list[UnitPair]:
     """Return the units of an owner in two reports in pairs, in the order of ``now``, then those of ``before`` only."""
     new, old = _units(now), _units(before)
+    # From the strongest evidence to the weakest; each pass only pairs what those before have left.
     keys: tuple[Callable[[Unit], Hashable], ...] = (
         lambda unit: (unit.where, unit.tensor) if unit.tensor else None,
         lambda unit: (unit.where, found) if (found := unit.hashes("source")) else None,
@@ -123,6 +124,7 @@ def _pair(
     for unit in old:
         if id(unit) not in taken:
             waiting[key(unit)].append(unit)
+    # Unknown is not equal to unknown.
     waiting.pop(None, None)
     for unit in new:
         if id(unit) not in others and (found := waiting.get(key(unit))):
@@ -172,6 +174,7 @@ def paired_operators(now: Sequence[_Json], before: Sequence[_Json]) -> list[Oper
 
 def _joined(groups: list[OperatorGroup], of_part: dict[str, OperatorGroup], parts: Sequence[str]) -> OperatorGroup:
     """Return the group of operators with any of ``parts``: a new one, or the union of those that there are."""
+    # A build may fuse a+b and another b+c: then all three are one group.
     known = [of_part[part] for part in parts if part in of_part]
     if not known:
         known = [([], [])]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from mlfbuild.verify import CycleRuns, Spread
 
+# Other programs read numbers into 64 bits; Python would accept a number of a million digits, and be slow.
 _LARGEST = 2**63 - 1
 _TYPES = {
     "object": "an object",
@@ -51,12 +52,14 @@ _TYPES = {
 def mistake_in(value: object, schema: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return place and reason of the most relevant mistake, such as ``("images[0].flash", "must be at least 0")``.
 
-    ``None`` if ``value`` fits the schema. The place is empty if it is the whole value.
+    ``None`` if ``value`` fits the JSON Schema ``schema`` (draft 2020-12). The place is empty if it is the whole value.
+    Integers have at most 64 bits, and strings have no lone surrogates, which no encoding can write.
     """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
     from jsonschema.validators import extend
 
+    # JSON Schema counts 1.0 as an integer, and Python true as 1.
     types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "string": _is_text})
     strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     error = best_match(strict(schema).iter_errors(value))
@@ -124,7 +127,10 @@ _HINT = "create the report with `mlfbuild report -o FILE.json`"
 
 
 def read_report(path: Path) -> Report:
-    """Return the report in the file ``path``.
+    """Return the report in the file ``path``, as JSON values.
+
+    It fits ``report_schema``, and its sums are right: code that shows it may index and add without checks. Names in it
+    are still untrusted text.
 
     Raises ``InputFileError`` if it is missing, damaged, not a report, of another format version, or inconsistent.
     """
@@ -139,6 +145,7 @@ def read_report(path: Path) -> Report:
             reason=f"the report has format {shown(version, 40)}, and this version of mlfbuild reads format {FORMAT}",
             hint="create the report with this version of mlfbuild",
         )
+    # Sums are only compared if the types fit.
     mistake = mistake_in(found, report_schema()) or next(_contradictions(found), None)
     if mistake is not None:
         where, reason = mistake
@@ -299,6 +306,7 @@ def _wrong_networks(model: Report, where: str) -> Iterator[_Mistake]:
     networks = model.get("networks", [])
     parts = [part for network in networks for part in (*network["operators"], network["rest"])]
     taken = sum(part[kind] for part in parts for kind in FLASH_KINDS)
+    # Not equal: parts of the model may belong to no network.
     if taken > model["flash"]:
         yield f"{where}.networks", f"they have {taken:,} bytes of flash, but the model has {model['flash']:,}"
     for at, network in enumerate(networks):

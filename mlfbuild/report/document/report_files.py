@@ -81,6 +81,7 @@ FORMS: Mapping[str, Callable[[ReportDocument], str]] = {
     ".html": _html_file,
 }
 _NAMES = {".txt": "text", ".json": "JSON", ".html": "HTML"}
+# What a report begins with: only such a file may be replaced, so that a mistyped -o does not destroy another one.
 _MARKS = {
     ".txt": re.compile(rb"[^\n]+(: [\d,]+ bytes of flash, [\d,]+ of RAM \(|: the same image as in |, compared with )"),
     ".json": re.compile(rb'\s*\{\s*"mlfbuild_report"\s*:'),
@@ -112,6 +113,7 @@ def check_report_output(output: Path, *sources: Path) -> None:
 
 def _is_report(path: Path, beginning: re.Pattern[bytes]) -> bool:
     data = read_bytes(path, "report")
+    # An empty file is what mktemp leaves.
     return not data or beginning.match(data) is not None
 
 

@@ -9,6 +9,7 @@ from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange
 from mlfbuild.report.html.numbers import short_name
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
+# Rows of a table; the page says how many others there are. The JSON form has all.
 _SHOWN = 40
 
 

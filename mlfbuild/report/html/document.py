@@ -37,7 +37,9 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
 
     Both are reports that fit the schema of ``report/document/schema.py``; names in them are untrusted. The page loads
     nothing: its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no
-    network. The same reports make the same page.
+    network. The same reports make the same page::
+
+        Path("report.html").write_text(page(read_report(Path("now.json")), read_report(Path("before.json"))))
     """
     style = _joined("style", _STYLES, "css") + _STEPS
     script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
@@ -69,6 +71,7 @@ def _joined(folder: str, names: tuple[str, ...], suffix: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     ours = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    # Hashes instead of unsafe-inline: a name in a report that got into the page as a tag would still not run.
     return f"default-src 'none'; img-src data:; {ours}; base-uri 'none'; form-action 'none'"
 
 
@@ -79,6 +82,7 @@ def _hash(text: str) -> str:
 def _data(images: tuple[ImageView, ...]) -> Markup:
     """Return the data of the script as JSON without characters that begin or end a tag."""
     text = json.dumps({image.key: image.trees for image in images}, separators=(",", ":"))
+    # "</script>" in a name would end the element, whatever JSON says about it.
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - has no characters of HTML
@@ -88,6 +92,7 @@ def _data(images: tuple[ImageView, ...]) -> Markup:
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
+        # Names come from models and other people's archives.
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

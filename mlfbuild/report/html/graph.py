@@ -113,6 +113,7 @@ class _Drawing:
         first = min(layers[index] for index in inside)
         self._layer = {index: layers[index] - first + 1 for index in inside}
         self._last = max(self._layer.values())
+        # Two vertices above and below the block stand for everything outside of it.
         self._layer[_ENTRY], self._layer[_EXIT] = 0, self._last + 1
         self._edges = sorted({
             (source if source in here else _ENTRY, reader if reader in here else _EXIT, tensor)
@@ -171,6 +172,7 @@ class _Drawing:
                 self._carrier[line.source, index, line.tensor] = line.lane
                 line.readers.discard(index)
         held = {line.lane for line in carried if line.readers}
+        # Nodes with inputs choose first, so that a chain keeps its lane; constants and inputs take what is left.
         for index in sorted(self._rows[layer], key=lambda index: (not incoming[index], index)):
             ending = [line.lane for line in incoming[index] if line.lane not in held]
             self._lane[index] = ending[0] if ending else _free(held)
@@ -213,6 +215,7 @@ class _Drawing:
             return self._x(reader)
         lanes = [self._carrier[edge] for edge in self._into[reader]]
         nearer = {other for other in lanes if (own < other <= lane) or (lane <= other < own)}
+        # Not beyond the corner of the node.
         offset = min(len(nearer) * _PORT, NODE_WIDTH // 2 - _MARGIN)
         return self._x(reader) + (offset if lane > own else -offset)
 
@@ -235,6 +238,8 @@ class _Drawing:
         for gap, tensors in spans.items():
             ends: list[int] = []
             for tensor, (low, high) in sorted(tensors.items(), key=lambda item: (item[1], item[0])):
+                # The first track whose last part has ended: with parts sorted by their begin, this needs the fewest
+                # tracks.
                 track = next((track for track, end in enumerate(ends) if end < low), len(ends))
                 ends[track : track + 1] = [high]
                 tracks[gap, tensor] = track

@@ -35,6 +35,7 @@ def layers_of(vertices: Sequence[Vertex]) -> list[int]:
         for source in sources:
             first_reader[source] = min(first_reader.get(source, layers[index]), layers[index])
     for index, vertex in enumerate(vertices):
+        # Otherwise inputs of late operators would all be in the first layer, with edges across the whole drawing.
         if not vertex.reads and index in first_reader:
             layers[index] = first_reader[index] - 1
     return layers

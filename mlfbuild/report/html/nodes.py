@@ -36,6 +36,7 @@ _WIDEST = 400
 """Maximum width of a block that shares the page with other columns, in pixels."""
 
 
+# As many as document.py has classes for (n1 to n6).
 _COLUMNS = 6
 _COLUMN_HEIGHT = 300
 """Minimum height of a column, in pixels."""

@@ -173,6 +173,7 @@ def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]
     """
     found: dict[int, Mapping[str, Any] | None] = {}
     for new, old in paired_operators(now, before):
+        # If one operator of the old report became several, its bytes cannot be divided among them.
         figures = None if not old else _together(old) if len(new) == 1 else {}
         found.update(dict.fromkeys(map(id, new), figures))
     return [found[id(operator)] for operator in now]

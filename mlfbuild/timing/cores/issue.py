@@ -141,6 +141,7 @@ class _Issue:
 
     def repeat(self, taken: Fraction, joined: bool) -> None:
         """Continue at the start of the loop after its branch, whose refill takes ``taken`` cycles."""
+        # A whole number, because instructions are issued in cycles; the fraction is in the cost of the branch itself.
         self._now += max(math.ceil(taken), 0)
         if not joined or taken > 0:
             self._first = None

@@ -332,6 +332,7 @@ def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
         return found
     missed = _end_of_loop(block, found)
     last = found[-1]
+    # The branch of a loop is predicted to be taken: it costs more when it is not, so "taken" is negative.
     return [*found[:-1], Cost(last.cycles + missed, last.taken - missed, last.kind)]
 
 

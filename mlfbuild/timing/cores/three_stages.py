@@ -41,6 +41,7 @@ takes two more, which compilers' and our code does not have."""
 
 _DIRECT = frozenset({"b", "bl", "cbz", "cbnz"})
 _TABLE = frozenset({"tbb", "tbh"})
+# By name, because a list may have one register: it takes the time of a list.
 _MANY = ("ldm", "stm", "push", "pop", "vldm", "vstm", "vpush", "vpop", "ldrd", "strd")
 
 

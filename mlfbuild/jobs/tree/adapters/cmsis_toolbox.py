@@ -13,7 +13,7 @@ from mlfbuild.jobs.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Libra
 RESERVED: dict[str, str] = {}
 
 _LEVELS = {"-O2": "balanced", "-Os": "size", "-O3": "speed"}
-"""The names of csolution for the levels of GCC; its other compilers have levels of these names, too."""
+"""The names of csolution for the levels of GCC; its other compilers also have levels of these names."""
 
 
 def files(package: Package) -> dict[str, str]:

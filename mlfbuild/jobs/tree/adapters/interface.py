@@ -74,6 +74,7 @@ def _interface(module: Module, model: str) -> ModuleInterface:
         raise _unknown(module, model)
     text = bytes(file.data).decode(errors="replace")
     name = struct_prefix(module.name).removeprefix("tvmgen_")
+    # By the text of the header: trees of older versions of mlfbuild, and of other compilers, say it nowhere else.
     reentrant = f" mlf_{name}_run(" in text
     reset = f"mlf_{name}_reset" if reentrant and f" mlf_{name}_reset(" in text else ""
 

@@ -113,7 +113,7 @@ class LibraryFiles:
     own_options: tuple[str, ...]
     """Compiler options that the project file has for its sources."""
     public: bool
-    """Whether the application can include its headers, too."""
+    """Whether the application can also include its headers."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -151,6 +151,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
             hint=f"build model {model!r} again",
         )
     _refuse_device_code(model, record.files)
+    # Options and requirements are read from the fragment, because the archive need not exist any more.
     text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
     options = _OPTIONS.search(text)
     paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]

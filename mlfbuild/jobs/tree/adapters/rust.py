@@ -37,6 +37,7 @@ _KEYWORDS = frozenset({
     "move", "mut", "override", "priv", "pub", "ref", "return", "static", "struct", "trait", "true", "try", "type",
     "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 })  # fmt: skip
+# Rust does not accept r# before these.
 _NEVER_RAW = frozenset({"_", "self", "super", "crate"})
 
 
@@ -131,6 +132,7 @@ def _quantization(word: str, port: ModulePort) -> Iterator[str]:
     import numpy as np  # only crates need it here
 
     if port.tensor.scale is not None:
+        # The shortest decimal that is this float32; that of a Python float would have digits that f32 cannot hold.
         yield f"pub const {word}_SCALE: f32 = {np.float32(port.tensor.scale)!s};"
     if port.tensor.zero_point is not None:
         yield f"pub const {word}_ZERO_POINT: i32 = {port.tensor.zero_point};"
