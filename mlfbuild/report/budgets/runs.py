@@ -39,7 +39,7 @@ def exceeded_runs(job: FirmwareJob, on_progress: OnProgress = no_progress) -> li
     if not job.budgeted_runs:
         return []
     record, state = read_record(job.build / ".mlfbuild-instructions.json"), _state(job)
-    # Before the import below: starting the emulator takes seconds, and most builds change nothing that runs depend on.
+    # Before the import below, which loads what runs images: most builds change nothing that runs depend on.
     if record.state == state:
         return []
     from mlfbuild.report.operators.runs import model_runs  # loads the emulator, which most builds do not need

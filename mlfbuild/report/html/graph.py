@@ -172,7 +172,7 @@ class _Drawing:
                 self._carrier[line.source, index, line.tensor] = line.lane
                 line.readers.discard(index)
         held = {line.lane for line in carried if line.readers}
-        # Nodes with inputs choose first, so that a chain keeps its lane; constants and inputs take what is left.
+        # Nodes with inputs choose first, so that a chain keeps its lane; the others take what is left.
         for index in sorted(self._rows[layer], key=lambda index: (not incoming[index], index)):
             ending = [line.lane for line in incoming[index] if line.lane not in held]
             self._lane[index] = ending[0] if ending else _free(held)

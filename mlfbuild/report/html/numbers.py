@@ -69,7 +69,7 @@ def shape(dimensions: Iterable[int]) -> str:
 
 def per_cent(part: float, whole: float) -> str:
     """Return a length for SVG: ``part`` of ``whole``, which may be 0, with three decimals."""
-    # Three decimals are less than a pixel on any screen, and keep the page the same on all machines.
+    # Three decimals are less than a pixel on any screen; more would only make the page larger.
     text = f"{100 * part / whole:.3f}" if whole else "0"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 

@@ -18,7 +18,7 @@ STACK = "stack"
 KINDS = tuple(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS, STACK)))
 _SMALL = 2500
 """Symbols smaller than the image divided by this are shown together by kind."""
-# Rows of the table of symbols: browsers become slow with the tens of thousands that an image may have.
+# Rows of the table of symbols; an image may have tens of thousands.
 _LISTED = 200
 
 

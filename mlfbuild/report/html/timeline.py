@@ -85,6 +85,7 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
     spans = [_clipped(tensor, len(operators)) for tensor in tensors]
     arena = max([network["arena"], *(span[1] for span in _places(network))])
     live = _live(network, spans)
+    # The first operator with the peak: -index breaks ties.
     peak_at = max(range(len(live)), key=lambda index: (live[index], -index), default=0)
     count = len(operators)
     marks = [
@@ -148,6 +149,7 @@ def _live(network: Mapping[str, Any], spans: Sequence[tuple[int, int]]) -> list[
 
 def _union(places: list[tuple[int, int]]) -> int:
     total = end = 0
+    # Not the sum: a view has the bytes of another tensor.
     for start, stop in sorted(places):
         total += max(0, stop - max(start, end))
         end = max(end, stop)
@@ -178,6 +180,7 @@ def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: i
     first, last = span
     length = last + 1 - first
     top, height = _band(offset, tensor["size"], arena)
+    # A sixteenth of the drawing is about the height and width of a label.
     fits = tensor["size"] * 16 >= arena and clear * 16 >= count
     return Mark(
         "arena",

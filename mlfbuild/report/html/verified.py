@@ -9,6 +9,7 @@ from typing import Any
 from mlfbuild.core import counted
 
 _Json = Mapping[str, Any]
+# The overview has one word for an image, that of its worst model.
 _WORST_FIRST = ("failed", "outdated", "never", "passed")
 _WORDS = {"failed": "FAILED", "outdated": "outdated", "never": "not yet", "passed": "passed"}
 

@@ -101,6 +101,7 @@ def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
             limit = owner.get("budget", {}).get(name)
             taken = _figure_of_owner(image, owner, name)
             if limit is not None and taken is not None:
+                # A budget of 0 that is exceeded counts as 200 %, so that it comes before others.
                 part = taken / limit if limit else float(taken > 0) * 2
                 title = "RAM" if name == "ram" else name
                 yield part, title if owner is image else f"{title} of {owner['name']}", taken, limit
@@ -185,6 +186,7 @@ def overview_of(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]
 
 def _linked(image: _Json) -> _Json:
     """Return an image without the models of its project that are not linked into it."""
+    # A model without bytes would be an empty chapter; the notes of the link name it.
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
 
 

@@ -29,6 +29,7 @@ def conflict_faults(linked: LinkerMap, models: Mapping[str, str]) -> tuple[list[
     missing: list[str] = []
     for name, (part, path) in zip(linked.files, linked.inputs(), strict=True):
         model = _model(part, models)
+        # The C library defines weak symbols that firmware may replace, which is no conflict.
         if Path(name).suffix not in COMPARED or is_c_library(part.archive):
             continue
         if path is None:
@@ -37,6 +38,7 @@ def conflict_faults(linked: LinkerMap, models: Mapping[str, str]) -> tuple[list[
             compiled.setdefault(model, []).append(path)
         else:
             firmware.append(path)
+    # Said, because a file that was not compared must not look like one without conflicts.
     notes = [f"symbols of {listed(missing)}: the map lists {_them(missing)}"] if missing else []
     try:
         check_models(compiled, "", firmware)
@@ -112,9 +114,11 @@ class _Data:
 def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     """Return the faults of the link of an image, for the data of its models.
 
-    Symbols are compared only for images without a project, because builds of projects compare them. With ``quick``,
-    ample stacks are not compared with the worst case of the models. Raises as ``compared_objects`` if a linked file is
-    damaged.
+    A fault is a ``Diagnostic`` with a stable code, such as ``section-overlaps-heap``; the notes say which checks were
+    not made. Symbols are compared only for images without a project, because builds of projects compare them. With
+    ``quick``, stacks of 16 KiB and more are not compared with the worst case of the models.
+
+    Raises as ``compared_objects`` if a linked file is damaged.
     """
     image, regions = found.image, found.linker_map.regions
     data = list(_data_of(found))
@@ -215,6 +219,7 @@ def _placing(data: _Data) -> str:
 
 def _initialised(data: _Data, labels: Mapping[str, int]) -> bool:
     """Return whether start-up code sets the initial values of an orphan section, or does not have to."""
+    # Workspaces are written before they are read.
     if data.name.startswith((WORKSPACE_SECTION, ".noinit", ".bss.noinit")):
         return True
     pairs = [(labels[start], labels[end]) for start, end in _ZEROED if start in labels and end in labels]
@@ -224,7 +229,7 @@ def _initialised(data: _Data, labels: Mapping[str, int]) -> bool:
 def _weights_in_ram(
     data: Sequence[_Data], regions: Sequence[Region], sections: Sequence[Section]
 ) -> Iterator[Diagnostic]:
-    """Yield the models whose constants are in RAM, except those whose code is there, too."""
+    """Yield the models whose constants are in RAM, except those whose code is also there."""
     rams = [
         region
         for region in regions
@@ -234,6 +239,7 @@ def _weights_in_ram(
     def in_ram(each: _Data) -> bool:
         return each.section.ram > 0 or any(region.start <= each.start < region.end for region in rams)
 
+    # If the user has placed a model in RAM as a whole, for speed, its constants are meant to be there.
     executed = {each.model for each in data if known_content(each.name) == CODE and in_ram(each)}
     found: dict[str, list[_Data]] = {}
     for each in data:

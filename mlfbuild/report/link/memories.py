@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlfbuild.report.sizes.image import Image
 from mlfbuild.report.sizes.linker_map import Region
 
+# No standard has these names. They are those of CMSIS, of vendors' scripts and of the systems in the comments.
 _HEAP_STARTS = (
     "__HeapBase", "__heap_start__", "__heap_start", "_heap_start", "__heap_base", "_heap_begin", "_sheap",
     "_pvHeapStart",
@@ -31,6 +32,7 @@ _STACK_SIZES = (
     "_Min_Stack_Size", "__stack_size__", "__stack_size", "_stack_size", "_system_stack_size", "__STACK_SIZE",
     "__StackSize", "_StackSize", "Stack_Size", "STACK_SIZE", "MLF_STACK_SIZE",
 )  # fmt: skip
+# Bytes.
 _LARGEST_STACK = 1 << 24
 """Symbols further apart do not belong together."""
 _TASKS = (
@@ -63,6 +65,7 @@ def heap_of(image: Image, regions: Sequence[Region]) -> AddressRange | None:
     """
     functions = {symbol.name for symbol in image.symbols if symbol.function}
     names = [*_HEAP_STARTS, *(name for users, starts in _IMPLIED_HEAPS if users & functions for name in starts)]
+    # Explicit symbols before implied ones: a script that names its heap knows best.
     start = _first(image.labels, names)
     if start is None:
         return None

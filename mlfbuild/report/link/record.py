@@ -27,6 +27,7 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     try:
         faults = link_faults(read(), quick=True).faults
         unchecked = "\n".join(f"mlfbuild: {job.elf.name}: {note}" for note in models_without_code(read()))
+    # The build itself has succeeded: an image without a map, or of another linker, is reported and not refused.
     except InputFileError as error:
         faults, unchecked = (), f"mlfbuild: {job.elf.name}: not checked: faults of the link: {error}"
     if faults:

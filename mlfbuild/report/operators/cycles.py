@@ -45,6 +45,7 @@ class TimedPart:
 
     def latency(self, cycles: int) -> int:
         """Return the nanoseconds that ``cycles`` take, rounded up, so that budgets compare exactly."""
+        # Rounded up: a budget of 40 ms is not kept by 40 ms and a nanosecond.
         return -(-cycles * 10**9 // self.clock)
 
     def milliseconds(self, cycles: int) -> str:

@@ -45,6 +45,7 @@ def _calls(found: ImageSizes, owners: Collection[Owner]) -> Calls:
     """Return the calls of the functions of ``owners``; empty without a working objdump."""
     try:
         program = read_program(found.image.path)
+    # Without objdump, what operators share is counted as the rest; the totals are the same.
     except (ToolNotFoundError, ProcessFailedError):
         program = None
     addresses = (piece.address for owner in owners for piece in owner.pieces if piece.address is not None)

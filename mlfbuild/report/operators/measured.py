@@ -2,7 +2,7 @@
 
 The hook before each operator is in the code only if the model has ``options: {hook: true}``. For the measurement, the
 native compiler therefore compiles the model again with this option; the kernels are the same. mlfbuild's executor of
-graphs calls a hook, too. Other modules are measured as a whole.
+graphs also calls a hook. Other modules are measured as a whole.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ def last_measured(run: ModelRun, job: ProfileJob) -> ModelRun:
         spreads = {"total": Spread(**measured["total"])}
         operators = tuple(Spread(**each) for each in measured["operators"])
         return with_measured(run, CycleRuns(**{**measured, **spreads, "operators": operators}))
+    # A measurement that cannot be read is not shown; nothing else depends on it.
     except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
         return run
 
@@ -96,6 +97,7 @@ def _key(job: ProfileJob, inputs: str) -> str:
     setup = job.target.runner.setup if job.target.runner else None
     files = [*job.vectors.values(), *([setup] if setup else [])]
     parts = [read_bytes(job.model.tree / RECORD, "record"), *(read_bytes(path, "file") for path in files)]
+    # The runner is part of the key, because another board may have another clock or flash.
     own = f"{job.target.runner} {job.target.cpu.name} {inputs} {package_fingerprint()}"
     return sha256(b"".join(sha256(part).encode() for part in (*parts, own.encode())))
 

@@ -70,9 +70,12 @@ def network_sizes(
             own[piece.name].append(piece)
     named = [[piece for name in _names(operator) for piece in own.pop(name, ())] for operator in network.operators]
     functions = {piece.address: name for name, pieces in own.items() for piece in pieces if piece.address is not None}
+    # In the order of execution, so that what two operators share counts for the first: the sum is then that of the
+    # image.
     for pieces in named:
         waiting = _addresses(pieces)
         while waiting:
+            # Sorted, so that the report does not depend on the order of a set.
             for address in sorted(calls.get(waiting.pop(), ())):
                 called = own.pop(functions.get(address, ""), [])
                 pieces.extend(called)

@@ -26,7 +26,7 @@ class OperatorRun:
     """The C function."""
     instructions: int
     number: int | None = None
-    """Index of the operator in the network; ``None`` if it is unknown, and then the next fields are, too."""
+    """Index of the operator in the network; ``None`` if it is unknown, and then the next fields are also unknown."""
     name: str = ""
     """Name in the model."""
     operator: str = ""
@@ -64,6 +64,7 @@ def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[
     are known.
     """
     called = [] if network is None else [(at, each) for at, each in enumerate(network.operators) if each.function]
+    # Without an equal sequence, a count could get the name of another operator.
     if network is None or [each.function for _, each in called] != [call.function for call in profile.calls]:
         return tuple(OperatorRun(call.function, call.instructions, cycles=call.cycles) for call in profile.calls)
     return tuple(

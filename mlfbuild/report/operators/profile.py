@@ -86,9 +86,11 @@ def profile_module(
     """Count one run of ``module`` in its test firmware ``image`` on ``board``, with the first case of ``inputs``.
 
     ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. With ``mcu``, the
-    cycles of the run on that part are modelled; ``places`` are the first and last addresses of sections in other
-    memories of it than those that the board's regions stand for. Raises ``ToolNotFoundError`` without QEMU or a
-    compiler for its plugin, and as ``checked_runs`` and ``Counting``.
+    cycles of the run on that part are modelled; ``places`` are (first address, last address, memory) of sections in
+    other memories of it than those that the board's regions stand for. Instructions of the call itself and of the test
+    firmware are not counted.
+
+    Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs`` and ``Counting``.
     """
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
@@ -114,9 +116,11 @@ def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symb
     operators = {function.name for function in module.operator_functions}
     prefixes = (symbol_prefix(module.name), f"mlf_{module.name}")
     for symbol in symbols:
+        # The clone is what runs; the function of the plain name may not be in the image at all.
         name = _VERSION.sub("", symbol.name)
         if not symbol.function:
             continue
+        # The call of the module begins and ends the count: the test firmware around it is not part of the model.
         if name == _CALLER:
             yield symbol, _CALLER
         elif name in operators:

@@ -177,12 +177,14 @@ def _first_case(path: Path | None, module: Module) -> list[Array]:
     """Return the inputs of one case: arrays (1, elements) in call order."""
     if path is not None:
         return [array[:1] for array in load_inputs(path, module)[1]]
+    # Zeros: the instructions of most kernels do not depend on the values, and no data of the user is needed.
     types = [(dtype_called(tensor.dtype), tensor.size) for tensor in module.inputs]
     return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
 
 
 def _key(image: Path, inputs: Sequence[Array], emulator: Path, modelled: str) -> str:
     """Return the hash of everything that decides a run: image, input, emulator, this package, and what is modelled."""
+    # Time and size of QEMU stand for its version: starting it to ask would take longer than reading the record.
     program = emulator.stat()
     parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
     parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint(), modelled]
@@ -224,6 +226,7 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
         (section.memory, memory, extents.get(section.name, 0))
         for section, memory in modelled_sections(job.target, job.model)
     ]
+    # The first memory of a part is its flash, the second its RAM (targets/data).
     taken = Counter({first: sum(main.constants_size for main in module.main)})
     taken[second] += ram_size(module) + _copied(job, module, found)
     for is_memory, memory, size in placed:

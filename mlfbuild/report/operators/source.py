@@ -37,6 +37,7 @@ def source_facts(job: CompileJob) -> SourceFacts:
     """Return the facts of the model's file; none if the source is an archive or cannot be read any more."""
     source = job.request.source
     if source.suffix.lower() in _MODEL_FILES:
+        # The report is complete without these facts, and the model file may be gone.
         with contextlib.suppress(MlfError):
             graph = read_model(source, job.model, choices=Choices.of(job.request.options))
             nodes = {node.name: _node(graph, node) for node in graph.nodes}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 
+# A namespace of our own, as RFC 4122 (4.3) asks for, so that the identities of other tools cannot be equal to ours.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "pkg:pypi/mlfbuild")
 
 
@@ -103,6 +104,7 @@ class Bom:
 
     def identity(self) -> uuid.UUID:
         """Return the UUID (version 5) of its content: equal content, equal identity."""
+        # Notes are advice for the reader of the command, and not in the document.
         content = {name: value for name, value in asdict(self).items() if name != "notes"}
         return uuid.uuid5(_NAMESPACE, json.dumps(content, sort_keys=True))
 

@@ -42,6 +42,7 @@ def output_forms(paths: tuple[Path, ...], form: str | None) -> dict[Path, str]:
 
 def _is(form: str, path: Path) -> bool:
     data = read_bytes(path, _BILL)
+    # An empty file is what mktemp leaves.
     return not data or _MARKS[form].search(data) is not None
 
 

@@ -27,6 +27,7 @@ def mlfbuild_tool(version: str) -> Component:
 
 def tvm_tool(version: str) -> Component:
     """Return the TVM that exported an archive; the version of its runtime identifies it."""
+    # A package URL of a development version would lead nowhere.
     purl = origins.pypi("apache-tvm", version) if _RELEASE.fullmatch(version) else ""
     return Component(f"tool/tvm-{version}", Kind.TOOL, "TVM", version, purl, _TVM)
 
@@ -90,6 +91,7 @@ def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> 
     If they are not those of this version of mlfbuild, version and licence are unknown.
     """
     own = kernel_headers()
+    # By content and not by the name of the folder, which an archive of anyone can have.
     ours = all(own.get(name) == data for name, data in files.items())
     if not ours:
         folder = f"{folder}-{_digest(files)}"

@@ -30,6 +30,8 @@ from packageurl import PackageURL
 from mlfbuild.report.sbom.bom import Bom, BomFile, Component, How, Kind
 from mlfbuild.report.sbom.licenses import spdx_expression
 
+# component.type of CycloneDX 1.6. It has no type for generated source, and "library" is what it calls any code that is
+# part of a product.
 _TYPES = {
     Kind.PROJECT: ComponentType.APPLICATION,
     Kind.FIRMWARE: ComponentType.FIRMWARE,
@@ -102,6 +104,7 @@ def _licenses(one: Component) -> Iterable[DisjunctiveLicense | LicenseExpression
     expression = spdx_expression(one.license)
     if expression is None:
         return [DisjunctiveLicense(name=one.license, acknowledgement=said)]
+    # A single id has a field of its own, by which scanners search; an expression is only text.
     if is_supported_id(expression):
         return [DisjunctiveLicense(id=expression, acknowledgement=said)]
     return [LicenseExpression(expression, acknowledgement=said)]

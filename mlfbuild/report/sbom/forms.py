@@ -37,6 +37,7 @@ def require_packages() -> None:
 
 def document(bom: Bom, form: str) -> str:
     """Return the text of ``bom`` in ``form``, one of ``FORMS``."""
+    # Each library is imported only for its own form: both take part of a second.
     if form == CYCLONEDX:
         from mlfbuild.report.sbom.cyclonedx import cyclonedx_json
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 
+# Entries that are read: an image has one per compiler, and an untrusted one may have millions.
 _COMMENTS = 20
 _COMPILER = re.compile(r"(GCC): \([^()]*\) (\d+(?:\.\d+)*)|\b(clang|LLD) (?:version )?(\d+(?:\.\d+)*)", re.IGNORECASE)
 

@@ -59,6 +59,7 @@ def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code]) -> None:
     title = image_title(image.name, image.target.name)
     data = None
     if image.path.is_file() or image.models is None:
+        # An image that the user has named must exist; one of the project file may not be built yet.
         data = read_bytes(image.path, "image")
     else:
         bill.note(f"{title}: the image is not built, so the bill has no hash of it; {BUILD}")

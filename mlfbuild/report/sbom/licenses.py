@@ -54,4 +54,5 @@ def of_generated_code(model: str) -> str:
     expression = spdx_expression(model) if model else None
     if expression is None:
         return ""
+    # Brackets: AND binds more strongly than OR (SPDX 2.3, annex D), and the licence of the model may be a choice.
     return OWN if expression == OWN else spdx_expression(f"{OWN} AND ({expression})") or ""

@@ -29,6 +29,7 @@ def public_address(address: str) -> str:
         return ""
     if not host or parts.scheme in {"", "file"}:
         return ""
+    # Without user and query, where tokens are: the document is given to customers.
     return urlunsplit((parts.scheme, host + port, parts.path, "", ""))
 
 

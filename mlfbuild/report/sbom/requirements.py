@@ -46,6 +46,7 @@ def _component(
 ) -> Component:
     """Return the library for ``requirement`` of ``code``: that of the project's provider, else the bundled one."""
     provider = project.dependencies.get(requirement.name)
+    # As in builds: what the project provides is used instead of what the archive bundles.
     if provider is not None:
         return _provided(bill, provider, files)
     if requirement.name in bundle_names(code.library):

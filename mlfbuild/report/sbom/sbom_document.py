@@ -24,7 +24,7 @@ class Bill:
     def add(self, component: Component) -> str:
         """Add a component and return its reference; the files of a component that exists are merged.
 
-        Texts come from archives and model files, too: control characters are escaped.
+        Texts also come from archives and model files: control characters are escaped.
         """
         component = _printable(component)
         known = self._components.get(component.ref)
@@ -51,6 +51,7 @@ class Bill:
 
     def done(self) -> Bom:
         """Return the bill; components without a parent become those of the project."""
+        # Readers of both formats follow relations from the subject, and would not find a component without one.
         held = {target for _, _, target in self._relations}
         for one in self._components.values():
             if one.ref not in held and one.kind is not Kind.TOOL:

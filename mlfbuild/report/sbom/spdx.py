@@ -92,6 +92,7 @@ def _relationships(bom: Bom, components: Iterable[Component]) -> Iterator[Relati
     for one in bom.relations:
         source, target = _package_id(one.source), _package_id(one.target)
         if one.how is How.MADE_BY:
+            # SPDX has this relation only from the tool to what it has built.
             yield Relationship(target, RelationshipType.BUILD_TOOL_OF, source)
         else:
             yield Relationship(source, _RELATIONS[one.how], target)
@@ -193,6 +194,7 @@ def _file_id(owner: Component, file: BomFile) -> str:
 def _identifier(text: str) -> str:
     """Return ``text`` with only letters, digits, points and hyphens; a hash keeps different texts apart."""
     plain = re.sub(r"[^A-Za-z0-9.-]", "-", text)
+    # Ids of SPDX may only have these characters (2.3, clause 3.2), and two refs could become the same.
     return plain if plain == text else f"{plain}-{_sha1(text)[:6]}"
 
 

@@ -94,6 +94,7 @@ def _files_of(
     files: dict[str, bytes] = {}
     damage: list[str] = []
     for path in sorted(path for path in record.files if suffixes is None or Path(path).suffix in suffixes):
+        # A link could lead to any file of this machine, whose hash would then be in a document for others.
         if not (reachable(directory, path) and is_file(directory / path)):
             damage.append(f"{directory / path}: is missing")
             continue

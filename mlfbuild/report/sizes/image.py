@@ -142,6 +142,8 @@ def _sections(elf: ELFFile) -> Iterator[Section]:
     ]
     for section in elf.iter_sections():
         if section["sh_flags"] & _ALLOC and section["sh_size"]:
+            # A load address other than the run address means that start-up code copies the section: its bytes take
+            # flash and RAM.
             shift = next((by for start, size, by in places if start <= section["sh_addr"] < start + size), 0)
             yield _section(section, copied=shift != 0)
 
@@ -181,6 +183,7 @@ def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[Symbol]:
         kind = symbol["st_info"]["type"]
         if kind in {"STT_FUNC", "STT_OBJECT"} and symbol["st_size"] and isinstance(symbol["st_shndx"], int):
             function = kind == "STT_FUNC"
+            # Bit 0 of a function's value marks Thumb code (ELF for the Arm Architecture).
             address = symbol["st_value"] & ~1 if function and thumb else symbol["st_value"]
             yield Symbol(symbol.name, address, symbol["st_size"], function)
 
@@ -188,5 +191,6 @@ def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[Symbol]:
 def _labels(table: SymbolTableSection) -> Iterator[tuple[str, int]]:
     for symbol in table.iter_symbols():
         information = symbol["st_info"]
+        # Symbols with a size are functions and variables; a linker script gives its own none.
         if not symbol["st_size"] and information["bind"] != "STB_LOCAL" and symbol["st_shndx"] != "SHN_UNDEF":
             yield symbol.name, symbol["st_value"]

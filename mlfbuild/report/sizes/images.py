@@ -52,6 +52,7 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
     linked = read_map(job.linker_map)
     found = sizes_of(image, linked, owners)
+    # Models of the target that another firmware has are not listed here.
     models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
     budgets = {**dict(job.model_budgets), "": job.budget}
     return ImageSizes(job, image, replace(found, models=models), linked, owners, budgets=budgets)

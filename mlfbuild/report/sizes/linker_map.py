@@ -111,12 +111,14 @@ class LinkerMap:
         folder = self.path.parent.absolute()
         for name in self.files:
             part = InputSection("", "", 0, 0, f"{name}()" if name.endswith(".a") else name)
+            # The map has names relative to the folder in which the linker ran, which it does not record.
             candidates = (*(above / name for above in (folder, *folder.parents)), Path(name))
             yield part, next((path for path in candidates if path.is_file()), None)
 
 
 def read_map(path: Path) -> LinkerMap:
     """Return the content of the map ``path``; raises ``InputFileError`` if it is missing or not a map of GNU ld."""
+    # Names of files may be in any encoding; only the numbers matter.
     text = read_bytes(path, "linker map").decode(errors="replace").replace("\r\n", "\n")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:

@@ -206,6 +206,7 @@ def _check(sections: Mapping[str, Section], linked: LinkerMap) -> None:
     for part in linked.sections:
         found[part.output] += part.size
     for name, section in sections.items():
+        # A map of an earlier link is the usual mistake, and its numbers would look right.
         if found[name] != section.size:
             raise InputFileError(
                 "map-of-another-image",
@@ -279,6 +280,7 @@ class _Symbols:
         for symbol in self._symbols[bisect_left(self._addresses, start) :]:
             if symbol.address >= end:
                 return
+            # Aliases have the same bytes, and a symbol of a merged section may reach beyond it.
             if symbol.address >= at and symbol.address + symbol.size <= end:
                 yield symbol
                 at = symbol.address + symbol.size
@@ -300,6 +302,7 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
 
 def _kind(name: str, part: InputSection, section: Section, *, model: bool) -> str:
     """Return the kind of the constant or variable ``name``."""
+    # Also in a section of a name that says nothing, such as one that a placement has chosen.
     arena = "workspace" in name
     if _content(part, section) != DATA and not (arena and model and known_content(part.name) is None):
         return TABLES if not model or _TABLE.search(name) else WEIGHTS

@@ -27,6 +27,8 @@ from mlfbuild.report.stack.steps import (
 )
 from mlfbuild.timing import REGISTER_ALIASES, Instruction, listed_registers, operand_parts
 
+# Only what can change the stack pointer, or a register that it is computed from, has a rule; a missed instruction makes
+# registers unknown, never a stack too small.
 _RULES = re.compile(
     r"(b|bl|bx|blx|cbn?z|tb[bh]|le(?:tp)?|wls(?:tp)?|udf|push|pop|vpush|vpop|stm(?:db|fd)|vstmdb|ldm(?:ia|fd|db)?|vldmia"
     r"|addw?|subw?|movw|movt|mov|mvn|bic|bfc|lsl|neg|rsb|ldr)(ns)?(s)?"
@@ -38,6 +40,7 @@ _NUMBER = re.compile(r"#(-?\d+)")
 _BASE = re.compile(r"\[(\w+)(?:, #(-?\d+))?")
 _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
+# AAPCS (IHI 0042), 6.1.1: a called function need not preserve these.
 _LOST_BY_CALLS = ("r0", "r1", "r2", "r3", "r12", "lr")
 _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
 """Functions of libgcc that jump through a table of bytes, half words or words after the call."""
@@ -55,6 +58,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
         step = _control(rule[1], instruction, operands, state, words) or StackStep(
             _data(rule[1], instruction, operands, state, words)
         )
+    # In an IT block: it may not be executed, and then the next one is.
     if rule is not None and rule[4]:
         step = replace(step, state=joined(step.state, state), falls=True)
     return step
@@ -213,6 +217,7 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
     for operand in operands:
         if operand.startswith("{"):
             named += listed_registers(operand)
+    # sp as a later operand is only read: add r0, sp, #8.
     return without(state, [register for at, register in enumerate(named) if register != SP or at == 0])
 
 

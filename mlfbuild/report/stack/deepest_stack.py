@@ -128,6 +128,7 @@ class CallGraph:
         if frame.problem:
             raise self._not_known(frame.problem, search)
         if len(search.path) > _DEEPEST or search.visits > _MOST_VISITS:
+            # Unknown, not the deepest so far: a bound that is too small is the one mistake that must not happen.
             raise self._not_known("has too many call paths to follow", search)
         best: tuple[StackFrame, ...] = (StackFrame(name, frame.size),)
         for call, depth in frame.calls:

@@ -1,7 +1,7 @@
 """The stack of one function: its maximum depth, and the depth at each call.
 
 All paths through its instructions are followed with the known contents of registers; if paths meet, the deeper stack
-counts. Compilers keep one depth at each instruction, which debuggers and exceptions rely on, too (DWARF 5, 6.4). So a
+counts. Compilers keep one depth at each instruction, which debuggers and exceptions also rely on (DWARF 5, 6.4). So a
 jump through an unknown table leads to the parts of the function that no other path reaches, at the depth of the jump.
 """
 
@@ -43,6 +43,7 @@ def targets_of(function: ListedFunction, at: int, entries: Entries, words: Words
 
 def _entry(place: int, entries: Entries, words: Words) -> int:
     bits = 8 * entries.size
+    # Words are little-endian; an entry of one or two bytes never crosses a word.
     entry = (words(place & ~3) or 0) >> 8 * (place & 3) & (1 << bits) - 1
     return entry - (1 << bits) if entries.signed and entry >> bits - 1 else entry
 
@@ -122,6 +123,8 @@ class _Walk:
             self._problem = f"continues at {address:#x}, which is not code"
             return
         known = self._before.get(address)
+        # The joined state only loses facts or gets deeper, so this ends; a loop that pushes gets deeper for ever, hence
+        # _MOST_VISITS.
         together = state if known is None else joined(known, state)
         if together == known:
             return
@@ -179,6 +182,8 @@ class _Walk:
                 self._waiting.append((following.address, state))
             return
         behind = self._listing.first_behind(instruction.address)
+        # A function whose last instruction is a call does not return from it (noreturn); any other falls into the next
+        # function.
         if not called and behind is not None and behind - instruction.address <= 4:
             self._jump(instruction, behind, state)
 

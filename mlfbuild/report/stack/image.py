@@ -82,6 +82,8 @@ def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str,
     pointers = [
         pointers_of(module, program, image, [part for part in placed if module_of(part) == module]) for module in models
     ]
+    # Firmware adds its own hooks to a model, so the depth of a model leaves them out, and that of main is unknown if
+    # they are called.
     inside, whole = (
         CallGraph(program.listing, program.decode, program.words, dict(itertools.chain.from_iterable(each)))
         for each in ([found.own.items() for found in pointers], [found.all.items() for found in pointers])
@@ -104,6 +106,7 @@ def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> S
 
 def _deepest(found: Sequence[StackDepth]) -> StackDepth:
     """Return the deepest of ``found``; an unknown one if there is one."""
+    # An unknown depth may be the deepest.
     return next((depth for depth in found if depth.size is None), max(found, key=lambda depth: depth.size or 0))
 
 

@@ -54,6 +54,7 @@ def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[I
     ]
     tables = (symbol for symbol in symbols if not symbol.function and _CALLS.fullmatch(symbol.name))
     called = {to for table in tables for to in _functions_in(program, table.address, table.size)}
+    # Only an executor walks the table; without this, each kernel would seem to call all others.
     others = _taken(program, symbols, functions, parts) - called
     executes = re.compile(_EXECUTES.format(prefix=symbol_prefix(module), module=module))
     hooked = any(_CALLS_BACK.search(function.name) for function in functions)
@@ -88,6 +89,7 @@ def _functions_in(program: ImageCode, start: int, size: int) -> Iterator[int]:
 
 def _functions(program: ImageCode, words: Iterable[int | None]) -> Iterator[int]:
     for word in words:
+        # Pointers to Thumb code are odd. Few numbers in constants are odd and the begin of a function.
         if word is not None and (word & 1 == 1 or not program.thumb):
             address = word & ~1 if program.thumb else word
             if program.listing.begins(address):
@@ -126,6 +128,7 @@ def _words_of(program: ImageCode, function: ListedFunction) -> Iterator[int]:
         elif kind.startswith("ldr") and value.startswith("[pc") and (found := _LITERAL.match(instruction.comment)):
             held[register] = program.words(int(found[1], 16)) or 0
             yield held[register]
+        # pc reads as the address of the instruction plus 4 in Thumb code.
         elif kind == "add" and value == "pc" and register in held:
             yield (held[register] + instruction.address + 4) & 0xFFFFFFFF
 

@@ -28,6 +28,7 @@ _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
 _STORES = frozenset({"sb", "sh", "sw", "sd", "fsw", "fsd", "fence", "fence.i", "ebreak", "nop", "wfi"})
 _BRANCH = re.compile(r"b(eq|ne|lt|ge|gt|le)u?z?")
 _STOPS = frozenset({"unimp", "mret", "sret", "ret"})
+# RISC-V calling convention (psABI): ra, t0 to t6 and a0 to a7 are not preserved.
 _LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" for number in range(8)))
 
 

@@ -103,6 +103,7 @@ def shifted(value: Value | None, count: Value | None) -> Value | None:
 def aligned(value: Value | None, mask: int) -> Value | None:
     """Return ``value`` without the bits of ``mask``; the deepest possible one for an address in the stack."""
     if isinstance(value, StackPlace):
+        # The stack pointer is a multiple of 4, so aligning moves it by at most this.
         return StackPlace(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
     return None if value is None else value & ~mask & _ALL
 
@@ -130,5 +131,6 @@ def joined(one: State, other: State) -> State:
     same = {name: value for name, value in one.items() if value == other.get(name)}
     pointers = one.get(SP), other.get(SP)
     if isinstance(pointers[0], StackPlace) and isinstance(pointers[1], StackPlace):
+        # The deeper one, although both paths of compiled code have the same: an upper bound is wanted.
         same[SP] = max(pointers[0], pointers[1])
     return same

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlfbuild.core import printable, text_table
 
+# Terminals and logs of CI systems show at least this many columns.
 WIDTH = 80
 _GAP = 2
 
