@@ -34,6 +34,7 @@ from mlfbuild.jobs import (
 )
 from mlfbuild.project import Project
 
+# Names of edited files in the result of a step, which is one line; how many more there are follows as a number.
 _SHOWN = 3
 _COMPILING = "compiling"
 """The first step of a job."""
@@ -78,8 +79,13 @@ def build_project(
     compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
     archives or (if ``toolchains``) toolchains differ from it.
 
-    Raises the first error of any step. Finished results stay, and models that are being compiled when one fails are
-    finished, too.
+    The usual call builds a part of a project and lets all other targets lend their archives::
+
+        chosen = target_jobs(project, ["m4"])
+        build_project(chosen, firmware_jobs(project, chosen), lenders=target_jobs(project), jobs=4)
+
+    Raises the first error of any step, in the order of the targets and models. Results that are finished stay, and a
+    model that is being compiled when another one fails is compiled to its end.
     """
     watch = progress or Silent()
     if locked is not None:
@@ -139,9 +145,13 @@ def _build_models(
     stale: list[SharedArchive] = []
     for group in groups:
         (current if _is_current(group) else stale).append(group)
+    # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
+    # is done. If one of them fails, nothing is compiled, because the build fails anyway.
     for batch, workers in ((current, 1), (stale, jobs)):  # a worker takes longer to start than to find nothing to do
         for group, built in map_in_workers(_build_shared, () if errors else batch, workers, follow):
             if isinstance(built, MlfError):
+                # By the position of the group, not by the time: the error that a build reports does not depend on which
+                # worker was faster.
                 errors[groups.index(group)] = built
                 for job in group.jobs:
                     watch.fail(tasks[job.archive])
@@ -167,8 +177,10 @@ def _model_task(job: CompileJob) -> Task:
 
 def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None]) -> list[ModelResult]:
     """Make one archive for a group of jobs, and unpack it for each of them."""
+    # All models of the group are shown as being compiled, although one compiler run makes the archive of all.
     for number in range(len(group.jobs)):
         send((number, _COMPILING))
+    # Before it is decided whether to compile: another process may be making the same archive or tree.
     with trees_locked(group.jobs):
         compiled = compile_once(group.jobs, group.lenders)
         trees = []
@@ -183,6 +195,8 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
 
 
 def _finish(target: TargetJob, watch: Progress) -> None:
+    # Once for each target after all its models are unpacked: the files of a target list its models' libraries and
+    # requirements, which are known only then.
     check_target(target)
     with trees_locked([target]):
         result = finish_target(target, target_dependencies(target))

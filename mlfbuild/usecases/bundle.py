@@ -30,6 +30,8 @@ from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify import verify_jobs
 from mlfbuild.verify import BundledModel, DeviceBundle
 
+# The name of the target in bundles of archives, which no project file names, and of the subject that is verified: the
+# board is known only on the other machine.
 _DEVICE = "device"
 _PROJECT = """\
 mlfbuild: 1
@@ -108,6 +110,8 @@ def _modules(archives: Sequence[Path]) -> dict[str, tuple[Path, Library, str]]:
             reason="no function of the archive can be called",
             hint="name an archive with a network",
         )
+    # Vectors, results and symbols in the image are found by the module's name, so that two modules of one name could
+    # not be distinguished.
     if len(modules) < len(named):
         raise UsageError(
             "module-twice",
@@ -195,13 +199,17 @@ def _model(path: Path, library: Library, identity: str, name: str, vectors: Path
     subject = verify.shipped_subject(module, _DEVICE)
     content = None if vectors is None else read_bytes(vectors, "vectors file")
     if vectors is not None:
+        # Only to refuse vectors that do not fit: here the user can correct them, on the other machine nothing but the
+        # bundle is there. The bundle contains the bytes of the file as they are.
         verify.load_vectors(vectors, subject)
     return BundledModel(subject, path.name, identity, module.model_id, content)
 
 
 def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenBundle:
+    # The hash in the bundle makes the other machine refuse any other image, even one with the same models.
     if image is not None:
         bundle = replace(bundle, image_sha256=verify.bundled_image(bundle, image))
+    # How a function is called on a device (registers, stack, breakpoint) is known for these cores only.
     if not bundle.cpu.core.startswith("cortex-m"):
         raise UsageError(
             "bundle-core-unsupported",
@@ -270,6 +278,8 @@ def _runner_keys(bundle: DeviceBundle, words: Sequence[str]) -> RunnerKeys:
                 reason="is only for test firmware" if key in _FILES else "is not KEY=VALUE",
                 hint="name a key of runner in docs/reference/project-file.md, such as gdb=localhost:3333",
             )
+    # The keys are read as a project file rather than by a second parser, so that the same values are accepted and
+    # refused for the same reasons. The characters were checked above: a line break would add other keys.
     text = "".join(f"      {key}: {value}\n" for key, _, value in pairs)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-runner-") as folder:
         file = Path(folder) / "mlfbuild.yml"
@@ -324,6 +334,7 @@ def verify_received(
                     image.elf,
                     replace(model.subject, board=connection.device.name),
                     file,
+                    # All models are in one image.
                     flash=flash and number == 0,
                     timeout=timeout,
                     on_progress=functools.partial(watch.step, task),

@@ -41,6 +41,8 @@ def compare_archives(left: Path, right: Path) -> LibraryComparison:
 
     A model file is compiled as ``open_beside`` does.
     """
+    # A model file is compiled for the CPU and with the options of the archive on the other side; otherwise the table
+    # would be full of differences that come from the compiler's settings.
     if is_model(left) and not is_model(right):
         second = open_model(right)
         return compare(open_beside(left, second), second)
@@ -63,6 +65,7 @@ def compare_runs(
     with ExitStack() as stack:
         runners = []
         for archive, name in zip(archives, models, strict=True):
+            # One after the other: if the second cannot be loaded, the process of the first is ended.
             runners.append(_loaded(archive, name, timeout))
             stack.callback(runners[-1].model.close)
         return _compare(runners[0], runners[1], inputs)
@@ -116,6 +119,7 @@ class _Tally:
         """Compare two arrays; the first one is the reference, and ``bound`` as for ``first_difference``."""
         difference = first_difference(first.reshape(-1), second.reshape(-1), self._tolerance, bound)
         if difference is not None:
+            # The first difference is kept, with the number of cases; later ones of the same tensor say nothing new.
             known = self._found.get(number, (case, 0, difference))
             self._found[number] = (known[0], known[1] + 1, known[2])
 
@@ -138,11 +142,15 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
     sources, results = (_ports(kind, first, second) for kind in ("input", "output"))
     pairs = pair_traced(*(Traced(runner.model.name, runner.model.traced) for runner in (first, second)))
     cases, arrays = load_inputs(path, first.model)
+    # Rounding errors add up with each layer, so the deeper network decides for both.
     tolerance = float_tolerance(max(first.model.layers, second.model.layers))
     outputs, tensors = _Tally(tolerance), _Tally(tolerance)
     for case in range(cases):
         values = [array[case] for array in arrays]
+        # Both run the same case before the next one, so that networks with state have the same history. Exposed
+        # operators cost memory and time, so without common ones the networks run without a trace.
         got = first.run(values, traced=bool(pairs))
+        # The second network may have its inputs in another order.
         values = [values[pair.first] for pair in sorted(sources, key=lambda pair: pair.second)]
         other = second.run(values, traced=bool(pairs))
         for kind, (tally, common) in enumerate(((outputs, results), (tensors, pairs))):
@@ -183,6 +191,8 @@ def _first_operator(
 
     If the network keeps a state, an error in one case continues in the next, so the first wrong case is returned.
     """
+    # A pair that was matched only by its form may be no pair; it is believed if an output is wrong as well, which
+    # something must have caused.
     wrong = [number for number in tally.numbers if anyhow or pairs[number].by_name] or tally.numbers
     if not wrong:
         return None

@@ -56,6 +56,7 @@ def fetch_dependencies(
     watch.expect(len(wanted))
     done: list[Fetched] = []
     errors: dict[int, MlfError] = {}
+    # All are tried, so that one address that does not answer does not hide the mistakes in the others.
     for number, provider in enumerate(wanted):
         task = Task("fetch", provider.name, "")
         try:

@@ -73,16 +73,22 @@ def _generated(
     if depfile is not None:
         files = recorded_files(job.tree) if depends == "tree" else _made_from(job)
         write_atomic(depfile, _rule(stamp or depfile, files).encode())
+    # Before ``stamp``, whose time tells the build system that this step is done: a step that ends early must leave the
+    # stamp old, so that it runs again.
     if tree_stamp is not None:
         write_atomic(_beside(tree_stamp, "d"), _rule(tree_stamp, recorded_files(job.tree)).encode())
         write_atomic(_beside(tree_stamp, "fresh"), b"")
     if stamp is not None:
+        # Each time, even if nothing was compiled: a stamp that stays older than an input would run this step in every
+        # build.
         write_atomic(stamp, b"")
     return ModelResult(job, compiled, written)
 
 
 def _made_from(job: CompileJob) -> list[Path]:
     """Return the inputs of the archive, and the archive itself if it may have been made before configuration."""
+    # Archives of programs are made when CMake is configured (``plan --complete``). If such an archive is deleted or
+    # replaced later, this step makes it again.
     return read_files(job) + ([] if job.request.program is None else [job.archive])
 
 
@@ -96,5 +102,7 @@ def _rule(target: Path, files: Iterable[Path]) -> str:
 
 
 def _escaped(path: Path) -> str:
+    # As GNU Make and Ninja read depfiles: ``$$`` for a dollar, and a backslash before a blank and before ``#``. A
+    # backslash of Windows would be such an escape, so paths have slashes.
     text = path.absolute().as_posix()
     return text.replace(" ", "\\ ").replace("#", "\\#").replace("$", "$$")

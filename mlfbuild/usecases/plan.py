@@ -162,6 +162,8 @@ def _dependency(dependency: ResolvedLibrary) -> dict[str, str]:
 
 
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
+    # ``None`` for a program's output before it was made. The model is then listed without modules and is not complete,
+    # and the build system asks for another plan after it has run the program.
     known = outline_of(job)
     outline = Outline(job, known or Library(()))
     return {
@@ -222,6 +224,7 @@ def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
 def _images(job: FirmwareJob) -> Iterator[Path]:
     yield job.elf
     if job.target.toolchain is not None and cpu_of_toolchain(job.target.toolchain) is not None:
+        # Only the toolchain files of mlfbuild certainly ask the linker for a map; what a user's file does is not known.
         yield job.linker_map
     if job.params_section is not None:
         yield job.params_binary

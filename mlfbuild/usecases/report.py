@@ -38,10 +38,13 @@ from mlfbuild.usecases.build import build_project
 
 Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Results of ``verify`` as JSON values, by target and model."""
+# Fields of a piece in JSON. Those of a constant are written only if they have a value: an image has thousands of
+# pieces.
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
 
 
+# All forms, although a build writes only some: reports of an earlier build in the other forms are removed as well.
 _EXCESS_FORMS = (".txt", ".json", ".html")
 _OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image"}
 """Codes of errors about a linker map, which only some linkers write in a form that mlfbuild reads."""
@@ -81,6 +84,7 @@ def report_project(
         report.check_boards(firmware)
     over_budget = None
     try:
+        # A size that is to become the new baseline must not fail because it differs from the old one.
         checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
     except (OverBudgetError, LinkFaultsError) as error:
@@ -166,6 +170,8 @@ def report_link(
     try:
         image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
     except InputFileError as error:
+        # Without a budget, a link with another linker must not fail only because its map has another form. A budget
+        # needs the map, so the error stays.
         if limits.budgets or error.code not in _OF_MAPS:
             raise
         return LinkReport(None, None, (f"faults of the link: {error}",))
@@ -175,6 +181,7 @@ def report_link(
         report_document([image]),
         OverBudgetError(problems) if problems else None,
         tuple(unchecked),
+        # Quick, because this runs after every link of another build system.
         link.link_faults(image, quick=True).faults,
     )
 
@@ -216,7 +223,7 @@ def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
 
 
 def report_text(found: Sequence[report.ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
-    """Return reports as text: with ``verbose`` all pieces of models, with ``operators`` the operators, too."""
+    """Return reports as text: with ``verbose`` all pieces of models, with ``operators`` also the operators."""
     return "\n\n".join(_text(sizes, verbose=verbose, operators=operators) for sizes in found)
 
 
@@ -283,6 +290,7 @@ def _model(
     checks: Checks,
 ) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
+    # The size of the model alone is not known, so a number beside this budget would suggest that it was compared.
     if budget is not None and owner.name in found.sizes.mixed:
         budget = replace(budget, flash=None, ram=None)
     measured = stack.measured_stacks(found).get(owner.name)
@@ -308,6 +316,7 @@ def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) 
     known: dict[tuple[str, str], tuple[str, str]] = {}
     for each in networks:
         for operator in each.network.operators:
+            # The first operator, if several call the same function.
             known.setdefault((each.module, operator.function), (operator.name, ""))
         known |= {(each.module, one.symbol): (one.tensor, one.source) for one in each.network.constants}
     found = ((piece, known.get((piece.module, piece.name), ("", ""))) for piece in owner.pieces)
@@ -366,6 +375,7 @@ def reporting_excess(job: FirmwareJob, elf: Path, forms: Collection[str]) -> Ite
     names the reports.
     """
     paths = [elf.with_name(f"{elf.stem}-over-budget{form}") for form in _EXCESS_FORMS]
+    # Before the build: a report that stays after a build which keeps its budget would be wrong.
     for path in paths:
         with contextlib.suppress(OSError):
             path.unlink()

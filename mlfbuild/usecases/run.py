@@ -94,6 +94,7 @@ def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> t
             for name, value in _run_case(network, case, named).items():
                 outputs[name].append(value)
     finally:
+        # The network runs in another process, which would otherwise stay.
         network.close()
     return ArchiveRun(network.name, cases, network.outputs, notes=network.notes), {
         name: np.stack(values) for name, values in outputs.items()
@@ -133,8 +134,8 @@ class DeviceTarget:
 def device_target(file: Path, name: str) -> DeviceTarget:
     """Return the target ``name`` of the project ``file``.
 
-    An emulated board is a device, too. Raises ``ProjectFileError`` as ``load``, and ``UsageError`` if there is no such
-    target, or it has no device.
+    An emulated board counts as a device. Raises ``ProjectFileError`` as ``load``, and ``UsageError`` if there is no
+    such target, or it has no device.
     """
     project = load_project(file)
     (job,) = target_jobs(project, [name])
@@ -187,11 +188,15 @@ def _run_in_sandbox(
     from mlfbuild.verify import run_in_sandbox
 
     module = chosen_module(open_model(archive), model, str(archive))
+    # Inputs are read here only to refuse wrong ones with a good message and to know the number of cases.
     cases, _ = load_inputs(path, module)
     arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
     arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]
+    # The most that a correct answer takes, so that the code inside cannot fill the disk.
     size = sum(cases * tensor.size + _HEADER for tensor in module.outputs) + _HEADER
     arrays = run_in_sandbox(arguments, (archive, path), seconds=cases * timeout + _BUILD_SECONDS, size=size)
+    # The sandbox runs code of a stranger, which may have written this answer: it is not trusted to have the right names
+    # and sizes.
     if [*arrays] != [tensor.name for tensor in module.outputs] or {len(array) for array in arrays.values()} != {cases}:
         reason = "returned other arrays than the outputs of the network"
         raise ProcessFailedError("sandbox-answer-wrong", place="sandbox", reason=reason)
@@ -207,6 +212,8 @@ def _npz(arrays: Mapping[str, Array]) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, array in arrays.items():
+            # ``ZipInfo`` without a time has the year 1980, so equal outputs make equal files. ``numpy.savez`` takes
+            # names as keywords, and a tensor called ``file`` would collide with its own parameter.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
     return data.getvalue()

@@ -37,6 +37,7 @@ def chosen_image(
     as ``build_project``.
     """
     chosen = target_jobs(project, targets)
+    # Nothing is built: the image may come from another build, and the project file describes only its target.
     if elf is not None:
         if len(chosen) != 1:
             names = listed([target.name for target in chosen])
@@ -83,5 +84,6 @@ def run_on_target(
         if target.board is None:
             reason, hint = "it has no board that QEMU emulates", "add a board, or omit --emulator"
             raise UsageError("board-missing", place=f"target {target.name!r}", reason=reason, hint=hint)
+        # Without its runner a target runs on its board.
         target = replace(target, runner=None)
     return verify.run_firmware(image.elf, target, timeout, printed=printed, load=flash)

@@ -126,6 +126,8 @@ def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code 
     for damage in tree.damage:
         bill.note(f"{damage}; {REPAIR}")
     library, digest = open_archive_with_id(job.archive)
+    # A bill describes what is there, so it is made anyway and the note says that it is not the bill of the present
+    # files.
     if _is_stale(job, model, library) or tree.archive != digest:
         bill.note(
             f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {BUILD}"
@@ -151,6 +153,8 @@ def _add_own_libraries(bill: Bill, code: str, tree: TreeContents, library: Libra
     for version in sorted(exporters):
         bill.relate(code, How.MADE_BY, bill.add(tvm_tool(version)))
     if tree.bundled:
+        # The files of TVM in the tree are one set. If the modules come from several releases, which one they belong to
+        # is not recorded, and a wrong version would match the wrong vulnerabilities.
         version = min(exporters) if len(exporters) == 1 else ""
         bill.relate(code, How.DEPENDS_ON, bill.add(tvm_runtime_component(tree.bundled, version)))
 
@@ -159,6 +163,8 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
     """Return whether the archive was made from other inputs than the current ones; inputs of programs are ignored."""
     if job.request.program is None:
         return not is_current(job)
+    # Whether a program would write the same again is known only by running it, and a bill builds nothing. What archives
+    # record about their source is compared.
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
     return bool(sources - {model.sha256})
 
@@ -179,6 +185,7 @@ def _check_license(bill: Bill, project: Project, one: Component) -> None:
             reason = f"its file has the licence {quoted(one.license)}, which is not an SPDX expression"
             mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the SPDX expression")
             bill.note(str(project.problems([(where, mistake)])[0]))
+    # The project file cannot declare a licence for a library that an archive brings, so there is no line to point to.
     elif one.properties.get("provided-by") == "archive" and not one.license:
         bill.note(f"{name}: an archive includes it without a licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:

@@ -73,12 +73,14 @@ def _write_all(libraries: Mapping[Path, Library], folder: Path) -> None:
     is_new = not folder.exists()
     make_folder(folder)
     try:
+        # Inside the folder, because a file is renamed atomically only within a file system.
         with tempfile.TemporaryDirectory(prefix=".split-", dir=folder) as beside:
             for path, library in libraries.items():
                 write_archive(library, Path(beside, path.name))
             for path in libraries:
                 Path(beside, path.name).replace(path)
     except BaseException as error:
+        # The folder stays if something else was put into it meanwhile: ``rmdir`` removes empty folders only.
         if is_new:
             with contextlib.suppress(OSError):
                 folder.rmdir()

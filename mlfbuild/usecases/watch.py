@@ -9,6 +9,7 @@ from pathlib import Path
 from mlfbuild.jobs import FirmwareJob, read_files, target_jobs
 from mlfbuild.project import Project
 
+# Between two looks, and so the time for which a file must stay as it is before a build begins.
 _LOOK_SECONDS = 0.25
 
 Stamps = Mapping[Path, "tuple[int, int] | None"]
@@ -34,6 +35,7 @@ def wait_for_change(before: Stamps) -> list[Path]:
     seen = before
     while True:
         now = stamps(before)
+        # Two looks with the same result. A file that is changed and changed back meanwhile needs no build.
         if now != before and now == seen:
             return [path for path in before if now[path] != before[path]]
         seen = now
@@ -53,4 +55,5 @@ def _stamp(path: Path) -> tuple[int, int] | None:
         state = path.stat()
     except OSError:
         return None
+    # Not the content, which is read in the build: models have many megabytes, and this runs four times per second.
     return state.st_mtime_ns, state.st_size

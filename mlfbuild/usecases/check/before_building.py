@@ -53,6 +53,7 @@ def foreseen(project: Project) -> Foreseen:
         mistakes += _gdb_server(job)
         if (found := _device(job)) is not None:
             needed = any(model.vectors for model in project.models_on(job.name)) and found[1].code not in _ONLY_VERIFY
+            # A device that no model is verified on may stay as it is, apart from keys and files that are missing.
             (mistakes if needed or found[1].code.endswith("-missing") else warnings).append(found)
     return Foreseen(tuple(mistakes), tuple(warnings))
 

@@ -27,6 +27,7 @@ def check_dependencies(project: Project) -> list[str]:
     problems += project.problems(_undeclared_devices(project))
     if problems:
         raise ProjectFileError(list(dict.fromkeys(problems)))
+    # A model that is not compiled yet may require any of the providers.
     if any(of_model is None for of_model in known.values()):
         return []
     return [

@@ -86,9 +86,11 @@ class Archive:
         return Table(counted(len(rows), "difference"), rows)
 
     def _network(self, model: str | None) -> Model:
+        # The code is compiled for this machine once, not for each run in a notebook.
         network = self._loaded.get(model)
         if network is None:
             network = self._loaded[model] = self.load(model)
+        # ``run`` promises the initial state in each call.
         network.reset()
         return network
 
@@ -174,6 +176,8 @@ def _row(traced: TracedTensor, first: _Array, second: _Array, tolerance: float, 
     """Return what a table has about the values of a tensor in two networks."""
     first, second = first.reshape(-1), second.reshape(-1)
     found = first_difference(first, second, tolerance, bound)
+    # Infinite minus infinite is no number, about which numpy would warn; ``first_difference`` compares such values
+    # itself.
     with np.errstate(invalid="ignore"):
         far = np.abs(first.astype(np.float64) - second.astype(np.float64))
     return {

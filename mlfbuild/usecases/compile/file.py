@@ -28,6 +28,7 @@ from mlfbuild.library import OptionValue, chunks
 from mlfbuild.usecases.unpack import unpack_file
 
 _SEPARATORS = ("/", os.sep)
+# So a file that is in the way is recognized without reading all of it, which may be of any size.
 _NOTICE_BYTES = 1000
 """Bytes at the beginning of a generated file that contain its notice."""
 
@@ -89,7 +90,9 @@ def compile_file(source: Path, output: str, cpu: str, **choices: Any) -> Compile
     path, is_tree = Path(output), output.endswith(_SEPARATORS)
     if path.suffix == ".c" and not is_tree and not path.is_dir():
         return _compile_to_c(source, path, cpu, choices)
+    # A folder with a record is a tree that mlfbuild wrote, even without a slash at the end of its name.
     if is_tree or (path / RECORD).is_file():
+        # A tree is unpacked from an archive, so one is made where it disturbs no other file.
         with TemporaryDirectory() as folder:
             job = file_job(source, Path(folder) / "model.tar", cpu, **choices)
             made = compile_model(job)
@@ -125,6 +128,7 @@ def _compile_to_c(source: Path, output: Path, cpu: str, choices: dict[str, Any])
         output if file.path.suffix == ".c" else output.with_name(file.path.name): file.content
         for file in module.codegen
     }
+    # Both before the first is written: a header without its C file would be of no use.
     for path in texts:
         check_replaced(path, (source,), "file", "file that mlfbuild generated", _is_generated)
     for path, content in texts.items():

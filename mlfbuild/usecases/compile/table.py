@@ -43,6 +43,7 @@ class Table(list[dict[str, Any]]):
 def _cell(value: object) -> str:
     if value is None:
         return ""
+    # Before numbers: a bool is an ``int`` in Python.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -43,6 +43,7 @@ _PROGRAMS = (
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _OLDEST_CMAKE = (3, 22)
 """Version that the CMake files of mlfbuild require."""
+# Limit of a program that prints its version.
 _SECONDS = 20
 
 
@@ -144,6 +145,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
 
 
 def _remedies(needed: Sequence[str]) -> Iterator[str]:
+    # Installing a program does not help if a variable selects another one.
     wrong = {name: _chosen_by(name) for name in needed if _chosen_by(name)}
     yield from how_to_install([name for name in needed if name not in wrong])
     yield from (f"correct or unset the variable {chosen}" for chosen in wrong.values())
@@ -274,6 +276,7 @@ def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[st
         return
     own = toolchain is not None and cpu_of_toolchain(toolchain) is not None  # others may need no C library
     gcc = _found(compiler_program(cpu, GCC)) if own else None
+    # The compiler and its C library are separate packages on Debian, and a compiler without it fails only at the link.
     if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
         needed.append(compiler_program(cpu, GCC))
         yield f"{gcc} has no C library for {cpu.name}"
@@ -302,6 +305,7 @@ def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:
 
 
 def _older(version: str, least: tuple[int, ...]) -> bool:
+    # A program whose version is unknown is not refused.
     return bool(version) and tuple(int(part) for part in version.split(".")[: len(least)]) < least
 
 

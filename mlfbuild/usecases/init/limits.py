@@ -35,8 +35,11 @@ def within_limits(place: str, function: Callable[..., _T], *arguments: Any) -> _
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, SECONDS, function, arguments), daemon=True)
     process.start()
+    # This process's copy of the end for writing: while one is open, ``recv`` would wait instead of raising ``EOFError``
+    # when the other process dies.
     sender.close()
     with receiver, contextlib.ExitStack() as stack:
+        # Called in reverse: the process is killed, then joined, even if it is still computing or Ctrl-C ends the wait.
         stack.callback(process.join)
         stack.callback(process.kill)
         try:
@@ -57,6 +60,7 @@ def within_limits(place: str, function: Callable[..., _T], *arguments: Any) -> _
 def _answer(sender: Connection, seconds: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     _limit(seconds)
     try:
+        # In a tuple, so that a result which is an exception is told from an exception that was raised.
         answer: Any = (function(*arguments),)
     except Exception as error:  # noqa: BLE001 - raised again by the other process
         answer = error
@@ -68,7 +72,10 @@ def _limit(seconds: int) -> None:
         import resource
     except ImportError:  # Windows
         return
+    # The soft and the hard limit, so that the work cannot raise it again. At the limit the system ends the process, and
+    # the other side reads the end of the pipe.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    # A process that the limit ends would otherwise leave a core file of a gigabyte.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[0])

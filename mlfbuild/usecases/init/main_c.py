@@ -138,6 +138,8 @@ def _environment() -> Environment:
 
 def _c_string(text: str) -> str:
     """Return ``text`` as a string literal; trigraphs and characters that are not in ASCII are octal."""
+    # Octal rather than hexadecimal: an octal escape ends after three digits, a hexadecimal one takes every digit that
+    # follows. A question mark could begin a trigraph.
     plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
     return f'"{"".join(plain)}"'
 
@@ -220,8 +222,10 @@ def _c_values(values: Array) -> Array:
 
 
 def _lines(values: Array) -> Iterable[str]:
+    # ``repr`` of a Python float is the shortest text that is read as the same value.
     if values.dtype == np.float64:
         return (f"    {value!r}," for value in values.tolist())
+    # Half of the values do not fit a signed type, which a decimal constant without a suffix has in C.
     if values.dtype == np.uint64:
         return (f"    UINT64_C({value})," for value in values.tolist())
     return array_lines(values)

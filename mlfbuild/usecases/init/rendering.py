@@ -25,6 +25,7 @@ class _Sandbox(SandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Multiply numbers only, and raise small powers only."""
+        # ``'x' * 2000000000`` and ``9 ** 9 ** 9`` are a few characters that take gigabytes or minutes.
         if not all(isinstance(each, int | float) for each in (left, right)) or (operator == "**" and abs(right) > 64):
             raise UndefinedError(f"{operator} is only for numbers")
         return super().call_binop(context, operator, left, right)
@@ -74,12 +75,14 @@ def rendered(text: str, place: str, values: Mapping[str, Any]) -> bytes:
     parts: list[str] = []
     size = 0
     try:
+        # In parts, so that a loop without an end is stopped at the limit instead of filling the memory.
         for part in _environment().from_string(text).generate(**values):
             parts.append(part)
             size += len(part)
             if size > LARGEST_FILE:
                 raise UndefinedError(f"it is larger than {LARGEST_FILE >> 20} MiB")
         return "".join(parts).encode()
+    # For ``within_limits``, which reports it as a limit of the work and not as a mistake in the text.
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - a stranger's template; Python also limits nested loops and surrogates

@@ -41,6 +41,7 @@ def _outdated(root: Path, project: str) -> Iterator[tuple[Path, str]]:
     if "mlfbuild.scons import" in tool and "ModuleNotFoundError" not in tool:  # a traceback if mlfbuild is missing
         yield root / SCONS_TOOL, filled("scons/mlf.py.in")
     package, present = _text(root / CMAKE_FILE), filled(CMAKE_FILE)
+    # The first sentence of the file is the same in all versions, so it shows that mlfbuild wrote the file.
     if package.startswith(present.partition(".")[0]) and package != present:
         yield root / CMAKE_FILE, present
 
@@ -60,4 +61,5 @@ def _is_another_schema(text: str) -> bool:
         found, own = json.loads(text), project_schema()
     except ValueError:
         return False
+    # Values are compared, so that a formatter of JSON does not make a schema outdated.
     return isinstance(found, dict) and found.get("title") == own["title"] and found != own

@@ -15,6 +15,7 @@ from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
 from mlfbuild.usecases.schema import schema_text
 
+# Words that YAML 1.1 reads as a bool or as nothing. ``n`` and ``y`` are usual names of tensors.
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
@@ -157,9 +158,11 @@ class Repo:
         """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
         if self.network.compiler != "native":
             return ""
+        # The native compiler makes one module of a model.
         (module,) = self.network.library.modules
         inputs, outputs = ([member_name(tensor.name) for tensor in side] for side in (module.inputs, module.outputs))
         names = [*inputs, *outputs]
+        # The key would be refused, so the project is made without it.
         if any(map(port_problem, names)) or len(set(names)) < len(names):
             return ""
         kinds = {"inputs": inputs, "outputs": outputs}

@@ -25,6 +25,8 @@ def staged(folder: Path) -> Iterator[Path]:
         raise ConflictError(
             "folder-is-a-file", place=existing, reason="this is a file, not a folder", hint="choose another folder"
         )
+    # In the nearest folder that exists, so that renaming stays within a file system. The folder of the project may not
+    # exist, and must not be left if something fails.
     stage = existing / f".mlfbuild-init-{os.urandom(6).hex()}"
     try:
         _make(stage)
@@ -43,6 +45,7 @@ def _make(stage: Path) -> None:
 
 def _move(stage: Path, folder: Path) -> None:
     files = sorted(path.relative_to(stage) for path in stage.rglob("*") if not path.is_dir())
+    # All conflicts at once, before anything is moved.
     _refuse_conflicts(folder, files)
     folders: list[Path] = []
     try:
@@ -50,6 +53,7 @@ def _move(stage: Path, folder: Path) -> None:
             _make_parents(folder / file, folders)
             _refuse_conflicts(folder, [file])  # another program may have written it meanwhile
             (stage / file).rename(folder / file)
+    # Ctrl-C leaves no part of a project either.
     except BaseException as error:
         _take_back(stage, folder, files, folders)
         if isinstance(error, OSError):
@@ -69,6 +73,7 @@ def _take_back(stage: Path, folder: Path, files: Sequence[Path], folders: Sequen
         if not os.path.lexists(stage / file):  # it was moved, even if Ctrl-C came before this was recorded
             with contextlib.suppress(OSError):
                 (folder / file).unlink()
+    # Inner folders first. One that contains another program's file is not empty and stays.
     for made in reversed(folders):
         with contextlib.suppress(OSError):
             made.rmdir()

@@ -41,8 +41,12 @@ VALUES = frozenset(
     }
 )  # fmt: skip
 """Names of the values that every template has."""
+# Far above any project: a folder named by mistake, such as the home folder, ends here and not after minutes. In bytes
+# for all files together.
 _MOST_FILES = 2000
 _MOST_BYTES = 64 << 20
+# As Git recognizes addresses: a helper (``ext::``), a scheme, and ``user@host:path``. The last one excludes ``C:\\`` of
+# Windows, which has no user.
 _REPOSITORY = re.compile(r"[a-z+]+::|[a-z+]+://|[^/\\@]+@[^/\\:]+:", re.IGNORECASE)
 
 
@@ -74,6 +78,7 @@ class UserTemplate:
 
     def _check_folders(self, names: Iterable[str]) -> None:
         """Raise ``ProjectFileError`` if a file of the project has the name of a folder of it."""
+        # Over both sets of files, as a template may add ``src`` where every project has a folder of that name.
         folders = {str(parent): name for name in names for parent in PurePosixPath(name).parents}
         found = next((name for name in names if name in folders), None)
         if found is not None:
@@ -149,6 +154,7 @@ def read_template(folder: Path, title: str, note: str = "") -> UserTemplate:
 
 
 def _check_release(path: Path, keys: TemplateKeys) -> None:
+    # Numbers, because as text 0.10 is less than 0.9.
     wanted, here = ([int(part) for part in re.findall(r"\d+", text)[:3]] for text in (keys.mlfbuild, __version__))
     if wanted > here:
         reason = f"the template works with mlfbuild {keys.mlfbuild} or later, and this is {__version__}"
@@ -163,8 +169,10 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         place = f"{title}/{printable(inside.as_posix())}"
+        # The repository of the template is not part of the project that is made from it.
         if inside.parts[0] == ".git" or inside.as_posix() == TEMPLATE_FILE:
             continue
+        # A link could bring any file of this machine into a project that is then published.
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             yield Diagnostic("template-not-a-file", place, reason="not a file or folder", hint="put a copy of it there")
             continue
@@ -191,6 +199,8 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
 
 def _is_accepted(part: str) -> bool:
     """Return whether a file or folder of a project may be called ``part``."""
+    # Files in ``.git`` or ``.hg`` configure hooks, which other programs run; on file systems that ignore case, ``.GIT``
+    # is the same folder.
     return part.lower() not in {"", ".", "..", ".git", ".hg", ".svn"} and part.isprintable()
 
 

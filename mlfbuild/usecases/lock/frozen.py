@@ -28,6 +28,7 @@ def freeze(
     the lock file: first in the inputs of compilers, then in the archives.
     """
     here = _toolchains(project, targets) if toolchains else {}
+    # What is cheap to compare comes first: with a model file that differs, nothing is compiled.
     frozen = _as_locked(project, targets, here)
     _make_as_locked(project, frozen, lenders, jobs, progress)
     return frozen
@@ -76,6 +77,7 @@ def _as_locked(
     lock = _lock_of(project)
     now = Lock(
         models=model_facts(project, targets),
+        # At the locked commits, so that a branch which has moved on does not count as a difference.
         dependencies=dependency_facts(with_pins(project, locked_pins(project, lock))),
         toolchains=toolchains,
     )
@@ -127,6 +129,7 @@ def _refuse(project: Project, found: Sequence[str]) -> None:
     """Raise ``DriftError`` if there are differences."""
     if not found:
         return
+    # A variable that is set in a shell or by a packaging tool is easily overlooked, and changes each archive.
     epoch = " (SOURCE_DATE_EPOCH is set here and is written into archives)" if "SOURCE_DATE_EPOCH" in os.environ else ""
     path, advice = lock_path(project.path), f"restore the locked state, or accept it with `mlfbuild lock`{epoch}"
     if len(found) == 1:

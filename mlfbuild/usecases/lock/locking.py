@@ -80,8 +80,11 @@ def lock_project(
     ``offline``, and ``ConflictError`` or ``InputFileError``, before anything is made, as ``check_replaceable``.
     """
     path = lock_path(project.path)
+    # Before anything is fetched or compiled, which may take minutes.
     check_replaceable(path)
     old, notes = _old_lock(path)
+    # A part of the project is locked because that part changed, so the rest must not move to newer commits along the
+    # way.
     keep = locked_pins(project, old) if offline or targets or models else {}
     project = _all_locked(with_pins(project, keep)) if offline else _fetched(project, keep, progress)
     chosen = target_jobs(project, targets, models)
@@ -173,6 +176,7 @@ def _content(provider: Provider) -> str:
 
     try:
         return content_sha256(provided_library(provider))
+    # ``offline`` locks what is known; ``_with_kept_contents`` takes the locked hash if there is one.
     except NotFetchedError:
         return ""
 
@@ -192,6 +196,7 @@ def _model(job: CompileJob, root: Path) -> LockedModel:
     program = job.request.program
     version = __version__ if program is None else program_version(job)
     return LockedModel(
+        # Relative and with slashes: the lock file is the same on all machines and in all folders.
         source=Path(os.path.relpath(source, root)).as_posix(),
         sha256=_sha256(source, "model"),
         compiler=f"{job.compiler} {version}".strip(),
@@ -249,6 +254,7 @@ def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock | None) -> 
     before = {} if old is None else old.dependencies
     return {
         name: before[name]
+        # Only then: a new version with the hash of the old files would be a false lock.
         if name in before and not entry.content and replace(before[name], content="") == entry
         else entry
         for name, entry in now.items()
@@ -257,6 +263,7 @@ def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock | None) -> 
 
 def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:
     """Return the hashes in ``made``, and those in ``old`` of models that the project still has."""
+    # Not what ``old`` lists: a model that left the project, or a target, also leaves the lock file.
     wanted = {name: {model.name for model in project.models_on(name)} for name in project.targets}
     kept = {} if old is None else old.archives
     return {

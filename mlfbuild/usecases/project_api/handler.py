@@ -50,6 +50,7 @@ _TIMEOUTS = {
 }
 """Seconds: a board that is emulated needs minutes for a large model."""
 _LOG = logging.getLogger(__name__)
+# The client chooses the size, and the reply is made in memory.
 _LARGEST_READ = 1 << 24
 _SECONDS = (int, float, type(None))
 
@@ -93,6 +94,7 @@ class Handler:
 
     def close(self) -> None:
         """Close the transport if it is open."""
+        # Forgotten first, so that a second call after an error does not close it again.
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.close()

@@ -15,8 +15,10 @@ from typing import IO, Any
 
 from mlfbuild.core import MlfError
 
+# Codes of JSON-RPC 2.0, section 5.1 (error object); -32000 to -32099 are left to each server.
 SERVER_ERROR = -32000
 _PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32700, -32600, -32601, -32602
+# So that a client that sends no line break does not fill the memory.
 _LONGEST_REQUEST = 64 << 20
 """Characters; the largest requests write to the transport, a packet at a time."""
 _LOG = logging.getLogger(__name__)
@@ -56,11 +58,13 @@ class Server:
             rest = line
             while rest and not rest.endswith("\n"):  # the end of a line that is too long
                 rest = requests.readline(_LONGEST_REQUEST)
+            # A line that was cut off is no JSON, and gets the reply for that.
             reply = json.dumps(self._answer(line))
             _LOG.debug("reply: %s", reply)
             try:
                 replies.write(f"{reply}\n")
                 replies.flush()
+            # The client is gone, and the caller closes the transport.
             except BrokenPipeError:
                 return
 
@@ -103,6 +107,7 @@ class Server:
             wanted = ", ".join(parameters) or "none"
             raise RequestError(_INVALID_PARAMS, f"{name}: the parameters must be {wanted}")
         for key, types in parameters.items():
+            # A bool is an ``int`` in Python, but not in JSON.
             if not isinstance(given[key], types) or (isinstance(given[key], bool) and bool not in types):
                 expected = " or ".join("null" if each is type(None) else each.__name__ for each in types)
                 raise RequestError(_INVALID_PARAMS, f"{name}: {key} must be {expected}")

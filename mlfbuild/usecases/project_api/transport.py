@@ -15,6 +15,7 @@ from mlfbuild.core import end_group, pipe_of, running
 from mlfbuild.runners import SerialPort
 from mlfbuild.usecases.project_api.rpc import timed_out, transport_closed
 
+# Bytes of one read or write, the usual capacity of a pipe on Linux.
 _AT_ONCE = 1 << 16
 _LOOK_SECONDS = 0.5
 """Time between two looks at whether the client is still there."""
@@ -57,6 +58,8 @@ class ProgramTransport:
     def __init__(self, words: Sequence[str], gone: Callable[[], bool]) -> None:
         """Start the program; raises ``ProcessFailedError``. It ends with this process, however that ends."""
         self._stack = contextlib.ExitStack()
+        # A copy of standard error: the program writes there directly, and closing the copy leaves that of this process
+        # open.
         errors = self._stack.enter_context(os.fdopen(os.dup(2), "wb"))
         start = running(words, stdin=subprocess.PIPE, stderr=errors, apart=True)
         self._process = self._stack.enter_context(start)
@@ -64,6 +67,8 @@ class ProgramTransport:
         self._gone = gone
         if sys.platform != "win32":  # it has no server
             for descriptor in (self._in, self._out):
+                # ``select`` promises room for a part only: a longer write would block, and neither the time limit nor
+                # the look at the client would be heeded.
                 os.set_blocking(descriptor, False)
 
     def read(self, size: int, seconds: float | None) -> bytes:
@@ -73,10 +78,12 @@ class ProgramTransport:
             ready, _, _ = select.select([self._out], [], [], clock.left())
             chunk = os.read(self._out, min(size - len(data), _AT_ONCE)) if ready else None
             if chunk == b"":
+                # What arrived before the end is returned first; the next read reports the end.
                 if not data:
                     raise transport_closed()
                 break
             data += chunk or b""
+            # Not while bytes arrive: those that are there when the time ends are still returned.
             if chunk is None and clock.over():
                 break
         if size and not data:
@@ -99,6 +106,7 @@ class ProgramTransport:
     def close(self) -> None:
         """End the program and its children."""
         end_group(self._process)
+        # Closing the program's standard input writes what is left in its buffer, and the program has ended.
         with contextlib.suppress(BrokenPipeError):
             self._stack.close()
 
@@ -123,6 +131,7 @@ class SerialTransport:
                 raise transport_closed() from None
             if clock.over():
                 break
+        # A port returns what has arrived, which may be more than was asked for.
         data, self._arrived = self._arrived[:size], self._arrived[size:]
         if size and not data:
             raise timed_out()

@@ -55,6 +55,8 @@ def _compared_outputs(old: Model, new: Model, path: Path, *, given: bool) -> Ite
         pairs = [(one[at].reshape(-1), other[at].reshape(-1)) for one, other in zip(*results, strict=True)]
         differences = [np.abs(one.astype(np.float64) - other.astype(np.float64)) for one, other in pairs]
         wrong = None if expected is None else _wrong(expected, at, [now for _, now in pairs], new)
+        # Vectors that came with the new version are its specification. Those of the old version may well differ, which
+        # is only reported.
         if given and wrong:
             raise CheckFailedError(
                 "update-outputs-wrong",
@@ -67,6 +69,7 @@ def _compared_outputs(old: Model, new: Model, path: Path, *, given: bool) -> Ite
             cases,
             sum(bool(each.any()) for each in differences),
             max(float(np.nanmax(each, initial=0)) for each in differences),
+            # For a classifier, this is whether the answer is another one, which the largest difference does not show.
             sum(int(one.argmax()) != int(other.argmax()) for one, other in pairs),
             None if wrong is None else cases - len(wrong),
         )

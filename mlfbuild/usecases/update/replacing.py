@@ -47,13 +47,18 @@ def update_model(
     chosen = [target for target in target_jobs(project, targets, [name]) if target.models]
     spec = project.models[name]
     _check_file(project, spec, new, vectors)
+    # Read once: what is compared and what is written are the same bytes, even if a training script writes the file
+    # again.
     content = read_bytes(new, "model")
     in_place = new.exists() and spec.source.exists() and new.samefile(spec.source)
     _check_content(chosen[0].models[0], new)
+    # The old version is then only in the archive of the last build, and a build now would replace it.
     if in_place:
         _check_built(chosen, new)
     else:
         build_project(chosen, lenders=target_jobs(project), jobs=jobs, progress=progress)
+    # The new version is built elsewhere, so that neither the project's build folder nor its files change before the
+    # comparison has succeeded.
     with tempfile.TemporaryDirectory(prefix="mlfbuild-update-") as folder:
         staged = Path(folder, spec.source.name)  # the name is in the generated code
         write_atomic(staged, content)
@@ -82,6 +87,7 @@ def update_model(
         else:
             written += renewed.written
             notes += renewed.notes
+    # With a lock file, entries of other models stay as they are; a first lock file needs all of them.
     only = [name] if lock_path(project.path).is_file() else []
     locked = lock_project(project, models=only, offline=offline, jobs=jobs, progress=progress)
     return replace(found, written=tuple(written), notes=notes, locked=locked)

@@ -34,6 +34,7 @@ def judged(model: Path, inputs: Sequence[Array], outputs: int, choices: Choices)
 
     Raises ``ToolNotFoundError`` if none is installed, and ``UnsupportedModelError`` if none can run the model.
     """
+    # They would run another part of the file, or lose the state between cases, and then disagree for no good reason.
     if choices.signature is not None or choices.state:
         chosen = "a signature" if choices.signature is not None else "states"
         reason = f"the project chooses {chosen}, and other implementations run the file as it is"
@@ -100,6 +101,7 @@ def _tflite_micro(runtime: Any, outputs: int, model: Path, inputs: Sequence[Arra
 
 
 def _litert(module: Any, model: Path, inputs: Sequence[Array]) -> list[Array]:
+    # The reference kernels rather than the default ones (XNNPACK and vector code), which round otherwise.
     kernels = module.OpResolverType.BUILTIN_REF
     interpreter = module.Interpreter(model_content=model.read_bytes(), experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in interpreter.get_input_details()]
@@ -150,6 +152,7 @@ def _stacked(results: Sequence[Sequence[Array]]) -> list[Array]:
 def _silent() -> Iterator[None]:
     """Keep what C++ code of the judges prints away from the terminal."""
     with tempfile.TemporaryFile() as nowhere, contextlib.redirect_stdout(io.StringIO()):
+        # The descriptor, not ``sys.stderr``: C++ code does not write through Python.
         kept = os.dup(2)
         os.dup2(nowhere.fileno(), 2)
         try:

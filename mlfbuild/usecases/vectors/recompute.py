@@ -108,6 +108,7 @@ def _recomputed(
     library = compiler_called("native").compile(job.request)
     graph, identity = read_network(job.request)
     tensors = [graph.tensor(name) for name in graph.inputs]
+    # The present inputs are kept if they were not random: mlfbuild could not make them again.
     given = inputs or (path if known is not None and known.seed is None and cases is None and seed is None else None)
     if given is not None:
         count, flat = load_inputs(given, library.modules[0])
@@ -154,6 +155,7 @@ def _fitted(job: CompileJob, judge: str, array: Array, name: str, graph: Graph) 
     tensor = graph.tensor(name)
     shape, dtype = (len(array), *tensor.shape), np.dtype(tensor.dtype.numpy)
     converted = array.astype(dtype)
+    # Nothing is rounded to fit: a judge with another type computes something else.
     if array.size != int(np.prod(shape)) or not np.array_equal(converted, array, equal_nan=dtype.kind == "f"):
         raise UsageError(
             "judge-disagrees",

@@ -112,9 +112,11 @@ def verify_jobs(
 def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:
     """Return ``jobs`` so that they check the models in the firmware ``image`` on the device of their target.
 
-    An emulated board is a device, too. Raises ``UsageError`` if the jobs are for several targets, or for this machine.
+    An emulated board counts as a device. Raises ``UsageError`` if the jobs are for several targets, or for this
+    machine.
     """
     names = list(dict.fromkeys(job.target.name for job in jobs))
+    # An image is linked for one core and the memories of one target.
     if len(names) > 1:
         raise UsageError(
             "image-for-several-targets",

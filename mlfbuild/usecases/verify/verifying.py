@@ -86,6 +86,7 @@ class _Devices:
     def release(self) -> None:
         """Reset and release the device."""
         self._connection = None
+        # The stack can be entered again after it was closed.
         self._stack.close()
 
 
@@ -95,6 +96,8 @@ def _watched(job: VerifyJob, watch: Progress, devices: _Devices) -> verify.Verif
     try:
         report = _verified(job, devices.of(job), functools.partial(watch.step, task))
     except MlfError as error:
+        # The device may have stopped anywhere, or its connection may be lost. Other errors are about files and leave it
+        # usable.
         if isinstance(error, ProcessFailedError):
             devices.release()  # the next job connects again
         watch.fail(task, "could not be checked")
@@ -143,6 +146,7 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
         on_progress=on_progress,
     )
     report = replace(report.for_model(job.model.model), remarks=remarks)
+    # Before the search for the operator, which may take long or be interrupted: the result is known already.
     _record(job, report)
     if report.wrong:
         on_progress("looking for the first wrong operator", 0, 0)
@@ -158,7 +162,10 @@ def verified_state(job: VerifyJob) -> dict[str, Any]:
     try:
         last = json.loads((job.folder / _RESULT).read_text("utf-8"))
         known = {name: last[name] for name in ("board", "cases", "problem")}
+        # The hash is that of the inputs of the last run. A result of other inputs is shown as outdated rather than
+        # hidden.
         state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+    # A record of another version or a damaged one is as good as none.
     except (OSError, ValueError, LookupError, TypeError, MlfError):
         return {"module": job.module, "state": "never"}
     return {"module": job.module, "state": state, **known}
