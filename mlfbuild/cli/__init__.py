@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in STOP_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and it stays ignored
                 signal.signal(number, signal.default_int_handler)
+        # After the handlers are set: imports take a good part of a short run, and Ctrl-C during them must end it in the
+        # same way.
         from mlfbuild.cli.invocation import run
 
         status = run(sys.argv[1:] if arguments is None else arguments)
@@ -45,5 +47,6 @@ def _print_interrupted(arguments: Sequence[str]) -> None:
     from mlfbuild.cli.output.events import interrupted_event, line_of, requested_format
 
     message = "interrupted; run the command again to continue"
+    # Without the modules that print: an interrupt may have come while they were being imported.
     text = line_of(interrupted_event(message)) if requested_format(arguments) == "json" else f"mlfbuild: {message}"
     sys.stderr.write(f"{text}\n")

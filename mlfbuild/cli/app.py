@@ -166,10 +166,12 @@ class _Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        # Here rather than as verbs: they are other spellings, and have no options and no page of their own.
         if args[0] == "help":
             args = _help_of(ctx, args[1:])
         elif args[0] == "archive":
             args = _of_archives(ctx, args[1:])
+        # Click's own message knows only similar words; options are left to click.
         if args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(_no_such_command(args[0]))
         return super().resolve_command(ctx, args)
@@ -188,6 +190,7 @@ def _help_of(ctx: click.Context, words: list[str]) -> list[str]:
         ctx.fail(_no_such_command(words[0]) if len(words) == 1 else "Use `help`, `help --all` or `help COMMAND`.")
     ctx.meta[_ALL] = bool(words)
     click.echo(ctx.get_help())
+    # The end with status 0, as after ``--help``.
     raise click.exceptions.Exit
 
 

@@ -62,6 +62,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             jobs=options.jobs,
             progress=progress,
             locked=project if options.frozen else None,
+            # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
         )
     for line in unchecked_budgets(project) if tree is None and not options.quiet else ():

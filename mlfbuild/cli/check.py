@@ -33,6 +33,7 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
     missing: list[str] = []
     try:
         project = read_project(options.file)
+        # Before the mistakes: missing tools are listed even if there are some.
         missing += () if no_tools else _missing_lines(missing_tools(project))
         warnings = _checked(project, options.file)
     except ProjectFileError as error:
@@ -66,6 +67,8 @@ def _checked(project: Project, file: Path) -> list[str]:
     from mlfbuild.usecases.init import outdated_lines
 
     mistakes, found = dict(project_mistakes(project)), foreseen(project)
+    # Those of ``project_mistakes`` are first. Another one at the same key, or without a key, would most likely be a
+    # consequence.
     more = [(place, mistake) for place, mistake in found.mistakes if not mistakes or (place and place not in mistakes)]
     problems: list[str | Diagnostic] = [*project.problems([*mistakes.items(), *more])]
     warnings: list[str] = []

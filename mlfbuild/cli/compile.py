@@ -106,6 +106,8 @@ def _setting(text: str, option: str = "-O") -> tuple[str, str | int | float | bo
         )
     try:
         read = json.loads(value)
+    # So ``-O kernels=fast`` needs no quotes, which a shell would remove.
     except ValueError:
         return key, value
+    # Lists, objects and ``null`` of JSON are no values of options.
     return key, read if isinstance(read, (bool, int, float)) else value

@@ -24,6 +24,7 @@ def doctor(options: SharedOptions) -> None:
     """
     from mlfbuild.usecases import diagnose
 
+    # A project file that is named but missing is an error; one that is only looked for is not.
     with_project = "file" in options.given or bool(options.target) or options.file.is_file()
     found = diagnose(options.file if with_project else None, options.target)
     if options.json:

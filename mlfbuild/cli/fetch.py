@@ -22,6 +22,7 @@ def fetch(options: SharedOptions) -> None:
     from mlfbuild.jobs import locked
     from mlfbuild.usecases import fetch_dependencies, read_project, what
 
+    # Not ``load``, as files that the project names need not exist yet.
     project = read_project(options.file)
     with showing_progress(options, "fetch") as progress:
         found = fetch_dependencies(project, pins=locked(project), progress=progress)

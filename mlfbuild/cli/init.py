@@ -76,6 +76,7 @@ def init(
         return
     if options.quiet:
         return
+    # Generated files are last.
     own = report.written[: len(report.written) - report.generated]
     lines = [f"wrote {path}" for path in (report.written if options.verbose else own)]
     if report.generated and not options.verbose:

@@ -21,8 +21,10 @@ def run(arguments: Sequence[str]) -> int:
     Only Ctrl-C and defects of mlfbuild leave this function as exceptions.
     """
     prepare()
+    # Before anything is parsed: the shell passes an unfinished command line in variables, and no arguments.
     if COMPLETION_VARIABLE in os.environ:
         return _complete(os.environ[COMPLETION_VARIABLE])
+    # From the words, because an error of parsing comes before click has read ``--format``.
     form = requested_format(arguments)
     try:
         return _invoke(arguments)
@@ -30,6 +32,8 @@ def run(arguments: Sequence[str]) -> int:
         if form in {"json", "github"}:
             report_error(_usage_error(error), form)
         else:
+            # Through ``write``, so that names with control characters are printed as text, and a closed stderr does no
+            # harm.
             usage = io.StringIO()
             error.show(usage)
             write(usage.getvalue().rstrip("\n"))
@@ -40,6 +44,8 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output needs no more of it: `mlfbuild plan | head -1`
         silence()
         return 0
+    # A full disk, or a file without permission, in code that does not expect it: the user can correct both, so it is no
+    # defect of mlfbuild and needs no traceback.
     except OSError as error:
         silence()
         problem = StorageError(

@@ -71,6 +71,7 @@ def nearest_project_file() -> Path:
 
 
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    # An option is in the command and in the verb: the one that is absent must not overwrite what the other has stored.
     if value is None or value in ((), False):
         return
     options, name = context.ensure_object(SharedOptions), str(parameter.name)
@@ -105,6 +106,7 @@ def _complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str]
         options = context.find_object(SharedOptions)
         try:
             project = load_project((options or SharedOptions()).file)
+        # A message would be printed into the line that the user is typing.
         except MlfError:
             return []
         return [name for name in getattr(project, kind) if name.startswith(incomplete)]
@@ -126,6 +128,7 @@ def complete_board(_context: click.Context, _parameter: click.Parameter, incompl
     return [name for name in BOARDS if name.startswith(incomplete)]
 
 
+# Eager: the folder is changed before the values of other options are read.
 _DIRECTORY = _option(
     "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
 )
@@ -180,6 +183,7 @@ def shared(*names: str) -> Callable[[F], F]:
     """Return a decorator that adds these shared options, and -C, -v and -q, which all verbs have."""
 
     def decorate(function: F) -> F:
+        # Decorators apply from the last to the first, so reversed they are in the help in the order of ``names``.
         for name in reversed([*names, "verbose", "quiet"]):
             function = _OPTIONS[name](function)
         return _DIRECTORY(function)
@@ -257,6 +261,7 @@ runner_option = click.option(
 
 def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
     """Return the option --timeout; its help names the ``usual`` limit."""
+    # A limit of 0 would end every case.
     seconds = click.FloatRange(min=0, min_open=True)
     return click.option(
         "--timeout", type=seconds, default=default, metavar="SECONDS", help=f"Time limit of a case, default {usual}."

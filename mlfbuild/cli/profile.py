@@ -51,6 +51,7 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
         show_json({"profiles": [_json(each) for each in found]})
     else:
         show("\n\n".join(run_text(each, verbose=options.verbose) for each in found))
+    # Last, so that the profile is printed even if it exceeds a budget.
     check_profiles(project, found)
 
 

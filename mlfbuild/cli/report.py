@@ -78,8 +78,10 @@ def report(
             reason="operators are listed in the archives of a project" if elf else "a comparison lists no operators",
             hint=f"omit it with {'--elf' if elf else '--compare'}",
         )
+    # Before the build, which may take minutes.
     for path in outputs:
         check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
+    # Read before the build, so that a damaged file ends the command at once.
     before = None if old is None else (read_report(old), old)
     built: ProjectReport | LinkReport | None = None
     document: ReportDocument | None
@@ -98,6 +100,8 @@ def report(
         document = built.document
     if document is not None:
         _show(options, document if before is None else compared_with(document, *before), outputs)
+    # After the report was printed and written, which shows what is wrong. A baseline is accepted only after it, from
+    # images without faults.
     _raise_failures(options, built, document)
     if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
@@ -174,6 +178,7 @@ def _raise_failures(
     else:
         excess = built.over_budget if built is not None else None
         failures = [excess] if excess is not None else []
+        # If the build failed because of its link, its error has the faults already.
         if document is not None and not isinstance(excess, LinkFaultsError) and (faults := document.faults()):
             failures.insert(0, LinkFaultsError(faults))
     for failure in failures[:-1]:
@@ -185,6 +190,7 @@ def _raise_failures(
 def _has_budgets(project_file: Path) -> bool:
     """Return whether a project file is there and mentions budgets; it need not be one without mistakes."""
     with contextlib.suppress(OSError):
+        # For a hint only, so the file is not parsed: it may have mistakes, and this command needs no project.
         return b"budget" in project_file.read_bytes()
     return False
 

@@ -64,5 +64,6 @@ def sbom(
         show_json(as_json(bom))
     elif not outputs and not options.quiet:
         show(as_text(bom))
+    # Last, so that the bill is written even if it is incomplete.
     if strict:
         check_complete(bom)

@@ -52,6 +52,7 @@ def show(options: SharedOptions, archive: Path, part: str | None, function: str 
     parts = program_parts(archive, part, options.model)
     if options.json:
         show_json({"archive": archive, "parts": [_part_json(each) for each in parts]})
+    # For ``mlfbuild show A.tar graph > graph.json``: the bytes as they are in the archive.
     elif len(parts) == 1 and not sys.stdout.isatty():
         _copy(parts[0].content)
     else:
@@ -98,6 +99,7 @@ def _show_text(content: Content, lexer: str) -> None:
         else:
             show_as_it_is(text)
         return
+    # A character of several bytes may be divided between two parts.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for part in chunks(content):
         stream(decoder.decode(part))

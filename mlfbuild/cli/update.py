@@ -58,6 +58,7 @@ def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, c
         show_json(_json(found))
     elif not options.quiet:
         show("\n".join(_lines(found)))
+    # After the comparison was printed, which shows what differs.
     if found.problem is not None and not accept:
         raise found.problem
     if not options.quiet:

@@ -137,6 +137,7 @@ def _verify_bundle(
         for report in reports
         if not report.passed
     ]
+    # Written whether or not the outputs are right: CI reads it in both cases.
     if junit is not None:
         from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 
@@ -221,6 +222,7 @@ def _verify_project(
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
     if image is not None:
         jobs = jobs_in_image(jobs, image, flash=flash)
+    # Noted, so that a model without vectors is not taken for one that passed.
     skipped = left_out(project, targets)
     for line in () if options.quiet else skipped:
         note(f"not verified: {line}")
@@ -296,6 +298,7 @@ def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: M
     errors = [result for _, result in results if isinstance(result, MlfError)]
     errors += [excess] if excess is not None else []
     failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]
+    # The exit status is that of the one that is raised: wrong outputs come first, as they are what the command is for.
     for error in errors if failed else errors[1:]:
         report_error(error, form)
     if failed:

@@ -46,6 +46,7 @@ def _build(options: SharedOptions, before: Stamps, sizes: Sizes) -> Stamps:
 
     files = stamps([options.file, *before])  # of the last good project file, if this one has mistakes
     try:
+        # The time of the project file is the one from before it was read: a change meanwhile starts another build.
         files = {options.file: files[options.file], **stamps(project_inputs(load_project(options.file)))}
         project = load(options.file)
         targets = target_jobs(project, options.target, options.model)
@@ -60,6 +61,7 @@ def _build(options: SharedOptions, before: Stamps, sizes: Sizes) -> Stamps:
             show(_size_text(job.title, now, sizes.get(job.title)))
             sizes[job.title] = now
     except MlfError as error:
+        # Not raised: the next change may correct it.
         report_error(error, options.format)
     return files
 

@@ -195,8 +195,7 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
 
 
 def _finish(target: TargetJob, watch: Progress) -> None:
-    # Once for each target after all its models are unpacked: the files of a target list its models' libraries and
-    # requirements, which are known only then.
+    # Compares the module names of all models of the target, which are known when their trees exist.
     check_target(target)
     with trees_locked([target]):
         result = finish_target(target, target_dependencies(target))

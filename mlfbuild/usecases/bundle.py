@@ -209,7 +209,7 @@ def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenB
     # The hash in the bundle makes the other machine refuse any other image, even one with the same models.
     if image is not None:
         bundle = replace(bundle, image_sha256=verify.bundled_image(bundle, image))
-    # How a function is called on a device (registers, stack, breakpoint) is known for these cores only.
+    # Faults and the start of an image are known for M-profile cores only.
     if not bundle.cpu.core.startswith("cortex-m"):
         raise UsageError(
             "bundle-core-unsupported",

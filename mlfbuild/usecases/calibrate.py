@@ -74,7 +74,7 @@ def calibrate_target(project: Project, targets: Sequence[str], progress: Progres
         with verify.connected(device) as connection:
             measured = verify.measured_kernels(connection, target.toolchain, folder / "device", counter, on_progress)
             name = connection.name
-        # After the device was released, which others may be waiting for; the emulator needs nothing of it.
+        # After the device is released: the emulator needs nothing of it.
         modelled = verify.modelled_kernels(board, target.toolchain, folder / "model", on_progress)
         found = verify.solve(measured, modelled, target.mcu)
     watch.finish(task, "calibrated")

@@ -41,8 +41,8 @@ def compare_archives(left: Path, right: Path) -> LibraryComparison:
 
     A model file is compiled as ``open_beside`` does.
     """
-    # A model file is compiled for the CPU and with the options of the archive on the other side; otherwise the table
-    # would be full of differences that come from the compiler's settings.
+    # The model file is compiled for the CPU of the archive on the other side; otherwise the differences would be those
+    # of two CPUs.
     if is_model(left) and not is_model(right):
         second = open_model(right)
         return compare(open_beside(left, second), second)
@@ -147,8 +147,7 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
     outputs, tensors = _Tally(tolerance), _Tally(tolerance)
     for case in range(cases):
         values = [array[case] for array in arrays]
-        # Both run the same case before the next one, so that networks with state have the same history. Exposed
-        # operators cost memory and time, so without common ones the networks run without a trace.
+        # Both run the same case before the next one, so that networks with state have the same history.
         got = first.run(values, traced=bool(pairs))
         # The second network may have its inputs in another order.
         values = [values[pair.first] for pair in sorted(sources, key=lambda pair: pair.second)]
@@ -191,8 +190,8 @@ def _first_operator(
 
     If the network keeps a state, an error in one case continues in the next, so the first wrong case is returned.
     """
-    # A pair that was matched only by its form may be no pair; it is believed if an output is wrong as well, which
-    # something must have caused.
+    # A pair without a common name may be no pair; it is believed if an output is wrong as well, which something must
+    # have caused.
     wrong = [number for number in tally.numbers if anyhow or pairs[number].by_name] or tally.numbers
     if not wrong:
         return None

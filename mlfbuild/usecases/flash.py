@@ -27,7 +27,7 @@ def flash_firmware(image: ChosenImage, progress: Progress | None = None) -> str:
     started = time.monotonic()
     with watched(watch, task):
         device = verify.flash_image(image.elf, image.target, on_progress)
-    # A clock may not have advanced, for instance with a device that is emulated.
+    # A write may take less time than the clock can show.
     rate = size / max(time.monotonic() - started, 1e-3) / 1000
     watch.finish(task, f"{size:,} bytes written to {device}, {rate:,.0f} kB/s")
     return device

@@ -162,8 +162,8 @@ def _dependency(dependency: ResolvedLibrary) -> dict[str, str]:
 
 
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
-    # ``None`` for a program's output before it was made. The model is then listed without modules and is not complete,
-    # and the build system asks for another plan after it has run the program.
+    # ``None`` for a program's output before it was made. The model is then listed without modules and is not complete;
+    # with ``--complete``, the program runs first.
     known = outline_of(job)
     outline = Outline(job, known or Library(()))
     return {

@@ -185,7 +185,6 @@ def _check_license(bill: Bill, project: Project, one: Component) -> None:
             reason = f"its file has the licence {quoted(one.license)}, which is not an SPDX expression"
             mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the SPDX expression")
             bill.note(str(project.problems([(where, mistake)])[0]))
-    # The project file cannot declare a licence for a library that an archive brings, so there is no line to point to.
     elif one.properties.get("provided-by") == "archive" and not one.license:
         bill.note(f"{name}: an archive includes it without a licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:

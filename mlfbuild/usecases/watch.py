@@ -35,7 +35,7 @@ def wait_for_change(before: Stamps) -> list[Path]:
     seen = before
     while True:
         now = stamps(before)
-        # Two looks with the same result. A file that is changed and changed back meanwhile needs no build.
+        # Two looks with the same result.
         if now != before and now == seen:
             return [path for path in before if now[path] != before[path]]
         seen = now

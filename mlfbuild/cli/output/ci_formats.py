@@ -68,6 +68,7 @@ def below_repository(path: Path) -> str:
 
 
 def _escaped(text: str, also: str = "") -> str:
+    # The percent sign first, which the others become.
     for character in f"%\r\n{also}":
         text = text.replace(character, f"%{ord(character):02X}")
     return text

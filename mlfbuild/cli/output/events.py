@@ -18,11 +18,13 @@ _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
 def line_of(event: Mapping[str, Any]) -> str:
     """Return an event as one line of ASCII."""
+    # ASCII, so that the encoding of stderr does not matter.
     return json.dumps(event, separators=(",", ":"))
 
 
 def requested_format(arguments: Sequence[str]) -> str:
     """Return the form of output that a command line, which may have mistakes, requests; empty if it names none."""
+    # Not by click, which may have failed on these arguments. The last one counts, as for click.
     words = " ".join(arguments).replace("--format=", "--format ").split()
     chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
     return chosen[-1] if chosen else ""

@@ -104,6 +104,7 @@ def live_row(description: str, started: float) -> Iterator[None]:
     """Show a row with ``description`` and the time since ``started`` on stderr until the ``with`` block ends."""
     rows = Rows(Console(stderr=True, force_terminal=True))
     rows.add_task(description, total=None)
+    # The work began before the row is shown.
     rows.tasks[0].start_time = started
     with rows:
         yield

@@ -69,6 +69,7 @@ class PlainProgress(Silent):
 
     def still(self) -> None:
         """Write a line for each job that has been running for long."""
+        # A copy, because this runs in a thread while jobs begin and end.
         for task, doing in [*self.steps.items()]:
             seconds = time.monotonic() - self.started[task]
             if seconds >= STILL_SECONDS:
@@ -116,6 +117,7 @@ class PlainProgress(Silent):
 def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
     """Call ``run`` in a thread; the ``with`` block sets its event at the end, and waits until it returns."""
     ended = threading.Event()
+    # A daemon, so that a defect in it cannot keep the process from ending.
     thread = threading.Thread(target=run, args=(ended,), daemon=True)
     thread.start()
     try:

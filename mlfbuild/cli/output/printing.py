@@ -30,6 +30,7 @@ FAILED = "red"
 _NAME = "mlfbuild:"
 _COMMAND = re.compile(r"`[^`]+`|\b(?:pip|apt-get) install .*")
 """A command in a message: the terminal breaks it if it is too long, so that it is copied as one line."""
+# Stands for a space inside a command while the text is wrapped: ``textwrap`` breaks lines at white space only.
 _KEPT_SPACE = "\x1f"
 _NO_COLOURS: Mapping[str, str] = {}
 
@@ -37,6 +38,8 @@ _NO_COLOURS: Mapping[str, str] = {}
 def prepare() -> None:
     """Make stdout accept every text: characters that the terminal's encoding lacks are printed as escapes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
+        # Without it, a name in another script could end the command with ``UnicodeEncodeError``. Stderr has this error
+        # handler by default.
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
@@ -55,6 +58,7 @@ def _coloured(text: str, colours: Mapping[str, str], stream: IO[str]) -> str:
     """Return ``text`` without control characters, with the words in ``colours`` in theirs if the stream has colours."""
     clean = terminal_text(text)
     for words, colour in colours.items() if has_colour(stream) else ():
+        # The same change as that of the text, so that the words are found in it.
         part = terminal_text(words)
         clean = clean.replace(part, click.style(part, fg=colour))
     return clean
@@ -176,12 +180,14 @@ def emit(event: Mapping[str, Any]) -> None:
 def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
     """Print to stderr, some words in colours."""
     with contextlib.suppress(OSError):
+        # A closed stderr must not end a build that is otherwise right.
         click.echo(_coloured(text, colours, sys.stderr), err=True)
 
 
 def silence() -> None:
     """Redirect stdout to nothing, so that Python's flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError):
+        # The descriptor and not ``sys.stdout``, whose buffer still has text that Python writes at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mlfbuild.core import MlfError
     from mlfbuild.project import Project
 
+# Work that ends sooner shows no row, which would only flicker.
 _SHORT_SECONDS = 1.0
 
 
@@ -72,6 +73,7 @@ def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
     from mlfbuild.jobs import BUILD_FOLDER, folder_locked
 
     folder, notify = project.root / BUILD_FOLDER, note_unless_quiet(options)
+    # The lock comes first, so that no progress is shown while another build is being waited for.
     with folder_locked(folder, notify, wait=not options.no_wait), showing_progress(options) as shown:
         yield shown
 

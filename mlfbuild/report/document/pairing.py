@@ -1,9 +1,33 @@
 """Pair constants and operators of two reports of a model by what they are, and not by the number of their operator.
 
-Symbols contain the number of the operator that uses them, which changes when operators are fused or a layer is added.
-So constants are paired by the tensor of the model that they are made of, and what is left by content; functions are
-paired by the operator. Operators are paired by name; those that are computed together in one of the builds are compared
-together.
+A symbol contains the number of the operator that uses it. If a build fuses two operators or a layer is added, every
+later number changes, and a comparison by symbol would list the whole model as removed and added again.
+
+Data: a report's JSON has pieces (a symbol with its kind, size in bytes, and the memories that it takes) and operators.
+A piece of a constant may have ``tensor``, its name in the model file, ``source``, the hash of the tensor's data there,
+and ``content``, the hash of its bytes in the image. A ``Unit`` has the pieces of one owner that are made of one tensor,
+as a compiler may divide or copy it; without a tensor, the pieces of one name. A ``UnitPair`` is the same unit in both
+reports, or one that only one of them has.
+
+Rules
+
+  1. Evidence is used from the strongest to the weakest: the tensor, the hash of its source, name and content, size and
+     content, at last the name. Each pass sees only what the passes before it have left, so that a weak match never
+     takes the partner of a strong one.
+  2. Kind and memories must be equal in every pass. A constant that moved to RAM is another cost, not the same unit.
+  3. Unknown is not equal to unknown: a unit without a hash takes no part in a pass by hash.
+  4. The name alone pairs units without a tensor. It pairs the others only if one of the reports names no tensor at all,
+     because an older mlfbuild or another compiler made it.
+  5. Among equals, the first is paired with the first, so that the same reports give the same pairs.
+  6. Operators are paired by name, the n-th with the n-th. Those left are grouped if they share a part of a fused name
+     (``conv + relu``), and a group is compared as one: cycles of a fused operator cannot be divided.
+
+For example, version 1 has the operators ``conv`` and ``relu`` and the symbol ``conv_0_weights``; version 2 has ``conv +
+relu`` and ``conv_relu_0_weights``. Both symbols have the tensor ``w``, so they are one pair. Its content is equal and
+its name is not, so it is ``repacked`` and no difference of the model. ``paired_operators`` returns one group: the fused
+operator on one side, ``conv`` and ``relu`` on the other.
+
+Not here: what counts as a difference and how it is shown (``compare``, ``report/html``), and pairs of different models.
 """
 
 from __future__ import annotations

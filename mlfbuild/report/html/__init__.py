@@ -1,4 +1,31 @@
-"""Reports as one self-contained HTML page: it needs no network and no other file, and its tables need no script."""
+"""Reports as one self-contained HTML page: it needs no network and no other file, and its tables need no script.
+
+The page may be attached to a mail or kept as an artifact of CI, so nothing in it may depend on a server. ``page`` makes
+it from the JSON of a report, and of a second one to compare with, never from images.
+
+Data: ``views`` turns the JSON into ``ImageView`` and ``OverviewRow``, frozen classes whose texts are ready to be shown;
+``model_view``, ``operators``, ``owners`` and ``differences`` do the same for parts of an image. ``graph``, ``layers``
+and ``nodes`` compute the drawing of a network, ``timeline`` that of its memory. ``templates`` has the HTML, ``style``
+and ``script`` the files that ``document`` puts into the page.
+
+Rules
+
+  1. Python computes, templates place. A template has no arithmetic beyond the filters of ``numbers``.
+  2. Names in a report come from models and archives of others. All texts are escaped, data for the script is JSON
+     without ``<``, ``>`` and ``&``, and the Content-Security-Policy allows only our style and script, by their hashes.
+     Therefore no element has a ``style`` attribute: lengths of bars are the classes ``b1`` to ``b100``.
+  3. The same reports make the same page: it has no date and no random key.
+  4. Without the script, all tables and drawings are there. The script sorts, selects, and draws the treemap.
+  5. Drawings have coordinates from Python: in pixels for a network, which the page flows in columns, and in per cent
+     for memory, so that it fits every width.
+
+For example, a report has the image ``app`` for ``m55`` with one model. ``views`` returns one ``ImageView`` with the key
+``image-0``; ``page.html`` writes its chapter, and the row of the overview links to it. A treemap needs a nested list of
+sizes, which is in ``ImageView.trees`` and reaches the script as JSON in the page, by the same key.
+
+Not here: reading and checking a report (``report/document``), and the decision what counts as a difference
+(``report/document/compare``).
+"""
 
 from __future__ import annotations
 

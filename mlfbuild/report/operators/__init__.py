@@ -1,4 +1,5 @@
-"""The cost of each operator of a model: bytes of flash in an image (``network``), instructions of a run (``profile``).
+"""The cost of each operator of a model: its bytes of flash in an image, and its instructions and cycles in a run.
 
-``image_networks`` finds the networks of an image's models, ``runs`` and ``image_runs`` run them on emulated boards.
+``network_sizes`` has the bytes, ``image_networks`` finds the networks of an image's models, ``runs`` runs models on
+emulated boards, and ``profile`` has the instructions of a run.
 """

@@ -1,8 +1,8 @@
 """Create a firmware project around one model or archive, which builds and runs on QEMU as it is.
 
-``network`` reads the model, ``sample`` provides cases for it, which ``cases`` computes, and ``main_c`` fills in the C
-that calls it. ``templates`` lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all files
-of a project, and ``staging`` writes all of them to the folder, or none. ``renewal`` finds files in a project that
+``project_network`` reads the model, ``sample`` provides cases for it, which ``cases`` computes, and ``main_c`` fills in
+the C that calls it. ``templates`` lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all
+files of a project, and ``staging`` writes all of them to the folder, or none. ``renewal`` finds files in a project that
 another version wrote.
 """
 

@@ -75,7 +75,7 @@ def _limit(seconds: int) -> None:
     # The soft and the hard limit, so that the work cannot raise it again. At the limit the system ends the process, and
     # the other side reads the end of the pipe.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    # A process that the limit ends would otherwise leave a core file of a gigabyte.
+    # A process that the limit ends would otherwise leave a large core file.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[0])

@@ -41,7 +41,7 @@ def _outdated(root: Path, project: str) -> Iterator[tuple[Path, str]]:
     if "mlfbuild.scons import" in tool and "ModuleNotFoundError" not in tool:  # a traceback if mlfbuild is missing
         yield root / SCONS_TOOL, filled("scons/mlf.py.in")
     package, present = _text(root / CMAKE_FILE), filled(CMAKE_FILE)
-    # The first sentence of the file is the same in all versions, so it shows that mlfbuild wrote the file.
+    # Up to its first period, the text shows that mlfbuild wrote the file.
     if package.startswith(present.partition(".")[0]) and package != present:
         yield root / CMAKE_FILE, present
 

@@ -41,12 +41,11 @@ VALUES = frozenset(
     }
 )  # fmt: skip
 """Names of the values that every template has."""
-# Far above any project: a folder named by mistake, such as the home folder, ends here and not after minutes. In bytes
-# for all files together.
+# Far above any project. The bytes are those of all files together.
 _MOST_FILES = 2000
 _MOST_BYTES = 64 << 20
-# As Git recognizes addresses: a helper (``ext::``), a scheme, and ``user@host:path``. The last one excludes ``C:\\`` of
-# Windows, which has no user.
+# As Git recognizes addresses: a helper (``ext::``), a scheme, and ``user@host:path``. The last one requires the user,
+# as a drive of Windows would also match ``host:path``.
 _REPOSITORY = re.compile(r"[a-z+]+::|[a-z+]+://|[^/\\@]+@[^/\\:]+:", re.IGNORECASE)
 
 
@@ -172,7 +171,7 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
         # The repository of the template is not part of the project that is made from it.
         if inside.parts[0] == ".git" or inside.as_posix() == TEMPLATE_FILE:
             continue
-        # A link could bring any file of this machine into a project that is then published.
+        # A link could bring any file of this machine into the project, which may then be published.
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             yield Diagnostic("template-not-a-file", place, reason="not a file or folder", hint="put a copy of it there")
             continue

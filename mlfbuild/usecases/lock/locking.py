@@ -83,8 +83,7 @@ def lock_project(
     # Before anything is fetched or compiled, which may take minutes.
     check_replaceable(path)
     old, notes = _old_lock(path)
-    # A part of the project is locked because that part changed, so the rest must not move to newer commits along the
-    # way.
+    # If only a part is locked again, the rest must not move to newer commits along the way.
     keep = locked_pins(project, old) if offline or targets or models else {}
     project = _all_locked(with_pins(project, keep)) if offline else _fetched(project, keep, progress)
     chosen = target_jobs(project, targets, models)

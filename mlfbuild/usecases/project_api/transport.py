@@ -106,7 +106,7 @@ class ProgramTransport:
     def close(self) -> None:
         """End the program and its children."""
         end_group(self._process)
-        # Closing the program's standard input writes what is left in its buffer, and the program has ended.
+        # The program has ended, so closing its standard input may fail.
         with contextlib.suppress(BrokenPipeError):
             self._stack.close()
 

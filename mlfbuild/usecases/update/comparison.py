@@ -111,8 +111,8 @@ def _ports(kind: str, before: Sequence[TensorInfo], now: Sequence[TensorInfo]) -
     members = [[member_name(tensor.name) for tensor in side] for side in (before, now)]
     if members[0] != members[1]:
         yield PortDifference(f"{kind}s", ", ".join(members[0]), ", ".join(members[1]), breaking=True)
-    # The names in C are chosen in the project file and stay, so an exporter that swaps two inputs of the same type
-    # would go unnoticed: the firmware would still compile, and fill each with the values of the other.
+    # The project file chooses the names in C, so they stay if the new version has two inputs in another order. The
+    # firmware would still compile, and fill each of them with the values of the other.
     in_file = [[tensor.source_name or tensor.name for tensor in side] for side in (before, now)]
     if members[0] == members[1] and in_file[0] != in_file[1] and sorted(in_file[0]) == sorted(in_file[1]):
         yield PortDifference(

@@ -34,7 +34,7 @@ def judged(model: Path, inputs: Sequence[Array], outputs: int, choices: Choices)
 
     Raises ``ToolNotFoundError`` if none is installed, and ``UnsupportedModelError`` if none can run the model.
     """
-    # They would run another part of the file, or lose the state between cases, and then disagree for no good reason.
+    # A judge would disagree for this reason alone.
     if choices.signature is not None or choices.state:
         chosen = "a signature" if choices.signature is not None else "states"
         reason = f"the project chooses {chosen}, and other implementations run the file as it is"
@@ -101,7 +101,7 @@ def _tflite_micro(runtime: Any, outputs: int, model: Path, inputs: Sequence[Arra
 
 
 def _litert(module: Any, model: Path, inputs: Sequence[Array]) -> list[Array]:
-    # The reference kernels rather than the default ones (XNNPACK and vector code), which round otherwise.
+    # The reference kernels rather than the default ones (XNNPACK and vector code), which may round otherwise.
     kernels = module.OpResolverType.BUILTIN_REF
     interpreter = module.Interpreter(model_content=model.read_bytes(), experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in interpreter.get_input_details()]
