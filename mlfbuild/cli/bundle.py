@@ -52,6 +52,8 @@ def bundle(
     """
     from mlfbuild.usecases import bundle_archives, bundle_project
 
+    # Options of the other way to make a bundle are refused: ignoring them would make another bundle than the one asked
+    # for.
     for_files = {"--vectors": vectors, "--cpu": cpu, "--board": board, "--mcu": mcu}
     project_options = sorted(options.given & {"file", "target", "model", "frozen"})
     refused = (

@@ -57,6 +57,7 @@ def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | No
 def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Path, timeout: float) -> None:
     from mlfbuild.usecases import compare_runs
 
+    # One name is for both archives; without a name, each must have one network.
     names = options.model * 2 if len(options.model) == 1 else options.model or (None, None)
     if len(names) != 2:
         raise UsageError(

@@ -25,6 +25,7 @@ def fetch(options: SharedOptions) -> None:
     # Not ``load``, as files that the project names need not exist yet.
     project = read_project(options.file)
     with showing_progress(options, "fetch") as progress:
+        # At the locked commits, so that a build after `fetch` has what the lock file lists.
         found = fetch_dependencies(project, pins=locked(project), progress=progress)
     if options.json:
         show_json([_json(each) for each in found])

@@ -47,6 +47,7 @@ def run(
     """
     from mlfbuild.usecases import device_target, run_archive
 
+    # The shared option is repeatable, so that a second name is refused here instead of replacing the first.
     if len(options.model) > 1:
         raise UsageError("too-many-models", place="--model", reason="one network runs", hint="name one model")
     for name, given in {"--board": board is not None, "--sandbox": sandbox, "--file": "file" in options.given}.items():

@@ -103,7 +103,7 @@ def _call(function: Callable[[A], R], argument: A) -> R:
 
 
 def _end_workers() -> None:
-    """End all workers; those that run an external program end it, too, even if the signal reached only this process."""
+    """End all workers; each also ends its external program, even if the signal reached only this process."""
     for worker in multiprocessing.active_children():
         worker.terminate()
     _pool.cache_clear()

@@ -41,6 +41,7 @@ def action(function: BuildFunction, comstr: str | None, varlist: Sequence[str] =
         try:
             function(target, source, env)
         except MlfError as error:
+            # SCons prints a traceback for any other exception.
             raise _build_error(target[0], error) from None
 
     return Action(run, comstr, varlist=list(varlist))
@@ -59,6 +60,7 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
         begun: list[bool] = []
 
         def begin() -> None:
+            # Once, although a step may call it for each part of its work.
             if not begun:
                 begun.append(True)
                 if not _announced():

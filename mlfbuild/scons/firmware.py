@@ -30,7 +30,9 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     job = firmware_called(models.project, name, models.target, folder, build)
     image = env.Command(str(job.elf), models, checked_action(_build, "$MLFFIRMWARECOMSTR"), MLFFIRMWAREJOB=job)
     image[0].Tag(FIRMWARE_JOB, job)
+    # Only Ninja knows all files that the image depends on.
     env.AlwaysBuild(image)
+    # SCons would remove the image before the step, and Ninja would link it again.
     env.Precious(image)
     env.NoCache(image)  # SCons does not know all of its sources
     env.Clean(image, [env.Dir(str(folder)) for folder in (job.build, *(run.folder for run in job.runs))])
@@ -55,6 +57,7 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
     The build fails if the exit status is not 0, and if the image has not ended after ``$MLFTIMEOUT`` seconds.
     """
+    # Only to refuse a wrong ``MLFTIMEOUT`` while SConscripts are read, before anything is built.
     time_limit(env)
     (image,) = env.Flatten([elf])
     target = models.target
@@ -66,6 +69,7 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
             hint="add a board, or a runner for your own device, to the target",
         )
     log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=target)
+    # The image may be the same while the board or the device is another one.
     env.Depends(log, env.Value(f"{target.settings()} {target.runner}"))
     if target.runner is not None:
         env.AlwaysBuild(log)  # a device may contain another image by now

@@ -72,6 +72,7 @@ def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -
 
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
     compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
+    # Options that other compilers may not know.
     quiet = (
         ["-w", "-ffunction-sections", "-fdata-sections"]
         if "gcc" in compiler or "clang" in compiler or compiler == "cc"
@@ -118,6 +119,7 @@ def device_library(env: Any, folder: Any, tree: TreeNodes, part: DevicePart) -> 
 @functools.cache
 def _archiver(compiler: str) -> str:
     """Return the archiver that belongs to ``compiler``; if it does not run, the first compilation reports that."""
+    # Neither compiles anything, so the compiler need not be installed.
     if GetOption("clean") or GetOption("help"):
         return "ar"
     try:

@@ -108,7 +108,7 @@ def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: boo
     link = (env.subst("$LINK").split() or [""])[0]
     if not _budgets_text(source, env) or not _DRIVER.fullmatch(Path(link).name):
         return ""
-    library = str(target[0]).endswith(env.subst("$SHLIBSUFFIX"))  # its command has _LIBFLAGS, too
+    library = str(target[0]).endswith(env.subst("$SHLIBSUFFIX"))  # its command also has _LIBFLAGS
     return "" if library or _MAP.match(f" {env.subst('$LINKFLAGS')}") else f"-Wl,-Map={target[0]}.map"
 
 

@@ -39,7 +39,7 @@ def model_tree(env: Any, job: CompileJob) -> TreeNodes:
         outline = tree_outline(job)
         archive = _archive(env, job)
         if GetOption("clean"):
-            env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
+            env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was also used
         _trees[key] = TreeNodes(job, outline, folder, job_tree(env, job, outline, archive))
     return _trees[key]
 

@@ -51,6 +51,7 @@ def _runs(code: LinkedCode, listed: Sequence[Instruction]) -> Iterator[list[Deco
     """Yield instructions that follow each other without data between them."""
     for is_data, run in itertools.groupby(listed, lambda instruction: instruction.is_data):
         if not is_data:
+            # By the bytes, as the listing does not show the width of every instruction.
             yield [decoded(instruction, _size(code.half(instruction.address))) for instruction in run]
 
 
@@ -62,6 +63,8 @@ def _size(half: int | None) -> int:
 def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iterator[BasicBlock]:
     block: list[DecodedInstruction] = []
     for instruction in run:
+        # A branch may enter here with other instructions before it, so the pipeline cannot be known across this
+        # address.
         if block and instruction.address in targets:
             yield _block(block)
             block = []
@@ -79,4 +82,5 @@ def _block(instructions: Sequence[DecodedInstruction]) -> BasicBlock:
 
 def _branches(instruction: DecodedInstruction) -> bool:
     """Return whether the instruction may branch."""
+    # ``pop {pc}``, ``ldr pc`` and arithmetic on ``pc`` are branches in Thumb code.
     return instruction.mnemonic in _ENDS or "pc" in instruction.writes

@@ -158,6 +158,7 @@ def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return the registers that an instruction reads and writes."""
     if base in {"push", "vpush", "pop", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
         return _many_registers(base, parts)
+    # The first operand of a store is read, against the rule of this module, except for the status of ``strex``.
     if base.startswith(("str", "vst")):
         named_in = (listed_registers(part) if part.startswith("{") else registers_in(part) for part in parts)
         data = [name for names in named_in for name in names]
@@ -168,6 +169,7 @@ def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     if base == "clrm":
         return set(), set(listed_registers(parts[0]))
     named = {name for part in parts for name in registers_in(part)}
+    # The return address. What the called function changes is not known, and a block ends here.
     if base in {"bl", "blx", "blxns"}:
         return named, {"lr"}
     if base in _NO_RESULT or base.startswith("vpst"):
@@ -201,6 +203,7 @@ def _data_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]
     writes = {name for names in operands[:results] for name in names}
     reads = {name for names in operands[results:] for name in names}
     reads |= {name for part in parts[:results] if part.startswith("[") for name in registers_in(part)}
+    # A move into one lane leaves the others of the register as they are, so it depends on them.
     lane = base == "vmov" and any("[" in part for part in parts[:results])
     if _READS_RESULT.fullmatch(base) or lane or (base in _SHORT and len(parts) == 2):
         reads |= writes
@@ -234,8 +237,10 @@ def _transfers(base: str, parts: Sequence[str]) -> int:
         return 4
     if base in {"vldr", "vstr"}:
         return {"d": 2, "q": 4}.get(parts[0][:1], 1)
+    # A vector of MVE has four words, whatever the size of its elements.
     if re.match(r"v(ld|st)r[bhwd]", base):
         return 4
     if base in {"ldrd", "strd"}:
         return 2
+    # ``tbb`` and ``tbh`` load an offset from their table.
     return int(base.startswith(("ldr", "str")) or base in {"tbb", "tbh"})

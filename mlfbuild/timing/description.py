@@ -71,8 +71,10 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
     for cache in mcu.caches.values():
         geometry = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
         yield f"cache {geometry} {cache.hit * scale} {cache.miss * scale} {int(cache.write_back)}"
+    # An empty name is no cache, which the plugin knows as -1.
     numbers = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
     for region, memory in _with_places(regions_of_part(board, mcu), places, mcu):
+        # A place at the start or the end of a region leaves nothing before or after it.
         if not region.size:
             continue
         # Negative: the part has no burst, and each access of a line waits as the first one.
@@ -89,6 +91,7 @@ def _number(memory: TimedMemory, mcu: Mcu) -> int:
 
 def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
     """Yield the regions of the board's memory map that stand for memories of the part."""
+    # In the table of parts, the memory for code is first, then the one for data.
     first, *others = mcu.memories.values()
     yield board.flash, first
     yield board.ram, others[0] if others else first

@@ -46,6 +46,7 @@ class ListedFunction:
     @cached_property
     def instructions(self) -> list[Instruction]:
         """Instructions and data by address."""
+        # Parsed when they are asked for: a report looks at few functions of a large image.
         return list(_instructions(self.text))
 
     @cached_property

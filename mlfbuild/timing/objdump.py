@@ -111,6 +111,7 @@ def _objdump(compiler: str) -> Path:
             found = find_tool(compiler)
         except ToolNotFoundError:
             return find_tool(name)
+        # Of the same release: an older objdump in ``PATH`` may not know the instructions that this compiler writes.
         beside = found.with_name(re.sub(r"gcc([^/]*)$", r"objdump\1", found.name))
         if beside != found and beside.is_file():
             return beside

@@ -24,7 +24,7 @@ class CalibratedTarget:
     found: verify.Calibration
 
     def snippet(self) -> str:
-        """Return the keys for the project file, with their origin and what they do not contain."""
+        """Return the keys for the project file as lines of YAML, with their origin and what they do not contain."""
         about = f"Measured on {self.device} ({CYCLE_COUNTERS[self.counter]}) at the clock that test firmware sets up."
         lines = [f"# {about}", f"# Each kernel is within {self.found.residual:.1f} % of the model."]
         lines += [f"# Not identifiable, as in the table: {name}." for name in self.found.unknown]

@@ -28,10 +28,11 @@ def convert_archive(
 ) -> Conversion:
     """Write the archive ``path`` to ``output`` in ``version`` of the format, with parameters in the form ``params``.
 
-    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. ``repair`` first corrects what its
-    exporter is known to have written wrongly. The output is written whole or not at all. Raises ``InputFileError``,
-    ``UsageError`` for content that the version or the form cannot hold and for invalid names, ``ToolNotFoundError``
-    without the package that writes BSON, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
+    ``version`` is 1 to 7, ``params`` is ``params``, ``json`` or ``bson``. ``names`` renames modules: ``OLD=NEW``, or
+    ``NEW`` if the archive has one module. ``repair`` first corrects what its exporter is known to have written wrongly.
+    The output is written whole or not at all. Raises ``InputFileError``, ``UsageError`` for content that the version or
+    the form cannot hold and for invalid names, ``ToolNotFoundError`` without the package that writes BSON,
+    ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
     """
     check_output(output, path)
     result = repaired(*open_dated_archive(path)) if repair else None

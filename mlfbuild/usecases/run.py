@@ -61,10 +61,11 @@ def run_archive(
     If ``archive`` is a model file, it is compiled for the CPU of the board or target, or for this machine.
 
     ``output`` is an ``.npz`` file with one array for each output, named after the tensor; the first axis is the case. A
-    network with state keeps it from case to case. Without ``board`` the code runs in a separate process on this
-    machine, otherwise as firmware on QEMU, or on the
-    device of ``target``; each case may take ``timeout`` seconds. With ``sandbox``, it is compiled and
-    run as in ``mlfbuild.verify.run_in_sandbox``.
+    network with state keeps it from case to case. The code runs on the device of ``target``, as firmware on QEMU if a
+    ``board`` is named, and otherwise in a separate process on this machine; each case may take ``timeout`` seconds.
+    With ``sandbox``, it is compiled and run as in ``mlfbuild.verify.run_in_sandbox``.
+
+    For example, ``run_archive(Path("kws.tar"), None, Path("x.npz"), Path("y.npz"), 60.0, board="mps2-an386")``.
 
     Raises as ``mlfbuild.load``, ``run_in_sandbox`` and ``run_on_board``; ``InputFileError`` if ``inputs`` do not fit
     the network, ``UsageError`` for an unknown board, and ``ConflictError`` if ``output`` is one of the inputs, or

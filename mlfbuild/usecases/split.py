@@ -29,9 +29,13 @@ def split_archive(path: Path, output: Path, names: Collection[str] = ()) -> list
     """Write the modules of the archive ``path``, limited to ``names`` if there are any, each to an archive.
 
     One name is written to the file ``output``; otherwise ``output`` is a folder, which is created, and gets
-    ``<module>.tar``. All archives are written or none. Raises ``InputFileError``, ``UsageError`` for unknown names,
-    ``CheckFailedError`` if the code cannot be divided, ``ConflictError`` if a file is in the way that mlfbuild did not
-    write, and ``StorageError``.
+    ``<module>.tar``. All archives are written or none::
+
+        split_archive(Path("all.tar"), Path("parts"))            # parts/kws.tar, parts/vww.tar
+        split_archive(Path("all.tar"), Path("kws.tar"), ["kws"])  # kws.tar
+
+    Raises ``InputFileError``, ``UsageError`` for unknown names, ``CheckFailedError`` if the code cannot be divided,
+    ``ConflictError`` if a file is in the way that mlfbuild did not write, and ``StorageError``.
     """
     library = open_archive(path)
     chosen = [module.name for module in chosen_modules(library, names, path).modules]

@@ -30,7 +30,12 @@ def stamps(paths: Iterable[Path]) -> Stamps:
 def wait_for_change(before: Stamps) -> list[Path]:
     """Return the files that differ from ``before``, as soon as there are some and they have stopped changing.
 
-    A large file is copied in many steps, and editors replace a file in several.
+    A large file is copied in many steps, and editors replace a file in several. A file that is deleted counts as
+    changed. Waits for ever if nothing changes::
+
+        before = stamps(project_inputs(project))
+        build()
+        changed = wait_for_change(before)       # also finds what changed during the build
     """
     seen = before
     while True:

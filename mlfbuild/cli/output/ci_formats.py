@@ -43,10 +43,16 @@ def error_annotations(error: MlfError) -> Iterator[str]:
 
 
 def annotation(level: Level, text: str, *, title: str = "mlfbuild") -> str:
-    """Return the workflow command for ``text``, with the file that ``text`` begins with, if any."""
+    """Return the workflow command for ``text``, with the file that ``text`` begins with, if any.
+
+    Its form is that of "Workflow commands for GitHub Actions": ``::error
+    file=fw/mlfbuild.yml,line=4,col=9,title=T::text``. A percent sign and line ends are escaped, in properties also
+    colon and comma, because they end a property.
+    """
     found = position(text)
     names = {"line": "line", "column": "col"}
     properties = {names[name]: str(found[name]) for name in names if name in found}
+    # A message about a whole file begins with its name and a colon.
     file = str(found.get("file") or text.partition(": ")[0])
     properties = {"file": below_repository(Path(file)), **properties} if _is_file(file) else {}
     listed = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in {**properties, "title": title}.items())
@@ -80,7 +86,11 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_log(report: Report, archive: Path) -> dict[str, Any]:
-    """Return the findings about ``archive`` as a log with one run; its rules are the codes that were found."""
+    """Return the findings about ``archive`` as a SARIF log with one run; its rules are the codes that were found.
+
+    Paths are relative to the top of the checkout on GitHub. The fingerprint of a result contains its code, place and
+    message, so that a code scanner knows it again in the next version of the archive.
+    """
     codes = sorted({finding.code for finding in report.findings})
     driver = {"name": "mlfbuild", "version": __version__, "rules": [_rule(code) for code in codes]}
     run = {
@@ -145,7 +155,11 @@ class JUnitCase:
 
 
 def write_junit(path: Path, cases: Sequence[JUnitCase]) -> None:
-    """Write ``cases`` with a test suite for each target; raises ``StorageError``."""
+    """Write ``cases`` to the file ``path`` as JUnit XML, with a test suite for each target; raises ``StorageError``.
+
+    Cases of one target must follow each other. A wrong output is a ``failure``, a model that could not be checked an
+    ``error``, and one that was left out is ``skipped``. A finding gives its case the file and line of the project file.
+    """
     root = Element("testsuites", {"name": "mlfbuild verify", **_junit_counts(cases)})
     for suite, group in itertools.groupby(cases, key=lambda case: case.suite):
         members = list(group)

@@ -23,8 +23,11 @@ def line_of(event: Mapping[str, Any]) -> str:
 
 
 def requested_format(arguments: Sequence[str]) -> str:
-    """Return the form of output that a command line, which may have mistakes, requests; empty if it names none."""
-    # Not by click, which may have failed on these arguments. The last one counts, as for click.
+    """Return the form of output that a command line requests; empty if it names none.
+
+    ``arguments`` may have mistakes: this is for the message about them. The last ``--format`` counts, as for click.
+    """
+    # Not by click, which may have failed on these arguments.
     words = " ".join(arguments).replace("--format=", "--format ").split()
     chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
     return chosen[-1] if chosen else ""
@@ -62,7 +65,11 @@ def _fields(error: MlfError | Diagnostic) -> dict[str, Any]:
 
 
 def position(text: str) -> dict[str, Any]:
-    """Return ``file``, ``line`` and ``column`` if ``text`` begins with them, as messages of compilers do."""
+    """Return ``file``, ``line`` and ``column`` if ``text`` begins with them, as messages of compilers do.
+
+    For ``mlfbuild.yml:4:9: unknown key``, these are ``mlfbuild.yml``, 4 and 9, which count from 1; a text without a
+    column has no ``column``, and one without a line gives an empty dictionary.
+    """
     found = _PLACE.match(text)
     if found is None:
         return {}

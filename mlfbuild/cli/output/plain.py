@@ -115,7 +115,10 @@ class PlainProgress(Silent):
 
 @contextlib.contextmanager
 def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Call ``run`` in a thread; the ``with`` block sets its event at the end, and waits until it returns."""
+    """Call ``run`` in a thread; the ``with`` block sets its event at the end, and waits until it returns.
+
+    ``run`` must wait for that event and nothing else: ``ended.wait(seconds)`` returns at once when the block ends.
+    """
     ended = threading.Event()
     # A daemon, so that a defect in it cannot keep the process from ending.
     thread = threading.Thread(target=run, args=(ended,), daemon=True)

@@ -114,7 +114,10 @@ def _print(text: str | bytes, *, newline: bool = True) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Print a result as JSON."""
+    """Print a result as JSON, of dictionaries, lists, texts, numbers, dataclasses and paths, which have slashes.
+
+    Raises as ``show``, and ``TypeError`` for other values.
+    """
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 
@@ -178,7 +181,10 @@ def emit(event: Mapping[str, Any]) -> None:
 
 
 def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
-    """Print to stderr, some words in colours."""
+    """Print ``text`` to stderr without its control characters, with the words in ``colours`` in these colours.
+
+    Errors are ignored, as there is no other place to report them.
+    """
     with contextlib.suppress(OSError):
         # A closed stderr must not end a build that is otherwise right.
         click.echo(_coloured(text, colours, sys.stderr), err=True)

@@ -69,7 +69,11 @@ class EventProgress(Silent):
 
 @contextlib.contextmanager
 def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
-    """Have the project's build folder for the ``with`` block, and show the progress of the build."""
+    """Have the project's build folder for the ``with`` block, and show the progress of the build.
+
+    Another process that uses the folder is waited for, which a note says, unless ``--no-wait`` was given. Raises as
+    ``folder_locked``.
+    """
     from mlfbuild.jobs import BUILD_FOLDER, folder_locked
 
     folder, notify = project.root / BUILD_FOLDER, note_unless_quiet(options)
@@ -80,7 +84,11 @@ def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[Progress]:
-    """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to"."""
+    """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to".
+
+    Its form depends on the command line and on stderr: events with ``--format json``; plain lines with ``-q``, for
+    GitHub, and if stderr is no terminal; otherwise rows that move.
+    """
     if options.json:
         yield EventProgress(quiet=options.quiet)
     elif options.quiet or options.format == "github" or not on_terminal(sys.stderr):

@@ -22,10 +22,10 @@ Rules
   6. Operators are paired by name, the n-th with the n-th. Those left are grouped if they share a part of a fused name
      (``conv + relu``), and a group is compared as one: cycles of a fused operator cannot be divided.
 
-For example, version 1 has the operators ``conv`` and ``relu`` and the symbol ``conv_0_weights``; version 2 has ``conv +
-relu`` and ``conv_relu_0_weights``. Both symbols have the tensor ``w``, so they are one pair. Its content is equal and
-its name is not, so it is ``repacked`` and no difference of the model. ``paired_operators`` returns one group: the fused
-operator on one side, ``conv`` and ``relu`` on the other.
+For example, version 1 has the operators ``conv`` and ``relu`` and the symbol ``conv_0_weights``; version 2 has one
+operator ``conv + relu`` and the symbol ``conv_relu_0_weights``. Both symbols have the tensor ``w``, so they are one
+pair. Its content is equal and its name is not, so it is ``repacked``: the same part of the model under another symbol.
+``paired_operators`` returns one group: the fused operator on one side, ``conv`` and ``relu`` on the other.
 
 Not here: what counts as a difference and how it is shown (``compare``, ``report/html``), and pairs of different models.
 """

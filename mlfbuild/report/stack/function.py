@@ -191,7 +191,7 @@ class _Walk:
         """Continue at the parts of functions that only tables lead to, if the state there is new."""
         jumps = {**self._tables, **self._registers}
         found = {part for where in jumps for part in self._unseen(where)}
-        if found:  # then jumps to registers may lead there, too, and not to another function
+        if found:  # then jumps to registers may also lead there, and not to another function
             self._tables, self._registers = jumps, {}
         self._parts |= found
         states = list(self._tables.values())

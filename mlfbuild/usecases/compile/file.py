@@ -48,9 +48,13 @@ def file_job(
 ) -> CompileJob:
     """Return the job that compiles the file ``source`` into ``archive`` for ``cpu``.
 
-    An empty ``name`` or ``compiler`` is derived from the file, an empty ``executor`` or ``python`` is the compiler's
-    default. ``places`` are ``CLASS=SECTION`` words, and ``extensions`` are recorded in the archive. Raises
-    ``UsageError`` for unknown or inconsistent values.
+    ``cpu`` is a name of ``mlfbuild boards``, or ``host``. An empty ``name`` or ``compiler`` is derived from the file,
+    an empty ``executor`` or ``python`` is the compiler's default. ``places`` are ``CLASS=SECTION`` words, and
+    ``extensions`` are recorded in the archive. Nothing is compiled yet::
+
+        job = file_job(Path("kws.tflite"), Path("kws.tar"), "cortex-m4", places=["params=.ext"])
+
+    Raises ``UsageError`` for unknown or inconsistent values.
     """
     return compile_job(
         name=name or default_name(source),

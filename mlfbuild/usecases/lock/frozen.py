@@ -44,6 +44,7 @@ def check_lock(
 ) -> list[str]:
     """Make the archives of ``targets`` and compare them and their inputs with the lock file; builds no firmware.
 
+    ``lenders`` are targets whose archives may be copied, and ``jobs`` compile at a time, as in ``build_project``.
     Returns a line for each toolchain that is not installed here and was not compared. Raises as ``freeze``.
     """
     here, missing = toolchain_facts(targets, project.root)

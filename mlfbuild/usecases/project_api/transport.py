@@ -25,10 +25,14 @@ class Transport(Protocol):
     """A byte stream that is open. Methods raise ``RequestError``: the transport's errors of the Project API."""
 
     def read(self, size: int, seconds: float | None) -> bytes:
-        """Return ``size`` bytes, or those that arrived within ``seconds`` if there are any; ``None`` waits forever."""
+        """Return ``size`` bytes, or those that arrived within ``seconds`` if there are any; ``None`` waits forever.
+
+        Raises ``RequestError``: ``IoTimeoutError`` if nothing has arrived, ``TransportClosedError`` if the firmware or
+        the client is gone.
+        """
 
     def write(self, data: bytes, seconds: float | None) -> None:
-        """Send all of ``data`` within ``seconds``."""
+        """Send all of ``data`` within ``seconds``; raises ``RequestError`` as ``read``, perhaps after a part."""
 
     def close(self) -> None:
         """Close it, and end the program behind it. It may be called twice."""

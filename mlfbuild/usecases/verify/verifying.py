@@ -54,7 +54,9 @@ def verify_project(
 ) -> list[VerifyResult]:
     """Build the models of ``targets``, ``workers`` at a time, and verify ``jobs``, even if some of them fail.
 
-    Raises as ``build_project``.
+    Returns each job with its report, or with the error if it could not be checked, in the order of ``jobs``; they run
+    one after the other, and those of one target share the connection to its device. With ``frozen``, archives must be
+    the locked ones. Raises as ``build_project``.
     """
     watch = progress or Silent()
     watch.expect(len(jobs))

@@ -94,7 +94,7 @@ def print_graph_trace(module: Module) -> Iterator[str]:
     yield "/* For each copy: the number of the call that writes the tensor, the argument, and the size in bytes. */"
     yield "static const struct { uint32_t call, argument; size_t size; } copies[] = {"
     yield from (f"    {{{call}, {argument}, {size}}}," for call, argument, size in _copies(_graph(module)))
-    # An end mark: the loop compares copies[made] after the last copy, too, and an empty array would not be C.
+    # An end mark: the loop also compares copies[made] after the last copy, and an empty array would not be C.
     yield "    {UINT32_MAX, 0, 0}"
     yield "};"
     yield "static uint32_t made;"
