@@ -73,6 +73,7 @@ def target_jobs(
             )
     for job in (job for target in jobs for job in target.models):
         check_inputs(job)
+    # Before anything is written: a build could replace the only copy of the model with its archive.
     for source, reason in _misplaced(project, jobs):
         hint = "move the model file, or choose another build folder"
         raise UsageError("source-among-outputs", place=source, reason=reason, hint=hint)
@@ -256,6 +257,7 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
     Raises ``UsageError`` if there is neither, or if the project file does not list ``target`` for it.
     """
     spec = project.firmware.get(name)
+    # The project file comes first, even if the folder has a CMakeLists.txt.
     if spec is not None:
         if target.name not in spec.targets:
             raise UsageError(

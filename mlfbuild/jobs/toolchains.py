@@ -27,7 +27,10 @@ from mlfbuild.jobs.model_job import TargetJob
 from mlfbuild.requirements import LockedToolchain
 from mlfbuild.targets import GCC, HOST_COMPILERS, compiler_path, compiler_program, cpu_of_toolchain, require_compiler
 
+# For a compiler to print its version.
 _SECONDS = 20
+# A project that only asks CMake for its compiler: a toolchain file is a program of CMake, which nothing else can
+# evaluate.
 _PROBE = """\
 cmake_minimum_required(VERSION 3.22)
 project(compiler LANGUAGES C)

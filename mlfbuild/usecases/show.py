@@ -55,6 +55,7 @@ def program_parts(path: Path, part: str | None = None, modules: Collection[str] 
     ``open_model``, and ``UsageError`` if a module does not exist or no module has the part.
     """
     library = chosen_modules(open_model(path), modules, path)
+    # Shared files are parsed once for all modules.
     known: KnownFiles = {}
     found = [each for module in library.modules for each in _parts(module, known)]
     chosen = [each for each in found if part in {None, each.part} and (each.part != PLAN or part == PLAN)]
@@ -90,6 +91,7 @@ def function_called(path: Path, name: str, modules: Collection[str] = ()) -> Fun
     files: KnownFiles = {}
     functions = {module.name: code_functions(module, files) for module in library.modules}
     owners = {module.name: module for module in library.modules if name in functions[module.name]}
+    # A function in a file that several modules share is one function, so no module needs to be chosen.
     places = {functions[owner][name] for owner in owners}
     if not places:
         known = [function for each in functions.values() for function in each]

@@ -193,6 +193,7 @@ def _image(now: Report, before: Report) -> ImageChange:
         now["sha256"] == before["sha256"],
         Change(before["flash"], now["flash"]),
         Change(before["ram"], now["ram"]),
+        # The sort is stable, so owners without a change stay in the order of the report.
         tuple(sorted(owners, key=lambda owner: -owner.weight)),
         None if None in errors else max(error or 0 for error in errors),
     )
@@ -307,6 +308,7 @@ def _figures(operator: OperatorChange) -> tuple[Change, ...]:
 
 def _operator(module: str, now: Sequence[Report], before: Sequence[Report]) -> OperatorChange:
     def figure(key: str) -> Change:
+        # As for owners: a number that only some have must not look like a change.
         known = all(operator.get(key) is not None for operator in (*now, *before))
         return Change(_sum(before, key), _sum(now, key)) if known else Change(None, None)
 

@@ -168,6 +168,7 @@ def stack_of(model: _Json) -> int | None:
     """Return a model's worst-case stack in bytes, otherwise the measured one, otherwise ``None``."""
     stack = model.get("stack") or {}
     known = stack.get("worst_case")
+    # The bound comes first: a measured stack is that of one run, and another one may need more.
     return stack.get("measured") if known is None else known
 
 
@@ -175,6 +176,7 @@ def instructions_of(model: _Json) -> int | None:
     """Return the instructions of all networks of a model; ``None`` if they were not counted."""
     profiles = [network.get("profile") for network in model.get("networks", ())]
     known = [profile["instructions"] for profile in profiles if profile]
+    # The sum of some networks would look like that of all.
     return sum(known) if known and len(known) == len(profiles) else None
 
 
@@ -212,6 +214,8 @@ def _measured(profile: _Json) -> Iterator[Fact]:
     if found is not None:
         cycles, title = found["cycles"], CYCLE_COUNTERS[found["counter"]]
         spread = f"{numbers.count(cycles['min'])} to {numbers.count(cycles['max'])} in {found['runs']} runs"
+        # The counter of an emulated device advances with the emulator's time, so its numbers must not be read as
+        # cycles.
         if found["emulated"]:
             note = f"{spread}; {title} of {found['device']} counts the time of the emulator, not cycles"
             yield Fact("Time on the emulator", f"{numbers.count(cycles['median'])} ticks", note)
@@ -256,6 +260,7 @@ def _kernels(listed: Sequence[_Json]) -> Iterator[KernelRow]:
     for at, each in enumerate(listed):
         for kernel in each.get("kernels", ()):
             sizes = (numbers.count(kernel.get(key)) for key in ("constants", "workspace"))
+            # A fused operator has several nodes, and each kernel was considered for one of them.
             kind, name = (each[key].split(" + ")[kernel.get("node", 0)] for key in ("operator", "name"))
             yield KernelRow(at, kind, name, kernel["kernel"], kernel["chosen"], kernel["reason"], *sizes)
         if (rows := each.get("by_rows")) is not None:

@@ -204,6 +204,7 @@ def _cells(
     unknown = Cell(numbers.NONE, 0, "change")
     if compared:
         change = Change(flash_of(old or None), flash_of(operator))
+        # An empty dictionary: there was an operator, but its part of a fused one is unknown; ``None``: it is new.
         yield unknown if old == {} else _change(change, added=old is None)
     if profile:
         done, macs, bound = (operator.get(key) for key in ("instructions", "macs", "bound"))
@@ -265,6 +266,7 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
     lines = [f"{index} {operator['operator']}", operator["name"]]
     if operator["function"] and operator["function"] != operator["name"]:
         lines.append(operator["function"])
+    # Weights are inputs as well, and their shapes would hide that of the data.
     moving = [index for index in known(operator["inputs"], tensors) if tensors[index]["memory"] != "constant"]
     lines.append(f"{shapes(moving, tensors)} to {shapes(operator['outputs'], tensors)}")
     lines += [
@@ -286,6 +288,7 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
 def columns(network: Mapping[str, Any]) -> Columns | None:
     """Return the chart of cycles, of instructions or of MACs, whichever is known; ``None`` if it is empty."""
     part = modelled(network)
+    # The most exact measure of time that the report has; MACs are known without a run.
     key = "cycles" if part else "instructions" if counted(network) else "macs"
     values = [operator.get(key) or 0 for operator in network["operators"]]
     bounds = [operator.get("bound") if key == "instructions" else None for operator in network["operators"]]

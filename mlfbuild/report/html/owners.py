@@ -87,6 +87,7 @@ def by_kind(owners: Iterable[Mapping[str, Any]], memory: str) -> dict[str, int]:
 def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: Change | None = None) -> Bar:
     """Return a bar of numbers by kind; it is as long as the budget if there is one and it is kept."""
     taken = sum(kinds.values())
+    # With a budget that is kept, the free part of the bar is what is left of it.
     whole = max(taken, limit or 0)
     parts, start = [], 0
     for kind, size in kinds.items():
@@ -103,6 +104,7 @@ def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[ListedPiece, ...
         for owner in owners
         for piece in owner["pieces"]
     ]
+    # Owner and name decide among equal sizes, so that the same report makes the same page.
     pieces.sort(key=lambda piece: (-piece.size, piece.owner, piece.name))
     return tuple(pieces[:_LISTED]), len(pieces) - len(pieces[:_LISTED])
 
@@ -145,6 +147,7 @@ def _labelled(group: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
     """Give leaves a label without the beginning that all of a model's symbols have."""
     for leaf in group["children"]:
         found = next((prefix for prefix in prefixes if leaf["name"].startswith(prefix)), "")
+        # A symbol that is nothing but the prefix would get an empty label.
         if found and leaf["name"] != found:
             leaf["label"] = leaf["name"].removeprefix(found)
     return group
@@ -201,6 +204,7 @@ def _group(name: str, pieces: Counter[_Key], old: Mapping[_Key, int] | None, own
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
     leaves, small = [], defaultdict(list)
     for key, size in ordered:
+        # Of the whole image, because areas of all owners have one scale.
         if size * _SMALL < whole and len(ordered) > 1:
             small[key[1]].append((key, size))
         else:

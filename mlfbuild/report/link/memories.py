@@ -32,7 +32,6 @@ _STACK_SIZES = (
     "_Min_Stack_Size", "__stack_size__", "__stack_size", "_stack_size", "_system_stack_size", "__STACK_SIZE",
     "__StackSize", "_StackSize", "Stack_Size", "STACK_SIZE", "MLF_STACK_SIZE",
 )  # fmt: skip
-# Bytes.
 _LARGEST_STACK = 1 << 24
 """Symbols further apart do not belong together."""
 _TASKS = (

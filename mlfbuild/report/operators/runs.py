@@ -158,6 +158,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, on_progress: OnProgres
         placement=run_placement(target, job.model, job.folder),
         on_progress=on_progress,
     )
+    # Before the run: cycles of a memory that the data cannot be in would be wrong, and a run takes seconds.
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
@@ -230,6 +231,7 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
     taken = Counter({first: sum(main.constants_size for main in module.main)})
     taken[second] += ram_size(module) + _copied(job, module, found)
     for is_memory, memory, size in placed:
+        # Counted above for the default memory, so a placed section is moved to its own.
         taken[second if is_memory else first] -= size
         taken[memory] += size
     for memory, size in taken.items():

@@ -150,8 +150,10 @@ class CallGraph:
         found = self._pointers.get(caller)
         if found is None:
             raise self._not_known(f"calls a function through a pointer, at {call.where:#x}", search)
+        # See rule 4: these are skipped, and what is found below then depends on the path (``passed``).
         running = set(found) & set(search.path)
         search.passed |= running
+        # Sorted, so that of two chains of the same depth always the same one is reported.
         return sorted(set(found) - running)
 
     def _frame(self, address: int) -> Frame:

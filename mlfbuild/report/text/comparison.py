@@ -77,6 +77,7 @@ def _row(name: str, change: Change) -> tuple[str, ...]:
 def _share(change: Change) -> str:
     if change.before is None or change.now is None:
         return "removed" if change.now is None else "new"
+    # Growth from nothing has no share.
     share = 100 * change.more / change.before if change.before else 0
     return f"{share:+,.{0 if share >= 1000 else 1}f} %" if share else ""
 

@@ -88,6 +88,7 @@ def init_project(request: InitRequest) -> InitReport:
     repo = Repo(_title(request.folder), template, network, sample, board)
     files = own.overlay(repo.files(), {**repo.values, **settings}) if own else repo.files()
     in_place = {path for path in (network.file, repo.vectors) if _is_own(request, request.folder / path)}
+    # Everything that may fail without writing comes before: reading the template, the board and the model.
     with staged(request.folder) as stage:
         for path, data in files.items():
             write_atomic(stage / path, data)
@@ -95,6 +96,8 @@ def init_project(request: InitRequest) -> InitReport:
             _check_project(stage, own)
         tree = _write_tree(stage, repo.target) if template.commits_tree else []
         for path in in_place:
+            # Needed in the stage, where the project is loaded and compiled, but the user's file is already in its place
+            # and would be in the way.
             (stage / path).unlink()
     return InitReport(
         written=tuple(request.folder / path for path in (*files, *tree) if path not in in_place),
@@ -163,6 +166,7 @@ def _recorded_board(request: InitRequest) -> tuple[str, tuple[str, ...]]:
         return "", ()
     found = (module.extensions.get(BOARD_FACT) for module in open_archive(request.archive).modules)
     board = next((str(each) for each in found if each is not None), "")
+    # Not an error, as the archive's code may run on any board with its CPU.
     if board and board not in BOARDS:
         return "", (f"the archive is for the board {quoted(board)}, which QEMU does not emulate",)
     return board, ()
@@ -175,6 +179,7 @@ def _check_project(stage: Path, template: UserTemplate) -> None:
     try:
         load(stage / "mlfbuild.yml")
     except ProjectFileError as error:
+        # Without the path of the stage, which does not exist any more when the message is read.
         found = [each if isinstance(each, str) else str(each) for each in error.problems]
         raise ProjectFileError([each.replace(f"{stage}{os.sep}", f"{template.title}: ") for each in found]) from None
 

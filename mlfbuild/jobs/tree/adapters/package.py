@@ -18,6 +18,7 @@ from mlfbuild.jobs.tree.parts import RUNTIME_HEADERS
 from mlfbuild.jobs.tree.record import RECORD, read_record
 from mlfbuild.library import DEVICE_CODE_SUFFIXES, ResolvedLibrary, device_of, kernel_include_dirs
 
+# Patterns of lines that ``mlf.cmake`` of a tree has, which mlfbuild writes itself.
 _OPTIONS = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:([^>]+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
@@ -118,6 +119,8 @@ class LibraryFiles:
     @property
     def options(self) -> tuple[str, ...]:
         """Compiler options for its own sources."""
+        # Without warnings, as users cannot change this code; in sections, so that the linker drops what the models do
+        # not call.
         return (*self.own_options, "-w", "-ffunction-sections", "-fdata-sections")
 
 
@@ -167,6 +170,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     bundled = {PurePosixPath(BUNDLED_FOLDER)} & {path.parent for path in paths}
     if bundled or (linked and any(map(_is_of_runtime, paths))):
         runtime = {*bundled, PurePosixPath(RUNTIME_HEADERS)}
+    # Before kernels are added: their headers are beside the sources that include them, so systems need no list of them.
     seen = sorted(runtime)
     runtime |= {PurePosixPath("codegen", folder) for folder in kernel_include_dirs(_below_codegen(paths))}
     if any(path.is_relative_to(INCLUDE_DIR) for path in paths):
@@ -220,6 +224,7 @@ def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") ->
     found = {}
     for source in sources:
         path = PurePosixPath(folder, source)
+        # Relative, so that the package can be in any folder.
         up = "../" * (len(path.parts) - 1)
         name = path.with_suffix(cxx) if path.suffix in CXX_SUFFIXES else path
         found[str(name)] = f'/* {NOTICE} */\n{before}#include "{up}{source}"\n'
