@@ -73,11 +73,9 @@ def nearest_project_file() -> Path:
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is None or value in ((), False):
         return
-    options = context.find_object(SharedOptions)
-    assert options is not None
-    assert parameter.name is not None
-    setattr(options, parameter.name, value)
-    options.given.add(parameter.name)
+    options, name = context.ensure_object(SharedOptions), str(parameter.name)
+    setattr(options, name, value)
+    options.given.add(name)
 
 
 def _change_folder(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
@@ -199,10 +197,8 @@ class Verb(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the verb."""
-        options = ctx.find_object(SharedOptions)
-        assert options is not None
         own = {parameter.name for parameter in self.params}
-        for name in sorted(options.given - own):
+        for name in sorted(ctx.ensure_object(SharedOptions).given - own):
             raise click.UsageError(f"--{name.replace('_', '-')} does not apply to `{ctx.command_path}`", ctx)
         return super().invoke(ctx)
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint
     from mlfbuild.core.processes import (
-        LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, run, run_ninja,
-        running, signals_masked, stops_held, tool_variable, writing_to,
+        LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
+        run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
     )
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table

@@ -133,8 +133,7 @@ def run_ninja(command: Sequence[str | Path], on_progress: OnProgress = no_progre
     words = [str(word) for word in command]
     lines = []
     with running(words, end=signal.SIGTERM) as process:  # so that Ninja stops its own child processes
-        assert process.stdout is not None
-        for line in map(_text, process.stdout):
+        for line in map(_text, pipe_of(process.stdout)):
             lines.append(line)
             _report_step(line, on_progress)
     _check_status(words[0], process.returncode, "".join(lines))
@@ -157,6 +156,13 @@ def _check_status(program: str, status: int, output: str) -> None:
 def _text(output: bytes) -> str:
     """Return ``output`` as text with a line feed at the end of each line."""
     return output.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
+    """Return ``stream``, a pipe to a process; raises ``ValueError`` if the process was started without it."""
+    if stream is None:
+        raise ValueError("the process was started without this pipe")
+    return stream
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError, lis
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import module_notice, name_in_c, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
-from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
+from mlfbuild.executor.graph_source import GraphSource, RunFunction, print_graph
 from mlfbuild.executor.identity import print_identity, read_identity
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
@@ -31,6 +31,7 @@ from mlfbuild.executor.units import owner_name, units
 from mlfbuild.library import (
     INCLUDE_DIR as BUNDLED_INCLUDE_DIR,
     OPERATOR,
+    Array,
     CInterface,
     CodegenFile,
     Content,

@@ -15,7 +15,7 @@ from pathlib import Path
 from mlfbuild.core import Mistake, UsageError, file_sha256, open_binary, real_place, sha256
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.library import CompilerProgram
-from mlfbuild.native import weight_files
+from mlfbuild.native import SourceFiles
 from mlfbuild.project import KeyPath, Project
 
 _CACHE = "__pycache__"
@@ -27,7 +27,7 @@ def read_files(job: CompileJob) -> list[Path]:
     Raises ``InputFileError`` if a file with weights is missing or outside of the model's folder.
     """
     source = job.request.source
-    return list(dict.fromkeys([source, *weight_files(source).values(), *_inputs(job.request.program)]))
+    return list(dict.fromkeys([source, *SourceFiles(source).weights.values(), *_inputs(job.request.program)]))
 
 
 def watched_inputs(job: CompileJob) -> list[Path]:

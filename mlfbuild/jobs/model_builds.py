@@ -32,7 +32,7 @@ from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.library.keys import Placement
-from mlfbuild.native import model_files
+from mlfbuild.native import SourceFiles
 from mlfbuild.project import DEFAULT_LEVEL
 
 _SHOWN = 12
@@ -45,7 +45,7 @@ def archive_key(job: CompileJob) -> str:
     This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
     compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
-    source = model_files(job.request.source).identity
+    source = SourceFiles(job.request.source).read().identity
     parts = [job.settings(), source, package_fingerprint()]
     if job.request.program is not None:
         parts += [program_version(job), inputs_hash(job.request.program)]

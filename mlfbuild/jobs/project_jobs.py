@@ -17,7 +17,7 @@ from mlfbuild.jobs.model_job import CompileJob, FirmwareJob, ProfileJob, TargetJ
 from mlfbuild.jobs.tree.placement import PlacedSection
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
 from mlfbuild.library.keys import MEMORY_CLASSES, Placement
-from mlfbuild.native import CONSTANT, DIM, SIGNATURE, STATE
+from mlfbuild.native import Choices
 from mlfbuild.project import (
     SOURCES,
     Budget,
@@ -140,12 +140,13 @@ def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
 
 
 def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob:
+    choices = Choices(model.dims, model.state, model.signature, model.constants)
     request = CompileRequest(
         name=model.name,
         source=model.source,
         cpu=CPUS[target.cpu],
         executor=model.executor,
-        options={**model.options, **_choices(model)},
+        options={**model.options, **choices.options()},
         placement=model.placement,
         interface=model.interface,
         program=model.program,
@@ -160,14 +161,6 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         ram_limit=_ram_limit(model, target),
         optimize=model.optimize,
     )
-
-
-def _choices(model: ModelSpec) -> dict[str, OptionValue]:
-    """Return ``dims``, ``constants``, ``state`` and ``signature`` of ``model`` as options of the native compiler."""
-    dims = {f"{DIM}{name}": size for name, size in model.dims.items()}
-    constants = {f"{CONSTANT}{name}": value for name, value in model.constants.items()}
-    state = {f"{STATE}{before}": after for before, after in model.state.items()}
-    return {**dims, **constants, **state, **({} if model.signature is None else {SIGNATURE: model.signature})}
 
 
 def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:

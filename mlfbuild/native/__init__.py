@@ -20,16 +20,14 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.build import compile_graph, read_network
     from mlfbuild.native.compiler import NATIVE
-    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices, choices_of
-    from mlfbuild.native.frontends.files import model_files, weight_files
+    from mlfbuild.native.frontends.choices import Choices
+    from mlfbuild.native.frontends.facts import model_facts
+    from mlfbuild.native.frontends.files import SourceFiles
     from mlfbuild.native.frontends.models import read_model
-    from mlfbuild.native.frontends.ports import declared_ports
-    from mlfbuild.native.frontends.tflite.reader import IDENTIFIER, reading
     from mlfbuild.native.graph.evaluation import evaluate_in_turn
     from mlfbuild.native.graph.nodes import Graph, Node
-    from mlfbuild.native.graph.tensors import Array, DType, GraphError, Tensor
+    from mlfbuild.native.graph.tensors import Array, Tensor
     from mlfbuild.native.kernels import kernel_headers
-    from mlfbuild.native.printing.interface import chosen_problem
-    from mlfbuild.native.settings import most_constants
+    from mlfbuild.native.printing.interface import interface_problems
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,6 +1,6 @@
 """Compile a request to a library: run the steps in order.
 
-    model_files -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
+    SourceFiles.read -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
     _program: lower_all -> plan_memory -> fuse -> plan_memory -> use_free_memory -> link_calls
 
 Rules:
@@ -53,7 +53,7 @@ from mlfbuild.library import (
 )
 from mlfbuild.native import graph_executor
 from mlfbuild.native.c_calling_form import CodeForm, form_of
-from mlfbuild.native.frontends import choices_of, model_files, parse_files
+from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.native.memory import plan_memory, use_free_memory
@@ -99,8 +99,8 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
 def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
     """Return the network, identity and size of its files; only views in the graph keep their bytes in memory."""
     try:
-        files = model_files(request.source)  # read once, so that the hash is that of the compiled bytes
-        graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
+        files = SourceFiles(request.source).read()  # read once, so that the hash is that of the compiled bytes
+        graph = parse_files(files, request.name, _budget(request, files.size), Choices.of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
     # An option that has no effect is refused, because the user would rely on it.

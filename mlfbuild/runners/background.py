@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from mlfbuild.core import end_group, running
+from mlfbuild.core import end_group, pipe_of, running
 
 _LINES = 30
 """How many of the last lines of its output an error shows."""
@@ -39,8 +39,7 @@ class Background:
         return "\n".join(self._lines)
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in pipe_of(self.process.stdout):
             self._line(line.decode(errors="replace").rstrip("\r\n"))
         self._line("")  # so that a reader of lines learns of the end
 

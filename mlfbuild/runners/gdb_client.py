@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError, pipe_of
 from mlfbuild.runners.background import Background, background
 
 _LOOK_SECONDS = 0.1
@@ -121,8 +121,7 @@ class GdbClient:
         return error
 
     def _send(self, line: str) -> None:
-        pipe = self._program.process.stdin
-        assert pipe is not None
+        pipe = pipe_of(self._program.process.stdin)
         try:
             pipe.write(f"{line}\n".encode())
             pipe.flush()

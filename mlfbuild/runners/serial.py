@@ -103,11 +103,17 @@ class Serial:
         except ProcessFailedError:
             return False
 
+    @property
+    def _greeted(self) -> Hello:
+        """What the firmware said of itself; raises ``RuntimeError`` before ``_connect``."""
+        if self._hello is None:
+            raise RuntimeError(f"{self.name} is not connected")
+        return self._hello
+
     def _difference(self, image: _SerialImage, on_progress: OnProgress) -> str | None:
         """Return what differs between the image and the device."""
-        assert self._hello is not None
-        if self._hello.anchor | 1 != image.anchor | 1:
-            return f"{_ANCHOR} is at {self._hello.anchor & ~1:#010x}, not {image.anchor & ~1:#010x}"
+        if self._greeted.anchor | 1 != image.anchor | 1:
+            return f"{_ANCHOR} is at {self._greeted.anchor & ~1:#010x}, not {image.anchor & ~1:#010x}"
         done, total = 0, sum(len(data) for _, data in image.constants)
         for address, data in image.constants:
             for at in range(0, len(data), _CHECKED):
@@ -175,12 +181,12 @@ class Serial:
     def write(self, address: int, data: bytes) -> None:
         """Change memory in RAM."""
         self._ready()
-        assert self._hello is not None
-        if not self._hello.ram_begin <= address <= address + len(data) <= self._hello.ram_end:
+        hello = self._greeted
+        if not hello.ram_begin <= address <= address + len(data) <= hello.ram_end:
             raise ProcessFailedError(
                 "serial-refused",
                 place=self._place,
-                reason=f"the firmware accepts writes from {self._hello.ram_begin:#010x} to {self._hello.ram_end:#010x},"
+                reason=f"the firmware accepts writes from {hello.ram_begin:#010x} to {hello.ram_end:#010x},"
                 f" not of {len(data):,} bytes at {address:#010x}",
                 hint="build it with MLF_SERIAL_RAM_BEGIN and MLF_SERIAL_RAM_END of the device",
             )
@@ -193,14 +199,13 @@ class Serial:
 
     def _moved(self, kind: str, payload: bytes, size: int) -> bytes | None:
         """Have memory read or written, or return ``None`` to be asked for less; choose the size of the next request."""
-        assert self._hello is not None
         repeated = self._link.repeated
         answer = self._link.try_to_ask(kind, payload, size, _ATTEMPTS if self._chunk > _SMALLEST_CHUNK else None)
         self._good = self._good + 1 if self._link.repeated == repeated else 0
         if self._good == 0:
             self._chunk = max(self._chunk // 2, _SMALLEST_CHUNK)
         elif self._good % _GOOD_ANSWERS == 0:
-            self._chunk = min(self._chunk * 2, self._hello.data)
+            self._chunk = min(self._chunk * 2, self._greeted.data)
         return answer
 
     # Refused on a serial line -----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from mlfbuild.jobs import (
     trees_locked,
     unpack_job,
 )
-from mlfbuild.native import weight_files
+from mlfbuild.native import SourceFiles
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")
@@ -165,7 +165,7 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
 
 @as_user_error
 def _weights(job: CompileJob) -> list[Path]:
-    return list(weight_files(job.request.source).values())
+    return list(SourceFiles(job.request.source).weights.values())
 
 
 @as_user_error

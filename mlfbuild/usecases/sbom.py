@@ -10,7 +10,7 @@ from mlfbuild.archive import open_archive_with_id, source_date
 from mlfbuild.core import CheckFailedError, Mistake, UsageError, counted, quoted, read_bytes, sha256
 from mlfbuild.jobs import CompileJob, is_current, pinned, target_jobs
 from mlfbuild.library import Library, exporter_version
-from mlfbuild.native import weight_files
+from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
 from mlfbuild.report.sbom import (
     BUILD,
@@ -111,7 +111,7 @@ def _name(project: Project) -> str:
 
 def _add_model(bill: Bill, project: Project, name: str) -> Component:
     spec = project.models[name]
-    weights = {name: sha256(read_bytes(path, "weights")) for name, path in weight_files(spec.source).items()}
+    weights = {name: sha256(read_bytes(path, "weights")) for name, path in SourceFiles(spec.source).weights.items()}
     model = model_component(spec, read_bytes(spec.source, "model"), weights)
     bill.add(model)
     return model

@@ -16,7 +16,7 @@ from mlfbuild.archive import open_archive_with_id
 from mlfbuild.core import MlfError, make_folder
 from mlfbuild.jobs import CompileJob, TargetJob, run_placement, target_dependencies
 from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
-from mlfbuild.native import Array, DType, Graph, evaluate_in_turn
+from mlfbuild.native import Array, Graph, evaluate_in_turn
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.module import verify_module
 from mlfbuild.verify.result import VerifyReport
@@ -57,7 +57,7 @@ def _locate(
     runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
     found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)), connection)
     board = found.board if connection or target.run_board else "this machine"
-    if not found.wrong and any(network.tensor(name).dtype is DType.FLOAT32 for name in network.outputs):
+    if not found.wrong and any(network.tensor(name).dtype.numpy.kind == "f" for name in network.outputs):
         return (
             f"{job.model}: on {board} every operator is within the tolerance of its reference, so rounding errors add "
             "up to more; if the outputs are good enough, add a tolerance to the vectors"

@@ -35,6 +35,7 @@ from mlfbuild.core import (
     UnsupportedModelError,
     UsageError,
     find_tool,
+    pipe_of,
     printable,
     running,
 )
@@ -80,11 +81,10 @@ def run_in_sandbox(
     words = [str(find_tool("bwrap")), *_walls(readable), "--", "/bin/sh", "-c", _RUN, "sh", *limits, *command]
     with tempfile.TemporaryFile() as errors:
         with running(words, env=_environment(), stderr=errors) as process:
-            assert process.stdout is not None
             stop = threading.Timer(seconds, process.kill)
             stop.start()
             try:
-                answer = process.stdout.read(size + 1)
+                answer = pipe_of(process.stdout).read(size + 1)
             finally:
                 stop.cancel()
             if len(answer) > size:

@@ -16,7 +16,7 @@ from onnx import helper
 
 from mlfbuild.core.errors import InputFileError, MlfError
 from mlfbuild.jobs import read_files
-from mlfbuild.native.frontends import model_files, read_model, weight_files
+from mlfbuild.native.frontends import SourceFiles, read_model
 from mlfbuild.targets import cmake_folder
 from mlfbuild.usecases.compile.file import file_job
 from support.cmake_repo import mlfbuild_command
@@ -57,17 +57,17 @@ def test_weights_are_read_from_their_file(tmp_path: Path) -> None:
     found = {tensor.name: tensor.data for tensor in apart.constants}
     for tensor in whole.constants:
         np.testing.assert_array_equal(found[tensor.name], tensor.data)
-    assert weight_files(path) == {DATA: tmp_path / DATA}
-    assert weight_files(tmp_path / "whole.onnx") == {}
+    assert SourceFiles(path).weights == {DATA: tmp_path / DATA}
+    assert SourceFiles(tmp_path / "whole.onnx").weights == {}
 
 
 def test_weights_decide_the_identity_of_a_model(tmp_path: Path) -> None:
     path = write(tmp_path / "net.onnx")
-    before = model_files(path).identity
+    before = SourceFiles(path).read().identity
     data = bytearray((tmp_path / DATA).read_bytes())
     data[-1] ^= 1
     (tmp_path / DATA).write_bytes(data)
-    assert model_files(path).identity != before
+    assert SourceFiles(path).read().identity != before
 
 
 def _location(name: str) -> Callable[[Path], None]:

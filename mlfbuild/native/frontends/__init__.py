@@ -14,8 +14,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices, choices_of
-    from mlfbuild.native.frontends.files import NetworkFiles, model_files, weight_files
+    from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices
+    from mlfbuild.native.frontends.files import NetworkFiles, SourceFiles
     from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
 else:

@@ -33,20 +33,26 @@ class NetworkFiles:
         return sha256([own.encode(), *lines]) if self.weights else own
 
 
-def model_files(path: Path) -> NetworkFiles:
-    """Read the model file ``path`` and the files with its weights; raises ``InputFileError``."""
-    data = read_bytes(path, "model")
-    return NetworkFiles(path, data, {name: read_bytes(file, "weights") for name, file in _weights(path, data).items()})
+@dataclass(frozen=True)
+class SourceFiles:
+    """A model file and the files with its weights, which are not read yet."""
 
+    path: Path
 
-def weight_files(path: Path) -> dict[str, Path]:
-    """Return the files with weights of the model file ``path`` by the names in it; raises ``InputFileError``.
+    @property
+    def weights(self) -> dict[str, Path]:
+        """The files with weights by the names in the model; raises ``InputFileError``.
 
-    A model that cannot be read has none; compiling it reports why.
-    """
-    if path.suffix.lower() != _WITH_WEIGHT_FILES or not path.is_file():
-        return {}
-    return _weights(path, read_bytes(path, "model"))
+        A model that cannot be read has none; compiling it reports why.
+        """
+        has_some = self.path.suffix.lower() == _WITH_WEIGHT_FILES and self.path.is_file()
+        return _weights(self.path, read_bytes(self.path, "model")) if has_some else {}
+
+    def read(self) -> NetworkFiles:
+        """Read all files; raises ``InputFileError``."""
+        data = read_bytes(self.path, "model")
+        weights = {name: read_bytes(file, "weights") for name, file in _weights(self.path, data).items()}
+        return NetworkFiles(self.path, data, weights)
 
 
 def _weights(path: Path, data: bytes) -> dict[str, Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlfbuild.core import UsageError, require_extra
 from mlfbuild.native.frontends.choices import Choices
-from mlfbuild.native.frontends.files import NetworkFiles, model_files
+from mlfbuild.native.frontends.files import NetworkFiles, SourceFiles
 from mlfbuild.native.frontends.state import with_state
 from mlfbuild.native.graph import ConstantBudget, Graph
 
@@ -20,7 +20,7 @@ def read_model(path: Path, name: str, most_constants: int | None = None, choices
     operator, type or variant that is not supported, ``UsageError`` for ``choices`` that do not fit the model, and
     ``ToolNotFoundError`` for an .onnx file if the package onnx is not installed.
     """
-    files = model_files(path)
+    files = SourceFiles(path).read()
     return parse_files(files, name, ConstantBudget.of_file(files.size, most_constants), choices)
 
 
@@ -49,7 +49,7 @@ def parse_files(
         require_extra("onnx", path, "reading an .onnx file")
         from mlfbuild.native.frontends.onnx import parse_onnx
 
-        graph = parse_onnx(files.data, name, str(path), budget, files.weights, chosen.dims, chosen.constants)
+        graph = parse_onnx(files.data, name, str(path), budget, files.weights, chosen.dims, chosen.numbers)
         return with_state(graph, chosen.state)
     if chosen.constants:
         raise UsageError(

@@ -241,7 +241,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """The candidates of a node in the order in which they were tried."""
 
     candidates: tuple[Candidate, ...]
@@ -270,7 +270,7 @@ class KernelCall:
     grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
     """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
     that it then uses and its body."""
-    choice: Choice | None = field(default=None, compare=False, repr=False)
+    choice: KernelChoice | None = field(default=None, compare=False, repr=False)
     """The kernels among which this one was chosen; ``None`` if the operator and its type have only one."""
     parts: tuple[KernelCall, ...] = field(default=(), compare=False, repr=False)
     """The calls of the nodes of a chain for the rows of a step."""

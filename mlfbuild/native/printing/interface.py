@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mlfbuild.core import Mistake, UnsupportedModelError, UsageError, counted, listed, quoted, suggestion
 from mlfbuild.library import TensorInfo, port_names
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.graph_json import MAX_NDIM
 from mlfbuild.library.keys import InterfaceNames, PortNames
+from mlfbuild.native.frontends import Choices, declared_ports
 from mlfbuild.native.graph import C_TYPES, DType, Graph, Tensor, integer_range
 
 
@@ -121,6 +123,21 @@ def chosen_problem(kind: str, tensors: Sequence[str], chosen: PortNames) -> Mist
         reason = f"has {counted(len(chosen), 'name')}, but the model has {counted(len(tensors), kind)}"
         return Mistake("interface-count", reason=reason, hint=f"name each of {known}")
     return None
+
+
+def interface_problems(
+    path: Path, choices: Choices, given: Mapping[str, Mapping[str, str] | Sequence[str]]
+) -> Iterator[tuple[str, Mistake]]:
+    """Yield (key, mistake) for the names ``given`` for the inputs and outputs of the model file ``path``.
+
+    Raises the errors of ``declared_ports``.
+    """
+    ports = dict(zip(("inputs", "outputs"), declared_ports(path, choices), strict=True))
+    for key, names in given.items():
+        chosen = names if isinstance(names, Mapping) else tuple(names)
+        problem = chosen_problem(key.removesuffix("s"), ports[key], chosen)
+        if problem is not None:
+            yield key, problem
 
 
 def _check_names(model: str, interface: Interface) -> None:

@@ -50,6 +50,7 @@ from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.text.runs import run_text
+from mlfbuild.targets import Board
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, Connection, chosen_counter, connected, device_of, load_inputs
 from mlfbuild.verify.emulator import build_harness
@@ -126,9 +127,7 @@ def model_runs(
     ``on_progress`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    board = job.target.run_board
-    assert board is not None
-    emulator = find_tool(board.emulator)  # before anything is built
+    emulator = find_tool(_board_of(job).emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
@@ -139,11 +138,16 @@ def model_runs(
             yield measured_run(run, job, inputs, connection, runs, on_progress)
 
 
+def _board_of(job: ProfileJob) -> Board:
+    board = job.target.run_board
+    assert board is not None  # the verb has refused targets without one
+    return board
+
+
 def _run(job: ProfileJob, module: Module, emulator: Path, on_progress: OnProgress) -> tuple[ModelRun, Sequence[Array]]:
     """Return the run on the emulated board, and its inputs."""
     target, folder = job.target, job.folder / module.name
-    board = target.run_board
-    assert board is not None
+    board = _board_of(job)
     image = build_harness(
         job.model.tree,
         module,

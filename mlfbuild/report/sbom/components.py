@@ -8,12 +8,11 @@ from pathlib import Path
 
 from mlfbuild.core import printable, sha256
 from mlfbuild.library import Requirement, ResolvedLibrary, known_library
-from mlfbuild.native import kernel_headers
+from mlfbuild.native import kernel_headers, model_facts
 from mlfbuild.project import ModelSpec, Provider
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bom import BomFile, Component, Kind
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
-from mlfbuild.report.sbom.model_file import model_facts
 from mlfbuild.report.sbom.sbom_document import bom_file
 
 _RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+|rc\d+)?")

@@ -7,13 +7,14 @@ Each check reads no more than headers, and calls the function that refuses the m
     runner of a target     no memory, no uart, a file that is missing device_of
                            an unknown kind of GDB server              gdb_server
     options of a model     values that exclude each other             Compiler.outline
-    interface of a model   a wrong count or unknown names             declared_ports, chosen_problem
+    interface of a model   a wrong count or unknown names             interface_problems
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from mlfbuild import compilers, native, runners, verify
@@ -128,16 +129,9 @@ def _interfaces(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         given = model.interface.given() if model.compiler == "native" else {}
         if not given:
             continue
-        numbers = {name: value for name, value in model.constants.items() if not isinstance(value, str)}
-        choices = native.Choices(model.dims, model.state, model.signature, numbers)
-        try:
-            ports = dict(zip(("inputs", "outputs"), native.declared_ports(model.source, choices), strict=True))
-        except MlfError:  # compiling the model reports it, `missing_tools` a package that is missing
-            continue
-        for key, names in given.items():
-            chosen = names if isinstance(names, Mapping) else tuple(names)
-            problem = native.chosen_problem(key.removesuffix("s"), ports[key], chosen)
-            if problem is not None:
+        choices = native.Choices(model.dims, model.state, model.signature, model.constants)
+        with suppress(MlfError):  # compiling the model reports it, `missing_tools` a package that is missing
+            for key, problem in native.interface_problems(model.source, choices, given):
                 yield ("models", model.name, "interface", key), problem
 
 

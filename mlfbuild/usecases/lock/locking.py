@@ -30,7 +30,7 @@ from mlfbuild.jobs import (
     target_jobs,
     with_pins,
 )
-from mlfbuild.native import weight_files
+from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project, Provider
 from mlfbuild.requirements import (
     GitPin,
@@ -196,7 +196,7 @@ def _model(job: CompileJob, root: Path) -> LockedModel:
         sha256=_sha256(source, "model"),
         compiler=f"{job.compiler} {version}".strip(),
         inputs=inputs_hash(program) if program is not None and program.inputs else "",
-        weights={name: _sha256(path, "weights") for name, path in weight_files(source).items()},
+        weights={name: _sha256(path, "weights") for name, path in SourceFiles(source).weights.items()},
     )
 
 

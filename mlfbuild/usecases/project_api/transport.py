@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mlfbuild.core import end_group, running
+from mlfbuild.core import end_group, pipe_of, running
 from mlfbuild.runners import SerialPort
 from mlfbuild.usecases.project_api.rpc import timed_out, transport_closed
 
@@ -60,8 +60,7 @@ class ProgramTransport:
         errors = self._stack.enter_context(os.fdopen(os.dup(2), "wb"))
         start = running(words, stdin=subprocess.PIPE, stderr=errors, apart=True)
         self._process = self._stack.enter_context(start)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._in, self._out = (pipe_of(end).fileno() for end in (self._process.stdin, self._process.stdout))
         self._gone = gone
         if sys.platform != "win32":  # it has no server
             for descriptor in (self._in, self._out):

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive
 from mlfbuild.core import UsageError, quoted, read_bytes, write_atomic, write_if_changed
 from mlfbuild.jobs import CompileJob, Progress, Silent, TargetJob, target_jobs
-from mlfbuild.native import read_network, weight_files
+from mlfbuild.native import SourceFiles, read_network
 from mlfbuild.project import ModelSpec, Project, source_suffix
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project
@@ -108,7 +108,7 @@ def _check_file(project: Project, spec: ModelSpec, new: Path, vectors: Path | No
 def _copy_weights(model: Path, folder: Path) -> list[Path]:
     """Copy the files with weights of ``model`` to the same places in ``folder``; return the copies."""
     copies = []
-    for name, path in weight_files(model).items():
+    for name, path in SourceFiles(model).weights.items():
         copies.append(folder / name)
         copies[-1].parent.mkdir(parents=True, exist_ok=True)
         write_atomic(copies[-1], read_bytes(path, "weights"))

@@ -121,7 +121,7 @@ def _onnx(evaluator: Any, choices: Choices, model: Path, inputs: Sequence[Array]
 
     graph = onnx.load(model).graph
     constants = {constant.name for constant in graph.initializer}
-    bound = choices.constants
+    bound = choices.numbers
     fixed = {value.name: _bound(value, bound[value.name]) for value in graph.input if value.name in bound}
     wanted = [value for value in graph.input if value.name not in constants and value.name not in bound]
     types = [onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in wanted]

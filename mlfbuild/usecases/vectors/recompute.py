@@ -13,7 +13,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core import ConflictError, MlfError, UsageError, printable, quoted, write_atomic, write_if_changed
 from mlfbuild.jobs import CompileJob, target_jobs
 from mlfbuild.library import Library
-from mlfbuild.native import Array, Graph, choices_of, read_network
+from mlfbuild.native import Array, Choices, Graph, read_network
 from mlfbuild.project import Project
 from mlfbuild.usecases.init import CASES, Sample, own_origin, own_outputs, random_inputs, sample_arrays, sample_h
 from mlfbuild.usecases.vectors.judges import judged
@@ -120,7 +120,7 @@ def _recomputed(
     if own:
         outputs = own_outputs(graph, arrays)
     else:
-        judge, outputs = judged(job.request.source, arrays, len(graph.outputs), choices_of(job.request.options))
+        judge, outputs = judged(job.request.source, arrays, len(graph.outputs), Choices.of(job.request.options))
         outputs = [_fitted(job, judge, array, name, graph) for array, name in zip(outputs, graph.outputs, strict=True)]
         origin = replace(origin, judge=judge, checked=True)
     written, notes = [], []

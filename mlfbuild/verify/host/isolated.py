@@ -13,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from mlfbuild.core import ProcessFailedError, TimedOutError, kept
+from mlfbuild.core import ProcessFailedError, TimedOutError, kept, pipe_of
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.verify.host.process import Array, empty_output
 from mlfbuild.verify.host.trace import traced_tensors
@@ -101,10 +101,9 @@ class Child:
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:
     """Write ``request`` and read ``size`` bytes, fewer if the process ended."""
-    assert process.stdin is not None
-    assert process.stdout is not None
     answer: list[bytes] = []
-    worker = threading.Thread(target=_talk, args=(process.stdin, process.stdout, request, size, answer), daemon=True)
+    pipes = pipe_of(process.stdin), pipe_of(process.stdout)
+    worker = threading.Thread(target=_talk, args=(*pipes, request, size, answer), daemon=True)
     worker.start()
     worker.join(timeout)
     if worker.is_alive():

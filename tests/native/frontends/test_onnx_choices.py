@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
-from mlfbuild.native.frontends import Choices, NetworkFiles, choices_of, parse_files
+from mlfbuild.native.frontends import Choices, NetworkFiles, parse_files
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.graph.evaluation import evaluate
 from support.host_c import run_cases_on_host
@@ -74,7 +74,7 @@ def test_unknown_dimensions_are_refused(dims: dict[str, int], near: str) -> None
 
 
 def test_choices_are_options_of_the_compiler() -> None:
-    found = choices_of({"dim.time": 16, "state.h_in": "h_out", "state.5": 6, "memory": "smallest", "constant.sr": 8})
+    found = Choices.of({"dim.time": 16, "state.h_in": "h_out", "state.5": 6, "memory": "smallest", "constant.sr": 8})
     assert found == Choices({"time": 16}, {"h_in": "h_out", "5": "6"}, constants={"sr": 8})
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from mlfbuild.native.graph import DType, Graph, Node, Operator
-from mlfbuild.native.lowering.call import Candidate, Choice, KernelCall
+from mlfbuild.native.lowering.call import Candidate, KernelCall, KernelChoice
 from mlfbuild.native.settings import CodegenSettings
 
 _Kind = TypeVar("_Kind", bound=Operator)
@@ -40,7 +40,7 @@ def choose(candidates: Sequence[Candidate]) -> KernelCall:
     for candidate in candidates:
         outcome = candidate.obstacle or candidate.lower()
         if isinstance(outcome, KernelCall):
-            return replace(outcome, choice=Choice(tuple(candidates), tuple(refused)))
+            return replace(outcome, choice=KernelChoice(tuple(candidates), tuple(refused)))
         refused.append(outcome)
     raise AssertionError(refused)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import require_extra
-from mlfbuild.native import IDENTIFIER, GraphError, reading
+from mlfbuild.native.graph import GraphError
 
 _LONGEST = 2000
 """Maximum characters of a text."""
@@ -44,6 +44,8 @@ def model_facts(data: bytes, path: Path) -> ModelFacts:
         if path.suffix.lower() == ".onnx":
             require_extra("onnx", path, "reading an .onnx file")
             return _onnx(data)
+        from mlfbuild.native.frontends.tflite import IDENTIFIER, reading
+
         if data[4:8] == IDENTIFIER:
             with reading("metadata"):
                 return _tflite(data)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
-from mlfbuild.report.sbom.model_file import ModelFacts, model_facts
+from mlfbuild.native.frontends.facts import ModelFacts, model_facts
 from support.firmware_repo import tiny_network
 from support.tflite_metadata import described, metadata
 
