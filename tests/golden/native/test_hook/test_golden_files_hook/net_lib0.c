@@ -71,6 +71,13 @@ MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const
     mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
+/*
+ * The arena of 16 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0         8        0-0  scratch of node mid_dle__
+ */
 int32_t mlf_net_run_hooked(const struct tvmgen_net_inputs *inputs, const struct tvmgen_net_outputs *outputs,
     void *workspace, mlf_net_hook *hook, void *context)
 {

@@ -67,6 +67,13 @@ MLF_NOINLINE static void tvmgen_real_softmax_1(const float *input, float *output
     mlf_softmax_float(1, 2, 1.0f, input, output);
 }
 
+/*
+ * The arena of 16 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0         8        0-1  hidden
+ */
 int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmgen_real_outputs *outputs,
     void *workspace)
 {

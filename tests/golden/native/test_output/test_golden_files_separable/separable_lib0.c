@@ -165,6 +165,24 @@ MLF_NOINLINE static void tvmgen_separable_softmax_7(const struct mlf_softmax_qua
     mlf_softmax_int8(1, 3, quantization, input, output);
 }
 
+/*
+ * The arena of 1968 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0      1840        0-0  scratch of node block 1 depthwise
+ *      1840        64        0-1  block 1 depthwise
+ *         0        24        1-1  scratch of node block 1
+ *      1840        64        1-4  block 1
+ *         0      1840        2-2  scratch of node block 2 depthwise
+ *      1904        64        2-3  block 2 depthwise
+ *         0        24        3-3  scratch of node block 2
+ *      1904        64        3-4  block 2
+ *      1904        64        4-5  sum
+ *      1904        64        5-6  flat
+ *         0       128        6-6  scratch of node logits
+ *      1904         3        6-7  logits
+ */
 int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
     const struct tvmgen_separable_outputs *outputs, void *workspace)
 {
