@@ -27,10 +27,10 @@ bytes while a piece runs, and estimated instructions of a total of 1,139,917::
       aligned        2816 and 3232, for 58,765 more (5.2 %)
 
 ``balanced`` keeps them apart, ``smallest`` takes the chain of 2976 bytes. On the Cortex-M0+ the aligned chain costs
-33,754 of 3,733,504 instructions (0.9 %), so that ``balanced`` takes it. Both cores move the same bytes (30,874 instructions), but the M0+
-needs 3 instructions for a product instead of 0.85, so that the same number is a smaller share. And a chain disturbs its
-kernels less: a call costs 60 instructions instead of 220, and they compute single pixels where those with DSP compute
-three, of which some are wasted at the end of two rows (``costs``).
+33,754 of 3,733,504 instructions (0.9 %), so that ``balanced`` takes it. Both cores move the same bytes (30,874
+instructions), but the M0+ needs 3 instructions for a product instead of 0.85, so that the same number is a smaller
+share. And a chain costs its kernels less: a call takes 60 instructions instead of 220, and the estimate has no blocks
+of pixels for it, while kernels with DSP compute three at a time and waste some at the end of two rows (``costs``).
 
 The image between the convolutions needs 8192 bytes alone; in the chains it has a line buffer of four rows, 1024 bytes,
 or of five if the steps are aligned.
