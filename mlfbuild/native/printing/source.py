@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
-from mlfbuild.library import Identity
+from mlfbuild.library import KERNEL_FOLDER, Identity
 from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, wrapped
 from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
 from mlfbuild.native.graph import Graph
@@ -137,7 +137,8 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
     return "\n".join(
         [
-            f"/* {node_comment(graph, function.node)} */",
+            f"/* {node_comment(graph, function.node)}",
+            f"   The kernel and its structs are in {KERNEL_FOLDER}/{function.call.header}. */",
             wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
             "{",
             *(f"    {line}" for line in function.call.body),

@@ -56,7 +56,8 @@ TVMGEN_NET_OPERATORS_TABLE const struct mlf_net_operator mlf_net_operators[MLF_N
 /* Peak use: 16 of 16 bytes. */
 TVMGEN_NET_WORKSPACE static union mlf_net_workspace tvmgen_net_workspace;
 
-/* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2] */
+/* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2]
+   The kernel and its structs are in mlfbuild/matmul_dsp.h. */
 MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const int32_t *filter, int8_t *output,
     int16_t *scratch)
 {
