@@ -69,7 +69,7 @@ class EventProgress(Silent):
 
 @contextlib.contextmanager
 def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
-    """Have the project's build folder for the ``with`` block, and show the progress of the build.
+    """Hold the lock of the project's build folder during the ``with`` block, and show the progress of the build.
 
     Another process that uses the folder is waited for, which a note says, unless ``--no-wait`` was given. Raises as
     ``folder_locked``.
