@@ -171,6 +171,7 @@ def apply(
     others = [node for node, place in _models.items() if place in places and node not in libraries]
     extend(env, "LIBS", libraries, dropped=others, front=True)  # they may require libm, which LIBS may name
     if any(module.libm for tree in trees for module in tree.outline.modules) and "m" not in listed(env, "LIBS"):
+        # Last: a linker searches a library for what those before it need.
         extend(env, "LIBS", ["m"])
     check_programs(env, target)
     return libraries

@@ -93,6 +93,7 @@ def mlf_models(
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     _lock(env, build)
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
+    # ``scons -c`` and ``scons -h`` must work although something differs from the lock file.
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
         from mlfbuild.usecases import freeze_beforehand  # reads lock files, which most builds do not
 
@@ -139,6 +140,7 @@ def _lock(env: Any, build: Path) -> None:
 
 def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
     """Make the archives whose file list is not known in advance, unless nothing is built."""
+    # ``scons -n`` and ``scons -q`` must change nothing, and the others need no archives.
     if any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
         return
     make_archives([target], target_jobs(project, build=build), jobs=int(GetOption("num_jobs")), progress=_Shown())

@@ -44,6 +44,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
             reason="images for this machine have no report",
             hint="choose firmware for a target with a board or toolchain",
         )
+    # The step of the image writes these forms if it exceeds a budget: this step does not run then.
     source[0].Tag(REPORT_FORMS, {*(source[0].GetTag(REPORT_FORMS) or ()), form})
     env.Depends(target, env.Value(package_fingerprint()))
     if job is not None:

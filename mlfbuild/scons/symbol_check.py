@@ -69,6 +69,7 @@ def _check(target: list[Any], source: list[Any], env: Any) -> None:
         path = Path(node.get_abspath())
         if node in _owners:
             compiled.setdefault(_owners[node], []).append(path)
+        # Other nodes, such as linker scripts, have no symbols.
         elif path.suffix in COMPARED:
             firmware.append(path)
     check_models(compiled, str(target[0]), firmware)

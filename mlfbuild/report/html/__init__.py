@@ -18,6 +18,8 @@ Rules
   4. Without the script, all tables and drawings are there. The script sorts, selects, and draws the treemap.
   5. Drawings have coordinates from Python: in pixels for a network, which the page flows in columns, and in per cent
      for memory, so that it fits every width.
+  6. An unknown number is a dash and not 0, and a sum is shown only if all of its parts are known: a report without runs
+     must not look as if all instructions were saved.
 
 For example, a report has the image ``app`` for ``m55`` with one model. ``views`` returns one ``ImageView`` with the key
 ``image-0``; ``page.html`` writes its chapter, and the row of the overview links to it. A treemap needs a nested list of

@@ -15,12 +15,16 @@ Rules
      and none is stricter than the other.
   3. A file that cannot be read is skipped, if the build or another check reports it. One mistake should not appear
      twice.
-  4. What makes a build or a verification fail is a mistake. What merely has no effect is a warning: a budget that no
+  4. All mistakes are found in one run. ``foreseen`` returns them, ``check_dependencies`` raises one error with its own.
+  5. What makes a build or a verification fail is a mistake. What merely has no effect is a warning: a budget that no
      build checks, a device that no model has code for, a provider that no model requires.
 
 For example, target ``m4`` has ``runner: {gdb: localhost:3333}`` and no memory for test firmware. ``_device`` calls
 ``verify.device_of``, as `mlfbuild verify` will, and gets its error. If a model on ``m4`` has vectors, this is
 a mistake at ``targets.m4.runner``; otherwise it is a warning, because the device can still run firmware.
+
+`mlfbuild check` shows all of this, and `mlfbuild doctor` shows mistakes as reasons why a target cannot be built or
+verified, so a new check appears in both.
 
 Not here: mistakes in one file (``mlfbuild.project``), conflicts between models of a project (``project_mistakes`` in
 ``mlfbuild.jobs``), and the state of the machine (``usecases.doctor``), of which only missing compilers are reported.

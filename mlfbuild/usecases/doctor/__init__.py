@@ -20,6 +20,8 @@ Rules
      unhealthy, which is exit status 3 of the command.
   5. Missing programs are collected by name in ``needed``, for all targets together, so that the advice names each once.
      If an environment variable selects a program that does not work, the advice is to correct the variable.
+  6. ``diagnose`` makes the state of each target, and then adds reasons in a fixed order: the programs of its models,
+     mistakes, libraries. Each function takes a state and returns a new one.
 
 For example, a project has a target ``m55`` on the board mps3-an547, and this machine has the compiler for Arm, but
 neither Ninja nor QEMU. ``_state`` finds that Ninja is missing, so ``m55`` cannot be built; that the emulator is missing
