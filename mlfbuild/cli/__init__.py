@@ -47,6 +47,5 @@ def _print_interrupted(arguments: Sequence[str]) -> None:
     from mlfbuild.cli.output.events import interrupted_event, line_of, requested_format
 
     message = "interrupted; run the command again to continue"
-    # Without the modules that print: an interrupt may have come while they were being imported.
     text = line_of(interrupted_event(message)) if requested_format(arguments) == "json" else f"mlfbuild: {message}"
     sys.stderr.write(f"{text}\n")

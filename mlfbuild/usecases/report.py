@@ -38,7 +38,7 @@ from mlfbuild.usecases.build import build_project
 
 Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Results of ``verify`` as JSON values, by target and model."""
-# Fields of a piece in JSON. Those of a constant are written only if they have a value, as functions have none.
+# Fields of a piece in JSON; the second three are written only if they have a value.
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
 

@@ -120,7 +120,6 @@ def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
     ``run`` must wait for that event and nothing else: ``ended.wait(seconds)`` returns at once when the block ends.
     """
     ended = threading.Event()
-    # A daemon, so that a defect in it cannot keep the process from ending.
     thread = threading.Thread(target=run, args=(ended,), daemon=True)
     thread.start()
     try:
