@@ -19,7 +19,11 @@ _MAX_SHARES = 1_000_000
 
 
 def bears_name(path: PurePosixPath, module: str) -> bool:
-    """Return whether the name of the codegen file at ``path`` shows that it belongs to ``module``."""
+    """Return whether the name of the codegen file at ``path`` shows that it belongs to ``module``.
+
+    That is a source or object ``<module>_lib<n>.c`` or the header ``tvmgen_<module>.h``. Other files need an entry in
+    the key ``mlfbuild`` of the metadata, if an archive has several modules.
+    """
     return _borne_name(path) in {module, *header_names(module)}
 
 

@@ -92,7 +92,10 @@ def write_archive(library: Library, path: Path, version: int | None = None, para
 
 
 def pack_archive(library: Library, version: int | None = None) -> bytes:
-    """Return the bytes that ``write_archive`` would write; raises ``UsageError``."""
+    """Return the bytes that ``write_archive`` would write; raises ``UsageError``.
+
+    The whole archive is in memory, so use ``write_archive`` if it is to become a file.
+    """
     return b"".join(_packed(library, version))
 
 

@@ -253,6 +253,8 @@ def _cast_names(words: Sequence[str]) -> list[str]:
 
 def _registry(text: str, functions: Sequence[str]) -> Registry:
     """Return the registry with the names ``text``: a count of two bytes (one in TVM 0.8) and NUL-terminated names."""
+    # The high byte of a count of two bytes is below 0x30, the digit 0, if there are fewer than 12,288 functions. The
+    # first letter of a name in TVM 0.8 is not.
     high = text[1:2] if text[1:2] and not (text[1].isalnum() or text[1] == "_") else ""
     names = text[1 + len(high) :].split("\0")
     count = ord(text[0]) + 256 * ord(high or "\0") if text else 0

@@ -83,7 +83,7 @@ class ComparedObject:
     """Its name in messages."""
     symbols: Symbols
     content: bytes
-    """The bytes of an object with weak symbols, whose definitions are compared if another model has them, too."""
+    """The bytes of an object with weak symbols, whose definitions are compared if another model also has them."""
 
 
 @dataclass(frozen=True)

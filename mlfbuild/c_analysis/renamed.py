@@ -43,6 +43,7 @@ def renamed_object(data: bytes, names: Mapping[str, str], where: str) -> bytes:
     Names that it does not have are ignored. ``where`` names it in messages. Raises ``InputFileError`` if it is not such
     an object, is damaged, or was compiled for link-time optimisation, which keeps names elsewhere.
     """
+    # Checked before anything is written, because the steps below trust offsets in the file.
     object_symbols(data, where)  # every table ends within the file, and every name in its table
     elf = opened_object(data, where)
     late = next((name for name in lto_symbols(elf, data) if name in names), None)

@@ -5,7 +5,7 @@ after it declares or defines those that it calls with the parameters that they r
 
 - in TVM 0.8 for ``tvmgen_<module>_run_model``, because the registry omits ``resource_handle``;
 - since TVM 0.9, with unpacked operators or the C interface, for ``tvmgen_<module>___tvm_main__``;
-- since TVM 0.12, with these, for ``tvmgen_<module>_run``, too.
+- since TVM 0.12, with these, also for ``tvmgen_<module>_run``.
 
 The declaration of the registry is superfluous, but the registry needs one of the name. So the real one must take its
 place, rather than nothing: ``without_repeated_declarations`` puts it there and moves no other line.

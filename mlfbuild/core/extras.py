@@ -43,6 +43,8 @@ def require_extra(extra: str, place: object, purpose: str) -> None:
 
 def _is_there(module: str) -> bool:
     try:
+        # Imported, not only looked for: a package that fails to import, for example because it needs a library that the
+        # system lacks, is of no use either.
         importlib.import_module(module)
     except ImportError:
         return False

@@ -73,7 +73,11 @@ def open_binary(path: Path, what: str) -> BinaryIO:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read."""
+    """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read.
+
+    Git LFS leaves such a text of about 130 bytes in place of each large file that was not downloaded. ``read_bytes``
+    and ``open_binary`` refuse it; this function is for callers that only check a project.
+    """
     try:
         with path.open("rb") as file:
             return file.read(len(_LFS)) == _LFS
@@ -98,7 +102,11 @@ def _input_error(path: Path, what: str, error: OSError) -> InputFileError:
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the ``StorageError`` for ``path``, which could not be written because of ``error``."""
+    """Return the ``StorageError`` for ``path``, which could not be written because of ``error``.
+
+    It is returned, not raised, so that callers write ``raise storage_error(path, error) from None`` and type checkers
+    see that control does not go on.
+    """
     reason = f"cannot write: {error.strerror or error}"
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         hint = "move away the file where a folder is needed"
@@ -127,6 +135,7 @@ def cache_folder(name: str) -> Path:
     from platformdirs import user_cache_path  # few commands use a cache
 
     base = os.environ.get("XDG_CACHE_HOME")
+    # Without appauthor=False, platformdirs adds a second folder on Windows, named as the program's author.
     folder = (Path(base).expanduser() / "mlfbuild" if base else user_cache_path("mlfbuild", appauthor=False)) / name
     make_folder(folder)
     return folder
@@ -147,6 +156,7 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     user than root wrote it, because it may be a program. Raises ``StorageError``, and the errors of ``make``.
     """
     if not path.exists() or path.lstat().st_uid not in trusted_owners():
+        # Next to the result, because a rename is atomic only within one file system.
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = make(Path(folder))
             try:
@@ -170,6 +180,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
             file.writelines([data] if isinstance(data, bytes) else data)
             temporary.chmod(0o644)
         temporary.replace(path)
+    # Not only errors: Ctrl-C must not leave a temporary file either.
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -192,6 +203,7 @@ def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
     parts = [data] if isinstance(data, bytes) else data
     try:
         with path.open("rb") as file:
+            # The last read finds a file that begins with the data and goes on.
             return all(file.read(len(part)) == part for part in parts) and not file.read(1)
     except OSError:
         return False

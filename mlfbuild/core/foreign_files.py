@@ -35,7 +35,11 @@ _LONGEST_IN_COMMAND = 200
 
 
 def better_error(error: MlfError, path: Path) -> MlfError:
-    """Return the error of reading ``path`` as a model or an archive, or a better one if the file is recognised."""
+    """Return the error of reading ``path`` as a model or an archive, or a better one if the file is recognised.
+
+    ``path`` is read again, at most ``_START`` bytes of it, so an error that has nothing to do with the content stays as
+    it is: the file must be recognised as something else first.
+    """
     mistake = recognised(path) or _of_the_other_kind(error, path)
     if mistake is None:
         return error

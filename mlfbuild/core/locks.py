@@ -57,6 +57,8 @@ def locked(
         if descriptor is not None:
             if sys.platform == "win32":  # open files cannot be removed, so one that another process just locked stays
                 os.close(descriptor)
+            # Removed while it is still locked: afterwards it could be the lock of another process, which finds by
+            # samestat in _tried that the file it waited for has gone.
             with contextlib.suppress(OSError):
                 path.unlink()
                 if new:
@@ -70,6 +72,8 @@ def _acquired(path: Path, busy: Busy, patience: float) -> int | None:
     while True:
         make_folder(path.parent)
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in between
+            # Attempts, because a blocking flock has no time limit and does not notice that its file was removed
+            # meanwhile.
             descriptor, owner = _tried(path)
             if descriptor is not None:
                 return descriptor

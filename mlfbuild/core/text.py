@@ -20,7 +20,11 @@ def listed(names: Sequence[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with escapes in place of control characters."""
+    """Return ``text`` with escapes in place of control characters.
+
+    A text with nothing to escape is returned as it is, also with letters beyond ASCII; otherwise these letters become
+    escapes as well. Line feeds and tabs are escaped: ``terminal_text`` keeps them.
+    """
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
@@ -37,14 +41,21 @@ def terminal_text(text: str) -> str:
 
 
 def shown(name: object, longest: int = 160) -> str:
-    """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes."""
+    """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes.
+
+    For names that are usually harmless and read better without quotes, such as paths and versions: ``v4.1.0`` stays
+    ``v4.1.0``. Letters beyond ASCII stay as well, unless the name has control characters.
+    """
     text = str(name)
     text = text if len(text) <= longest else f"{text[:longest]}..."
     return text if text.isprintable() else ascii(text)
 
 
 def quoted(name: str, longest: int = 120) -> str:
-    """Return a name in quotes and in ASCII, cut after ``longest`` characters."""
+    """Return a name in quotes and in ASCII, cut after ``longest`` characters.
+
+    Every letter beyond ASCII is an escape, so that a name that only looks like another one is seen to be different.
+    """
     return ascii(name) if len(name) <= longest else f"{name[:longest]!a}..."
 
 

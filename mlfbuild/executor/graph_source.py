@@ -210,6 +210,7 @@ def _call_rows(plan: GraphPlan) -> Iterator[str]:
     first = 0
     for call in plan.calls:
         count = len(call.tensors)
+        # mlf_executor.h copies that many bytes for a call without a function, in place of the number of arguments.
         if call.function is None:
             count = plan.graph.tensor(call.tensors[0].entry, "").size
         yield f"    {{{call.function or 'NULL'}, {first}, {count}}},"

@@ -15,6 +15,8 @@ from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library.cgen import aligned
 
 _ALLOC = "TVMBackendAllocWorkspace"
+# The third argument, of TVMBackendAllocWorkspace(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint) in
+# TVM's c_backend_api.h. TVM writes it as a literal with a cast.
 _TAKEN = re.compile(rf"\b{_ALLOC}\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*([^,]*?)\s*,")
 _MAIN = re.compile(r"(\w*__tvm_main__|tvmgen_\w+_run_model)$")
 _SIZE = re.compile(r"\(?([0-9]{1,12})(?:[uUlL]*)\)?")

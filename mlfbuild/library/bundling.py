@@ -48,6 +48,8 @@ _VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}", re.ASCII)
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _MAX_DESCRIPTION = 1024 * 1024  # bytes; CMSIS-NN's has some 10,000
+# The words that are excluded load code (-fplugin), pass options to LLVM, or write or read files (dump, info, profile);
+# -Wl, -Wa, and -Wp, pass words to other programs.
 _OPTION = re.compile(
     r"-(?!.*(?:plugin|llvm|dump|info|profile))(?:O[0-3sgz]?|Ofast|[DU]\w+(?:=[\w.+-]*)?|f[a-z][\w-]*(?:=[\w.+-]+)?|W(?![lap],)[\w-]+(?:=[\w.+-]+)?"
     r"|w|g|m[\w=.+-]+|std=[\w+:]+|pedantic)",
@@ -79,6 +81,7 @@ def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
 def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
     """Yield the files of an archive for ``library``: its description first, then its own files."""
     facts = {"release": library.version} | {key: getattr(library, key) for key in _KEYS}
+    # Empty members are left out, so that a new one does not change the description of libraries that do not use it.
     kept = {key: value for key, value in facts.items() if value not in ("", (), False)}
     text = json.dumps({"version": _VERSION, **kept}, indent=1, sort_keys=True)
     yield ArchiveFile(description_path(library.name), f"{text}\n".encode())

@@ -143,6 +143,7 @@ class StoredFile:
         """Return ``size`` bytes from ``offset``, or fewer at the end; raises ``InputFileError``."""
         try:
             with self._lock:
+                # Position and read are one step, because threads share the file.
                 self._file.seek(offset)
                 return self._file.read(size)
         except OSError as error:

@@ -52,6 +52,7 @@ def parse_dtype(name: str) -> DataType | None:
     if code.startswith("float8_"):  # the number of bits is part of the code
         bits = "8"
     wide = int(bits or 0) or _DEFAULT_BITS.get(code, 32)
+    # DLDataType of dlpack.h has 8 bits for the bits of a lane, and 16 for the number of lanes.
     return DataType(code, wide, int(lanes or 1)) if wide < 256 and int(lanes or 1) < 65536 else None
 
 

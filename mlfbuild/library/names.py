@@ -33,6 +33,7 @@ def port_names(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[str
     for kind, names in (("input", inputs), ("output", outputs)):
         for at, name in enumerate(names):
             own = own_name(name) or (f"{kind}_{at}" if at else kind)
+            # An input and an output with one name in the file are the same tensor and keep one name in C.
             while name not in chosen and own in chosen.values():
                 own += "_"
             chosen.setdefault(name, own)

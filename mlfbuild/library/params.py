@@ -179,6 +179,7 @@ class _Reader:
         begin = self.skip(size)
         if isinstance(self._content, bytes):
             return self._content[begin : begin + size]
+        # Headers have some dozen bytes, so one read of the file serves several of them.
         if not self._window_at <= begin <= begin + size <= self._window_at + len(self._window):
             self._window, self._window_at = self._content.read(begin, max(size, self._WINDOW)), begin
         return self._window[begin - self._window_at : begin - self._window_at + size]

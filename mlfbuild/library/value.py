@@ -229,7 +229,11 @@ class Library:
         object.__setattr__(self, "other_files", tuple(sorted(self.other_files, key=lambda file: str(file.path))))
 
     def module(self, name: str) -> Module:
-        """Return the module called ``name``; raises ``KeyError``."""
+        """Return the module called ``name``; raises ``KeyError``.
+
+        Names are case-sensitive, as in the archive. For a name that a user wrote, look it up with
+        ``executor.chosen_module``, which raises an error with the known names.
+        """
         for module in self.modules:
             if module.name == name:
                 return module

@@ -120,6 +120,8 @@ def _with_entry(module: Module, resolved: ResolvedLibrary) -> Module:
 
 def _check(resolved: ResolvedLibrary) -> None:
     """Refuse a library that would be refused when the archive is read."""
+    # With slashes in it, a name would leave the folder of bundles; with .json at its end, its folder could be called
+    # like a description.
     if str(bundle_folder(resolved.name).parent) != FOLDER or resolved.name.endswith(".json"):
         raise UsageError(
             "bundle-name-invalid",

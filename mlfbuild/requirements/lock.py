@@ -105,6 +105,7 @@ class Lock:
 
 def _members(entry: LockedModel | LockedProvider | LockedToolchain) -> dict[str, object]:
     """Return the members of ``entry`` that are not empty, sorted."""
+    # Empty members are left out, so that a later version can add one without changing files that do not use it.
     found = {each.name: getattr(entry, each.name) for each in fields(entry)}
     return {
         name: dict(sorted(value.items())) if isinstance(value, Mapping) else value
@@ -118,7 +119,11 @@ def _content_hash(facts: object) -> str:
 
 
 def lock_path(project: Path) -> Path:
-    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` next to ``firmware.yml``."""
+    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` next to ``firmware.yml``.
+
+    If the project file itself ends with ``.lock``, its whole name stays in that of the lock file, so that these are two
+    files.
+    """
     name = project.name if project.suffix == SUFFIX else project.stem
     return project.with_name(f"{name}{SUFFIX}")
 

@@ -1,7 +1,7 @@
 """Match the requirements of archives with the providers of the project, or report all requirements that are not met.
 
 They are matched by short name. A provider takes precedence over a library that an archive bundles, and its version has
-to satisfy the requirement, too. This module reads no files and does not access the network: ``library_of`` does, and is
+also to satisfy the requirement. This module reads no files and does not access the network: ``library_of`` does, and is
 called once for each provider and for each archive's bundle, only if no mistake was found.
 
 For example, the requirement ``cmsis-nn v4.1.0`` of ``kws.tar`` and the provider ``cmsis-nn: {path: ../CMSIS-NN,

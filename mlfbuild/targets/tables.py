@@ -36,7 +36,11 @@ def cpu_called(name: str) -> Cpu:
 
 
 def emulated_board(cpu: Cpu) -> Board | None:
-    """Return the first board that runs code for ``cpu``; ``None`` if there is none."""
+    """Return the first board that runs code for ``cpu``; ``None`` if there is none.
+
+    Cores without a board of their own run on one whose core has all of their instructions (``Board.runs``). A core with
+    ``+nofp`` uses the board of the whole core.
+    """
     return next((board for board in BOARDS.values() if board.takes(cpu)), None)
 
 

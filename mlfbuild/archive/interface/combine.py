@@ -41,6 +41,7 @@ class _Place:
         self._by_name: dict[str, Argument | None] = {}
         for argument in arguments:
             for name in _spellings(argument.name):
+                # If two arguments have one spelling in C, neither can be identified by it.
                 self._by_name[name] = None if name in self._by_name else argument
 
     def counterpart(self, name: str, position: int, count: int) -> Argument | None:
@@ -102,6 +103,7 @@ def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tup
 def _by_number(known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
     if not all(_NUMBERED.fullmatch(tensor.name) for tensor in known):
         return tuple(known)
+    # By length first, so that output2 comes before output10.
     return tuple(sorted(known, key=lambda tensor: (len(tensor.name), tensor.name)))
 
 

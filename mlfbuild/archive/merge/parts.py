@@ -79,7 +79,11 @@ class MergedModule:
 
 
 def source_text(file: CodegenFile, archive: str) -> str:
-    """Return a source file as text with one character per byte; raises ``CheckFailedError`` if it is too large."""
+    """Return a source file as text with one character per byte; raises ``CheckFailedError`` if it is too large.
+
+    Latin-1 maps each byte to one character and back, so ``source_bytes`` restores every byte that an edit did not
+    touch, whatever the encoding of the comments in it.
+    """
     if len(file.content) > MAX_TEXT:
         raise CheckFailedError(
             "merge-source-too-large",

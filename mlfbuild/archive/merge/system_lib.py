@@ -179,6 +179,7 @@ def with_merged_library(
             new = next(
                 (renames[number][function] for number in library.owners if function in renames[number]), function
             )
+            # Most functions are registered under their own names, and follow a renaming; a name that was chosen stays.
             key = new if name == function else name
             if functions.setdefault(key, new) != new:
                 other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
@@ -191,6 +192,7 @@ def with_merged_library(
     owners = sorted({number for library in libraries for number in library.owners})
     first = libraries[0]
     assert first.registry is not None
+    # The number of functions is a field of one or two bytes before their names.
     limit = 256**first.registry.count_bytes - 1
     if len(functions) > limit:
         raise parts[first.owners[0]].refused(

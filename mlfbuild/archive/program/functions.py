@@ -39,6 +39,7 @@ def code_functions(module: Module, known: KnownFiles) -> dict[str, CodeFunction]
     Files larger than ``MAX_TEXT``, and objects that cannot be read, are left out. Files are added to ``known``.
     """
     found: dict[str, CodeFunction] = {}
+    # Sources before headers: the first definition of a name is kept.
     for file in sorted(module.codegen, key=lambda each: each.path.suffix in HEADER_SUFFIXES):
         if file.path not in known:
             known[file.path] = _functions(file)

@@ -75,4 +75,5 @@ class Paths:
 
 
 def _folded(path: str) -> str:
+    # NFC, because file systems of macOS take the composed and the decomposed spelling of a letter for the same name.
     return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

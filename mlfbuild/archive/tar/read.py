@@ -191,6 +191,7 @@ def _not_tar(where: str) -> InputFileError:
 
 
 def _is_header(block: bytes) -> bool:
+    # POSIX ustar: the checksum is the sum of all bytes, with the eight of the checksum itself as blanks.
     return _octal(block[148:156]) == sum(block) - sum(block[148:156]) + 8 * ord(" ")
 
 
@@ -261,6 +262,7 @@ def _members(source: _Source) -> Iterator[_Member]:
             raise source.member_error("archive-member-type-unsupported", f"is {_REFUSED_TYPES[kind]}", name=name)
         if kind not in _ACCEPTED_TYPES:
             raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
+        # Before ustar, tar marked folders only by the slash.
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
         at = source.at if folder else source.skip(size, f"member {quoted(name)}")
         yield _Member(name, folder, at, size, _octal(header[136:148]))
@@ -287,6 +289,7 @@ def _octal(field: bytes) -> int | None:
 
 def _ustar_name(header: bytes) -> str:
     name = header[:100].split(b"\0")[0]
+    # Only POSIX ustar has a prefix here: headers of GNU tar, whose magic ends with blanks, have times in these bytes.
     prefix = header[345:500].split(b"\0")[0] if header[257:263] == b"ustar\0" else b""
     return (prefix + b"/" + name if prefix else name).decode(errors="surrogateescape")
 
@@ -300,6 +303,7 @@ def _overrides(kind: bytes, body: bytes, source: _Source) -> dict[str, str]:
     records = dict(_pax_records(body, source))
     if any(key.startswith("GNU.sparse.") for key in records):
         raise source.error("archive-header-unsupported", "the archive has a sparse file")
+    # pax allows it, but a reader that ignores global headers would then see other files.
     if kind == b"g" and records.keys() & {"path", "size"}:
         raise source.error("archive-header-unsupported", "a global header gives all members the same name or size")
     return {key: value for key, value in records.items() if key in {"path", "size"}}

@@ -79,6 +79,7 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     found = _NUMBER.fullmatch(text.strip())
     if found is None or found[2].lower() not in units:
         return None
+    # Not float: 1.005 k is 1005, but 1.005 * 1000 is 1004.9999999999999 and would be refused as no whole number.
     value = Fraction(found[1].replace("_", "")) * units[found[2].lower()]
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
@@ -88,6 +89,7 @@ def _number(parse: Callable[[str], int | None], wanted: str, examples: str) -> C
 
     def convert(value: object) -> int:
         found = parse(value) if isinstance(value, str) else value
+        # bool is a subclass of int: without the first test, `flash: true` would be one byte.
         if isinstance(found, bool) or not isinstance(found, int) or found < 0:
             raise _refusal(value, wanted, examples)
         return found

@@ -2,7 +2,7 @@
 
 The reader looks for the keys that exist instead of relying on the version: ``modules`` or the keys of one module,
 ``executors`` or ``runtimes``, targets as an object, a list or one string, memory as a list, by function or by storage
-id. Forms that only documents of TVM define are read, too, such as the empty ``style`` of the RFC of several modules.
+id. Forms that only documents of TVM define are also read, such as the empty ``style`` of the RFC of several modules.
 Fields that the format does not define are kept (``unknown``).
 """
 
