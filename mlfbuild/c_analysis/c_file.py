@@ -66,7 +66,10 @@ class CFile:
 
 
 def read_c_file(path: str, source: Iterable[Token]) -> CFile:
-    """Return the facts of the C file with the tokens ``source``, which may be invalid; the time is linear."""
+    """Return the facts of the C file with the tokens ``source``, which may be invalid; the time is linear.
+
+    ``path`` is only recorded. Pass ``tokens(text)``, or the first of them if the file may be large.
+    """
     directives: list[str] = []
     functions: list[Function] = []
     structs: dict[str, tuple[str, ...]] = {}
@@ -104,7 +107,10 @@ class DefinedFunction:
 
 
 def defined_functions(text: str) -> Iterator[DefinedFunction]:
-    """Yield the functions that the C file ``text`` defines, in its order; the time is linear."""
+    """Yield the functions that the C file ``text`` defines, in its order; the time is linear.
+
+    Declarations are left out. ``static`` and ``inline`` functions are yielded like any other.
+    """
     line, at = 1, 0
     for statement in _statements(_without_directives(tokens(text), [])):
         function = _function([token.text for token in statement]) if statement and statement[-1].text == "}" else None

@@ -150,7 +150,10 @@ def object_section_size(data: bytes, section: str, where: str) -> int:
 
 
 def check_elf_image(data: bytes, where: object) -> None:
-    """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error."""
+    """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error.
+
+    Only the first bytes are read here: the file can still be damaged elsewhere.
+    """
     if not data.startswith(b"\x7fELF"):
         raise InputFileError(
             "not-an-elf-image",

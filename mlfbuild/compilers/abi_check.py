@@ -239,7 +239,10 @@ def _called(cpu: Cpu) -> str:
 
 
 def exported_cpu(library: Library) -> str:
-    """Return the CPU that the targets of all modules of ``library`` name; empty if they name none, or several."""
+    """Return the CPU that the targets of all modules of ``library`` name; empty if they name none, or several.
+
+    For RISC-V they name the architecture only: the result is then the first CPU of the table that has it.
+    """
     texts = [target.text for module in library.modules for target in module.targets]
     words = {match[1] if (match := _CPU_OR_ARCHITECTURE.search(text)) else "" for text in texts}
     found = [cpu.name for cpu in CPUS.values() if words == {cpu.name if cpu.is_arm else cpu.architecture}]

@@ -30,7 +30,11 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
 
 
 def require_extra(extra: str, place: object, purpose: str) -> None:
-    """Raise ``ToolNotFoundError`` if a module of ``extra`` is missing; ``purpose`` is the subject of the reason."""
+    """Raise ``ToolNotFoundError`` if a module of ``extra`` is missing; ``purpose`` is the subject of the reason.
+
+    For example, ``require_extra("serial", "target nucleo", "the runner")`` raises the reason ``the runner requires
+    Python packages that are not installed`` with the hint ``pip install 'pyserial>=3.5'``.
+    """
     missing = [requirement for module, requirement in EXTRAS[extra].items() if not _is_there(module)]
     if missing:
         raise ToolNotFoundError(

@@ -28,7 +28,10 @@ _CHUNK = 1024 * 1024
 
 
 def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
-    """Return the SHA-256 of ``data``, whole or in parts, as 64 lower-case hexadecimal digits."""
+    """Return the SHA-256 of ``data``, whole or in parts, as 64 lower-case hexadecimal digits.
+
+    Parts are hashed as if they were joined. Pass ``chunks(content)`` for a content that may be larger than memory.
+    """
     digest = hashlib.sha256()
     for part in [data] if isinstance(data, (bytes, memoryview)) else data:
         digest.update(part)
@@ -36,7 +39,10 @@ def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
 
 
 def file_sha256(file: BinaryIO) -> str:
-    """Return the SHA-256 of ``file`` from its current position on; raises ``OSError``."""
+    """Return the SHA-256 of ``file`` from its current position on; raises ``OSError``.
+
+    It reads 1 MiB at a time, and leaves the position at the end of the file.
+    """
     return sha256(iter(lambda: file.read(_CHUNK), b""))
 
 
@@ -120,7 +126,10 @@ def real_place(path: Path) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder ``path`` and its parents; raises ``StorageError``."""
+    """Create the folder ``path`` and its parents; raises ``StorageError``.
+
+    An existing folder is no error. A file in its place, or in that of a parent, is one (``file-in-the-way``).
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -199,7 +208,10 @@ def abandoned(path: Path) -> list[Path]:
 
 
 def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
-    """Return whether the content of the file ``path`` is ``data``, whole or in parts; False if it cannot be read."""
+    """Return whether the content of the file ``path`` is ``data``, whole or in parts; False if it cannot be read.
+
+    Reading ends at the first difference.
+    """
     parts = [data] if isinstance(data, bytes) else data
     try:
         with path.open("rb") as file:

@@ -124,7 +124,11 @@ def _lock(descriptor: int) -> None:
 
 
 def is_ancestor(process: int) -> bool:
-    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
+    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell.
+
+    A build that starts another one in the same folder would wait for a lock that it has itself. Parents are read from
+    ``/proc``, so the result is always False on macOS and Windows.
+    """
     number = os.getpid()
     with contextlib.suppress(OSError, ValueError, IndexError):
         while number > 1:

@@ -118,7 +118,11 @@ def disk_problem(output: str) -> str:
 
 @contextlib.contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
-    """Raise ``StorageError`` if a program that writes to ``folder`` fails because its disk is full or read-only."""
+    """Raise ``StorageError`` if a program that writes to ``folder`` fails because its disk is full or read-only.
+
+    The output of a program often blames its own step instead of the disk, so a failure counts as a full disk if less
+    than 256 KiB are free in ``folder``, whatever the output.
+    """
     try:
         yield
     except ProcessFailedError as error:

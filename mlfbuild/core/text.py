@@ -10,12 +10,18 @@ _LINE_OR_TAB = re.compile(r"([\n\t])")
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``, ``1,000 files``."""
+    """Return ``1 file``, ``2 files``, ``1,000 files``.
+
+    Only an ``s`` is added, so the plural of ``noun`` must be regular.
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return ``names`` with commas between them, at most the first eight."""
+    """Return ``names`` with commas between them, at most the first eight.
+
+    Their order is kept, so put those first that help most: ``, ...`` stands for all after the eighth.
+    """
     return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
 
 

@@ -90,7 +90,11 @@ def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
 
 
 def bundle_name(dependency: ExternalDependency) -> str:
-    """Return the name of the folder of ``dependency`` in ``dependencies/``; empty if it is elsewhere."""
+    """Return the name of the folder of ``dependency`` in ``dependencies/``; empty if it is elsewhere.
+
+    ``./dependencies/cmsis-nn`` is ``cmsis-nn``. A folder elsewhere in the archive, such as TVM's ``./runtime``, is no
+    bundle.
+    """
     folder = archive_folder(dependency)
     inside = folder is not None and folder.parts[:1] == (FOLDER,) and len(folder.parts) == 2
     return folder.name if folder is not None and inside and _NAME.fullmatch(folder.name) else ""

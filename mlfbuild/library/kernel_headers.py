@@ -47,7 +47,10 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULT
 
 
 def is_kernel_header(path: PurePosixPath | str) -> bool:
-    """Return whether ``path``, relative to ``codegen/``, is a kernel header."""
+    """Return whether ``path``, relative to ``codegen/``, is a kernel header.
+
+    Folders of merged archives (``mlfbuild_<module>``) and the public folder of older archives also count.
+    """
     return _HEADER.fullmatch(str(path)) is not None
 
 

@@ -126,5 +126,8 @@ def known_library(name: str) -> KnownLibrary | None:
 
 
 def library_of_header(include: str) -> KnownLibrary | None:
-    """Return the known library with the header ``include`` (the text between the brackets), or ``None``."""
+    """Return the known library with the header ``include`` (the text between the brackets), or ``None``.
+
+    Only the name of the file counts: code may include ``arm_nnfunctions.h`` from any folder.
+    """
     return _BY_HEADER.get(PurePosixPath(include).name)

@@ -96,6 +96,7 @@ def read_document(path: Path) -> Document:
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
+            # One byte more than allowed shows that the file is too large, whatever its size, and devices have none.
             data = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise ProjectFileError([_unreadable(path, error)]) from None
@@ -121,6 +122,7 @@ def _unreadable(path: Path, error: OSError) -> Diagnostic:
 
 def _decode(path: Path, data: bytes) -> str:
     try:
+        # Editors of Windows put a byte order mark before UTF-8, which the plain codec would take for text.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = end_of(data[: error.start].decode("utf-8-sig", errors="replace"))

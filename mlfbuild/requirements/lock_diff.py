@@ -65,7 +65,10 @@ def drift(lock: Lock, now: Lock) -> list[str]:
 
 
 def differences(old: Lock, new: Lock) -> list[Difference]:
-    """Return all differences between ``old`` and ``new``: causes before archives, each kind sorted by name."""
+    """Return all differences between ``old`` and ``new``: causes before archives, each kind sorted by name.
+
+    A changed model or dependency therefore stands above the archives that differ because of it.
+    """
     return [
         *_entries("model", old.models, new.models),
         *_dependencies(old.dependencies, new.dependencies),

@@ -50,7 +50,11 @@ def board_called(name: str) -> Board:
 
 
 def mcu_called(name: str) -> Mcu:
-    """Return the microcontroller called ``name``; raises ``UsageError`` with the nearest name."""
+    """Return the microcontroller called ``name``.
+
+    Raises ``UsageError`` with all names. It suggests no near one, unlike for CPUs and boards: a part with a similar
+    name may have another core.
+    """
     from mlfbuild.targets.mcus import MCUS  # a long table that most commands do not use
 
     return _find(MCUS, "mcu", name)

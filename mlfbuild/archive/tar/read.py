@@ -30,7 +30,10 @@ _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
 
 
 def looks_like_archive(path: Path) -> bool:
-    """Return whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read.
+
+    A compressed file counts whatever is in it; ``members`` finds out whether that is a tar.
+    """
     start = _start(path)
     return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
 

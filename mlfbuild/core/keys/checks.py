@@ -157,12 +157,20 @@ class TextOr:
 
 
 def one_of(what: str, words: Collection[str], **schema: Any) -> Rule:
-    """Return the rule for a text that is one of ``words``; ``what`` names the kind of thing in messages."""
+    """Return the rule for a text that is one of ``words``; ``what`` names the kind of thing in messages.
+
+    The mistake has the nearest of the words, and its code is ``unknown-`` and ``what``. ``schema`` adds keywords to the
+    JSON Schema, in which the words are an ``enum`` that editors complete.
+    """
     return Rule(lambda value: None if value in words else unknown(what, value, words), {"enum": list(words), **schema})
 
 
 def named(what: str, pattern: str, hint: str, reserved: Collection[str] = ()) -> Rule:
-    """Return the rule for the name of a ``what``: all of it matches ``pattern``, which ``hint`` puts into words."""
+    """Return the rule for the name of a ``what``: all of it matches ``pattern``, which ``hint`` puts into words.
+
+    ``hint`` follows the word "use": ``letters, digits and _``. ``reserved`` are names that match but are taken by the
+    build. The pattern is also that of the JSON Schema, so it must mean the same in Python and in ECMAScript.
+    """
 
     def check(value: str) -> Mistake | None:
         if value in reserved:

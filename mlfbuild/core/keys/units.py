@@ -136,7 +136,11 @@ Duration = Annotated[int, Convert(_duration, DURATION_SCHEMA, before=True)]
 
 
 def size_text(size: int) -> str:
-    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``."""
+    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``.
+
+    The exact number comes first; the one in KiB or MiB is rounded to one decimal. Numbers below 1 KiB have no second
+    form: ``270 bytes``.
+    """
     if abs(size) < 1024:
         return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
