@@ -79,6 +79,7 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
         files.add(str(other.path), other.content)
     if not has_page(files):
         files.add(README, readme_text(library).encode())
+    # Before anything is written: an archive that `members` would refuse must not exist.
     files.check()
     return dict(sorted(files.items()))
 

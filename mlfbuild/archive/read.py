@@ -168,6 +168,7 @@ class _Archive:
         params = self._params(module.name)
         if params is None:
             raise self._missing(params_path(module.name))
+        # The RFC of several modules lists no executors.
         if not module.executor:
             graph = self._place(Format.graph_path, module.name)
             module = replace(module, executor="aot" if graph is None else "graph")

@@ -99,7 +99,8 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
         forms |= {old.lower(): new.lower(), old.upper(): new.upper(), old: new}
     # The longest first: of the modules kws and kws_v2, the pattern must not find kws in the symbols of kws_v2.
     alternatives = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
-    # An underscore may follow, as in tvmgen_kws_run; with a letter or digit, the name would be that of another module.
+    # `mlf:` begins the ID in an image, and `module "` ends the phrase of TVM's comments in headers. An underscore may
+    # follow a name, as in tvmgen_kws_run; with a letter or digit, the name would be that of another module.
     pattern = re.compile(rf'(tvmgen_|TVMGEN_|mlf_|MLF_|mlf:|module ")({alternatives})(?![0-9A-Za-z])')
     kept = _words_of_kernels(library)
     usual = {f"tvmgen_{sanitize_name(module.name).lower()}.h" for module in library.modules}

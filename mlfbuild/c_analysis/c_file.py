@@ -217,6 +217,8 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
         depth += (token.text in _OPENING) - (token.text in _CLOSING)
         if depth == 0 and token.text == ";":
             members.append(last)
+        # Numbers as well: a tensor called 0 becomes a member of this name, which C refuses and `validate` reports
+        # (MLF304).
         elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
             last = token.text
     return words[at - 1], tuple(members)

@@ -169,6 +169,7 @@ def symbol_conflicts(
 def _borrowed(
     objects: Sequence[ComparedObject], strong: Mapping[str, ComparedObject], reported: set[str]
 ) -> Iterator[SymbolConflict]:
+    # A model that defines the name in any of its objects does not borrow it.
     own = {(found.model, name) for found in objects for name in found.symbols.defined | found.symbols.weak}
     for found in objects:
         for name in sorted(found.symbols.declared) if found.model is not None else ():

@@ -74,6 +74,8 @@ def recognised(path: Path) -> Mistake | None:
     if path.is_dir():
         return _saved_model(in_command(str(path))) if (path / _SAVED_MODEL).is_file() else None
     start = _start(path)
+    # FlatBuffers have their file identifier at byte 4 (TFL3 in TensorFlow Lite's schema.fbs), tar headers their magic
+    # at 257.
     if not start or start[4:8] == b"TFL3" or start[257:262] == b"ustar":
         return None
     if path.name == _SAVED_MODEL:
@@ -115,6 +117,8 @@ def _of_zip(path: Path) -> Mistake | None:
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return None
     name = in_command(str(path))
+    # Keras 3 writes model.weights.h5, torch.export archive_format, and torch.save data.pkl. TorchScript files have
+    # data.pkl too, so constants.pkl is looked for first.
     if "model.weights.h5" in names:
         return _keras(name)
     if "archive_format" in names:

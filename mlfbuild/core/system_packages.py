@@ -145,6 +145,7 @@ def how_to_install(programs: Iterable[str], system: System | None = None) -> lis
 
 def _commands(system: System, programs: list[str]) -> Iterator[str]:
     """Yield one command for all packages without options, and one for each package with an option."""
+    # Packages with an option, such as Homebrew's --cask, need a command of their own: the option would apply to all.
     plain = [system.packages[program] for program in programs if not system.packages[program].startswith("--")]
     root = "" if system.name == "macOS" or getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
     if plain:

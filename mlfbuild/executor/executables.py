@@ -203,6 +203,7 @@ def _with_graph(kernels: Kernels, graph_json: bytes, placement: Placement) -> Ex
     arguments = graph_arguments(graph, kernels)
     plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
     for name in plan.functions:
+        # Checked here, because the linker would blame a generated file that the user does not know.
         kernels.require(name, "the graph")
     return _with_entries(kernels, plan, [module], module.params, {}, placement, hooked=module.hook)
 
@@ -241,6 +242,7 @@ def _with_entries(
         CInterface(each.name, _members(each, each.inputs), _members(each, each.outputs), plan.storage_size + needed)
         for each in called
     ]
+    # Each function of an operator is one call; a graph is one function with all calls.
     count = len(plan.calls) // len(called)
     entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
     pools = _pools(kernels, placement)

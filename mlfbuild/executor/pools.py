@@ -98,6 +98,7 @@ def _pointer(pool: PlacedPool) -> str:
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
     found: list[PlacedPool] = []
+    # The first form is what `native/printing/workspace.py` writes: a change there must be made here as well.
     form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):

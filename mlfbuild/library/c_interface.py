@@ -60,6 +60,7 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     """
     prefix, upper = interface.prefix, interface.prefix.upper()
     module = f'for TVM module "{interface.name}"'
+    # By name: a tensor that is both input and output has one macro.
     distinct = {member.name: member for member in (*interface.inputs, *interface.outputs)}
     words = macro_words(distinct)
     for member in distinct.values():

@@ -133,6 +133,7 @@ def _foreign_headers(module: Module) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for include in _includes(module):
         known = library_of_header(include)
+        # A header that the archive contains is not that of a library elsewhere.
         if known is not None and include.rpartition("/")[2] not in own:
             found[known.name][include] = None
     return {name: tuple(headers) for name, headers in found.items()}

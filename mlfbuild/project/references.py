@@ -109,6 +109,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         document.add((*path, "compiler"), Mistake("wrong-compiler", reason=reason, hint=f"use {fitting}"))
     if (compiler or fitting) == "native" and model.get("executor") == "graph":
         _check_placement_of_graph(document, (*path, "placement"), mapping_in(model, "placement"))
+    # Programs of the project may read any file.
     if compiler not in EXTERNAL_COMPILERS and isinstance(source, str) and source.strip():
         mistake = source_problem(source)
         if mistake is not None:

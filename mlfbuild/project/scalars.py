@@ -38,6 +38,7 @@ _CORE = (
 )
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
 _LONGEST_NUMBER = 40
+# PyYAML's own tables of YAML 1.1, so that this module agrees with what other programs that use PyYAML read.
 _resolver: Any = yaml.resolver.Resolver()
 _constructor = yaml.constructor.SafeConstructor()
 

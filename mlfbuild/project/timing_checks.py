@@ -70,6 +70,7 @@ def check_timing(document: Document) -> None:
     adapter = TypeAdapter(TargetSpec)
     for name, entry in chosen.items():
         try:
+            # No path of the target is used, so any folder will do.
             target = adapter.validate_python(entry, context=Path())
         except ValidationError:
             continue  # already reported

@@ -18,6 +18,7 @@ from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.specification import FORMAT_VERSION
 
+# Types of pydantic's errors, with what a project file should have had there.
 _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a mapping",

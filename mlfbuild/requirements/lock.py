@@ -168,6 +168,7 @@ def check_replaceable(path: Path) -> None:
         return
     with open_binary(path, "lock file") as file:
         data = file.read(_LARGEST + 1)
+    # The key is searched for, not parsed: a damaged lock file may be replaced as well.
     found = re.search(rf'"{FORMAT_KEY}"\s*:\s*(\d{{1,9}})'.encode(), data)
     if found is None and data.strip():
         raise ConflictError(

@@ -322,6 +322,7 @@ def _cut(
     """Return the entries to show and the others: all in their order, or the largest by ``key`` first."""
     if verbose or len(entries) <= _SHOWN + 1:
         return entries, ()
+    # Sorting keeps the order of equal sizes, so the text is the same in each run.
     ordered = sorted(entries, key=lambda entry: -int(entry[key]))
     return ordered[:_SHOWN], ordered[_SHOWN:]
 

@@ -288,4 +288,5 @@ def _plain(text: str) -> str:
 
 def _code(text: str) -> str:
     """Return a name from the archive as code, which may be in a cell of a table."""
+    # Markdown has no escape for a backtick in code. In a table, a bar needs one even there.
     return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""

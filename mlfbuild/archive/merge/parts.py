@@ -162,6 +162,7 @@ def _pieces(text: str) -> Iterator[str]:
     for token in tokens(text):
         words = [item.text for item in before[-4:]]
         declared = token.text in {"=", ";"} and words[-3:] == ["void", "*", MODULE_CONTEXT]
+        # `extern` defines nothing, and a static variable is another one in each file.
         if declared and words[0] not in {"extern", "static"}:
             yield text[at : before[-3].offset]
             yield _WEAK

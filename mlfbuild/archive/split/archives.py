@@ -59,6 +59,7 @@ def _users(library: Library) -> Mapping[PurePosixPath, Collection[str]]:
             if bundle:
                 users[description_path(bundle)][module.name] = None
     if _RUNTIME in users:
+        # The template of the runtime's configuration is there, which a build with the bundled runtime includes.
         users.setdefault(_TEMPLATES, users[_RUNTIME])
     return users
 

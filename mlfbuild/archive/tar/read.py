@@ -79,6 +79,7 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
     start = stored.read(0, 10)
     if start.startswith(_GZIP):
         return _inflated(file, "gzip", where, check)
+    # The three letters alone could begin any text.
     if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
         return _inflated(file, "bzip2", where, check)
     if start.startswith(_XZ):
@@ -272,6 +273,7 @@ def _members(source: _Source) -> Iterator[_Member]:
 
 
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:
+    # A pax header has the sizes that eleven octal digits cannot express, from 8 GiB on.
     size = _octal(header[124:136]) if override is None else int(override) if _is_short_number(override) else None
     if size is None:
         raise source.error("archive-header-damaged", f"{what} has an invalid size")

@@ -199,6 +199,7 @@ def _path(value: str) -> Mistake | None:
     return not_blank("a path")(value)
 
 
+# Bytes, the limit of most file systems (NAME_MAX of Linux).
 _LONGEST_NAME = 255
 _LONGEST_PATH = 3000
 """Less than the 4096 bytes of Linux, because the path is joined to the folder of the project file."""
