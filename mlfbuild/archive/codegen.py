@@ -14,6 +14,7 @@ from mlfbuild.library.metadata import ModuleRecord
 CODEGEN = "codegen/"
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
 _SHARED_LIBRARY = re.compile(r".+\.(?:so(?:\.\d+)*|dylib|dll)", re.ASCII)
+# Otherwise 50,000 modules and as many headers of no module would need a list entry for each pair.
 _MAX_SHARES = 1_000_000
 """Largest number of pairs of a file and a module that owns it; a thousand modules share a few dozen headers."""
 

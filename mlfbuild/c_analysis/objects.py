@@ -193,6 +193,7 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
     # Not pyelftools' own symbols: it reads each name to its zero byte, however far that is.
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
     for table, strings in tables:
+        # A damaged table may end within an entry, which iter_unpack would refuse.
         for values in layout.iter_unpack(table[: len(table) // layout.size * layout.size]):
             info, section = (values[1], values[3]) if elf.elfclass == 64 else (values[3], values[5])
             name = _name(strings, values[0], where)

@@ -73,6 +73,7 @@ def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
             if name in names:
                 struct.pack_into(f"{order}I", made, section["sh_offset"] + at, len(table))
                 table += names[name].encode() + b"\0"
+        # The header of the string table's section is made to point to the copy behind the old end of the file.
         header = elf["e_shoff"] + section["sh_link"] * elf["e_shentsize"]
         struct.pack_into(order + form.place, made, header + form.at, len(made), len(table))
         made += table

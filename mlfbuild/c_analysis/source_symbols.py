@@ -188,6 +188,8 @@ class _Reader:
     def _open(self) -> None:
         """Process the brace at the start of a linkage block, a namespace or a body."""
         self._bodies += 1
+        # Each attempt reads the whole declaration so far: for text of braces alone, time would grow with the square of
+        # its length.
         if self._bodies > _MAX_BODIES:
             self._depth, self._function = 1, False
             return

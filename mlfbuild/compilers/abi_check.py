@@ -212,6 +212,9 @@ def check_fit(library: Library, cpu: Cpu, where: str) -> None:
     """Raise ``UsageError`` if code of ``library`` does not run on ``cpu``; ``where`` names the archive.
 
     Raises ``InputFileError`` for a compiled object that is damaged.
+
+    For example, a linker takes Armv7E-M objects into an image for a Cortex-M0+ without a message, and the first DSP
+    instruction then ends in a fault.
     """
     for module in library.modules:
         for mistake in _problems(module, cpu):

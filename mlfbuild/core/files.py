@@ -121,7 +121,11 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 
 
 def real_place(path: Path) -> Path:
-    """Return ``path`` without symbolic links, whether it exists or not."""
+    """Return ``path`` without symbolic links, whether it exists or not.
+
+    Two paths name the same place if the results are equal. So are locks of one folder and links out of a folder
+    recognised.
+    """
     return Path(os.path.realpath(path))  # Path.resolve() of Python before 3.13 raises an error for a loop of links
 
 
@@ -151,7 +155,10 @@ def cache_folder(name: str) -> Path:
 
 
 def trusted_owners() -> set[int]:
-    """Return the owners of files that this process may run: its own user and root; Windows reports 0 for all files."""
+    """Return the owners of files that this process may run: its own user and root; Windows reports 0 for all files.
+
+    Used for programs and caches in folders that others may write to: a file of another user could have been planted.
+    """
     if sys.platform == "win32":
         return {0}
     else:  # noqa: RET505 - mypy checks one of the branches for each system
@@ -199,7 +206,10 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def abandoned(path: Path) -> list[Path]:
-    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running."""
+    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running.
+
+    The two have the same names, so remove a file only if no other process can be writing it.
+    """
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
     try:
         return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))

@@ -129,7 +129,11 @@ def _of_zip(path: Path) -> Mistake | None:
 
 
 def named_foreign(name: str) -> Mistake | None:
-    """Return why the file called ``name`` is not a model that mlfbuild reads, by its suffix; ``None`` if not known."""
+    """Return why the file called ``name`` is not a model that mlfbuild reads, by its suffix; ``None`` if not known.
+
+    The content is not read, so a file with a misleading suffix is taken for what its name says; ``recognised`` reads
+    it.
+    """
     suffix, name = Path(name).suffix.lower(), in_command(name)
     if suffix in _KERAS_SUFFIXES:
         return _keras(name)
@@ -204,7 +208,10 @@ def _pickle(path: str) -> Mistake:
 
 
 def in_command(path: str) -> str:
-    """Return ``path`` for a command in a hint, or a placeholder if the path is too long or has control characters."""
+    """Return ``path`` for a command in a hint, or a placeholder if the path is too long or has control characters.
+
+    The hint then has ``MODEL`` in its place, so that a copied command fails instead of doing something else.
+    """
     return path if path.isprintable() and len(path) <= _LONGEST_IN_COMMAND else "MODEL"
 
 

@@ -73,6 +73,7 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     """
     variable = tool_variable(name)
     wanted = chosen or os.environ.get(variable) or name
+    # Other names stand in for the default only: a program that was chosen must be that one.
     names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:

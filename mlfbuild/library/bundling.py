@@ -79,7 +79,11 @@ def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
 
 
 def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
-    """Yield the files of an archive for ``library``: its description first, then its own files."""
+    """Yield the files of an archive for ``library``: its description first, then its own files.
+
+    The description comes first, so that ``next(bundle_files(library))`` is the file of ``description_path``. Empty
+    members are left out of it.
+    """
     facts = {"release": library.version} | {key: getattr(library, key) for key in _KEYS}
     # Empty members are left out, so that a new one does not change the description of libraries that do not use it.
     kept = {key: value for key, value in facts.items() if value not in ("", (), False)}
@@ -101,7 +105,10 @@ def bundle_name(dependency: ExternalDependency) -> str:
 
 
 def bundle_names(library: Library) -> list[str]:
-    """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted."""
+    """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted.
+
+    A dependency in ``dependencies/`` without a description is no bundle: it is kept like any other folder.
+    """
     described = {file.path for file in library.other_files}
     named = {bundle_name(item) for module in library.modules for item in module.external_dependencies} - {""}
     return sorted(name for name in named if description_path(name) in described)

@@ -39,7 +39,11 @@ class CInterface:
 
 
 def guarded(guard: str, preamble: str, parts: Iterable[str]) -> str:
-    """Return the text of a header for C and C++ with these parts."""
+    """Return the text of a header for C and C++ with these parts.
+
+    ``guard`` is the name of the macro, ``preamble`` a comment before it, and ``parts`` are separated by blank lines.
+    ``<stdint.h>`` is included, which the run function needs.
+    """
     return "\n\n".join(
         [
             preamble,

@@ -24,7 +24,11 @@ def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:
 
 
 def corrected_files(module: Module) -> Iterator[tuple[CodegenFile, tuple[RepeatedDeclaration, ...]]]:
-    """Yield each source of ``module`` of which a corrected copy is compiled, with its contradicting declarations."""
+    """Yield each source of ``module`` of which a corrected copy is compiled, with its contradicting declarations.
+
+    A file is corrected in a copy that builds compile; the archive keeps what TVM wrote. Modules that need no unit
+    (``module.complete``) and graphs have none.
+    """
     for file in module.codegen if module.executor == "aot" and not module.complete else ():
         repeated = repeated_in(file)
         if repeated:

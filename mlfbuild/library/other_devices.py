@@ -86,7 +86,10 @@ def device_of(path: PurePosixPath) -> str | None:
 
 
 def device_code(module: Module) -> tuple[DeviceCode, ...]:
-    """Return the code of ``module`` for other devices than the host, in alphabetical order."""
+    """Return the code of ``module`` for other devices than the host, in alphabetical order.
+
+    Only folders beside ``codegen/host`` count. A device without sources and objects has data only (``built`` is false).
+    """
     by_name: defaultdict[str, list[CodegenFile]] = defaultdict(list)
     for file in module.device_files:
         by_name[file.path.parts[0]].append(file)

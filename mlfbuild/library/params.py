@@ -55,7 +55,10 @@ class ParamInfo:
 
 
 def param_infos(params: Params) -> dict[str, ParamInfo]:
-    """Return type, shape and size of each parameter, in the same order, without reading values from a file."""
+    """Return type, shape and size of each parameter, in the same order, without reading values from a file.
+
+    Use it if only types and sizes are needed: ``params[name]`` reads the whole array.
+    """
     if isinstance(params, StoredParams):
         return {name: params.info(name) for name in params}
     return {name: ParamInfo(value.dtype.name, value.shape, value.nbytes) for name, value in params.items()}

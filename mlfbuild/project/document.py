@@ -182,6 +182,7 @@ class _Reader:
                 mistake = Mistake(
                     "duplicate-key", reason=f"duplicate key, first on line {first.line}", hint="rename or remove one"
                 )
+                # Not with `add`, which says nothing about a key whose first value was refused.
                 self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue
             self.document.keys[place] = key_node.position

@@ -247,6 +247,7 @@ def _check_built(document: Document, path: KeyPath, firmware: Mapping[str, objec
     for index, name in _texts(firmware, "models") or ():
         model = models.get(name)
         built = _texts(model, "targets") if isinstance(model, dict) else None
+        # Without a list, a model is built for all targets.
         if built is None:
             continue
         names = [target for _, target in built]

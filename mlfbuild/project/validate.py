@@ -84,6 +84,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
+    # The fifth part of the path is the type in the union that pydantic tried.
     elif path[:1] == ("models",) and path[2:3] in _SCALARS and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
             got = _described(details["input"])

@@ -60,7 +60,10 @@ def short(value: str) -> str:
 
 
 def drift(lock: Lock, now: Lock) -> list[str]:
-    """Return a line for each entry of ``now`` that differs in ``lock``; entries that only ``lock`` has are ignored."""
+    """Return a line for each entry of ``now`` that differs in ``lock``; entries that only ``lock`` has are ignored.
+
+    An empty list means that a frozen build may go on. ``left_over`` finds the ignored entries.
+    """
     return [found.as_drift() for found in differences(lock, now) if found.new is not None]
 
 

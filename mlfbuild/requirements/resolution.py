@@ -200,6 +200,7 @@ def _library(requirements: Sequence[Requirement], provider: Provider | None, lib
 
 def _bundled(requirements: Sequence[Requirement], library_of: LibraryOf) -> ResolvedLibrary:
     name = requirements[0].name
+    # Several modules of an archive may name the same folder, which is read once.
     bundles = {(one.origin, one.url): one for one in requirements}.values()
     try:
         return united([(origin(one), _checked(library_of(one), name)) for one in bundles])

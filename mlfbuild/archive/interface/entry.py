@@ -156,6 +156,7 @@ def entry_signature(module: Module, text: str) -> Signature | None:
 
 def _counted(numbers: Iterable[str]) -> int | None:
     indices = {int(number) for number in numbers}
+    # With a gap, some argument is read in another form, and the number is not certain.
     return len(indices) if indices and indices == set(range(len(indices))) else None
 
 

@@ -152,6 +152,7 @@ def without_registries(parts: Sequence[MergedModule], libraries: Sequence[System
 
 def _with_numbered_objects(part: MergedModule) -> MergedModule:
     """Return ``part`` with its objects ``<module>_lib<n>.o`` numbered from 0 in each folder, after one was removed."""
+    # A gap in the numbers would look like a lost file (MLF102).
     name = re.compile(rf"{re.escape(part.module.name)}_lib([0-9]{{1,9}})\.o", re.ASCII)
     numbered = [(int(found[1]), file) for file in part.module.codegen if (found := name.fullmatch(file.path.name))]
     numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))

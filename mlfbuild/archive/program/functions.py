@@ -64,7 +64,10 @@ def _functions(file: CodegenFile) -> list[CodeFunction]:
 
 
 def function_text(module: Module, function: CodeFunction) -> bytes | None:
-    """Return the definition of ``function``, one of ``code_functions``; ``None`` if it is in an object."""
+    """Return the definition of ``function``, one of ``code_functions``; ``None`` if it is in an object.
+
+    The bytes are those of the file, whatever its encoding. The comment before the function is not part of it.
+    """
     for file in module.codegen:
         if f"codegen/{file.path}" == function.file and function.line is not None:
             text = _text(file)

@@ -101,6 +101,7 @@ def dates_in_doubt(library: Library, times: Mapping[str, int]) -> tuple[DateInDo
 def _offset(module: Module, times: Mapping[str, int]) -> int | None:
     """Return the offset of the exporter's time zone in seconds, or ``None`` if it is not proved."""
     date, written = parsed_date(module.export_datetime), times.get(METADATA)
+    # In the last year of datetime, subtracting an offset could leave its range.
     if date is None or written is None or date.year == datetime.max.year:
         return None
     difference = int(date.timestamp()) - written

@@ -39,7 +39,10 @@ def looks_like_archive(path: Path) -> bool:
 
 
 def is_plain_tar(path: Path) -> bool:
-    """Return whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read.
+
+    Unlike for ``looks_like_archive``, the file can be read in place: a compressed one is decompressed first.
+    """
     return _start(path)[_MAGIC_AT:] == _MAGIC
 
 
@@ -95,6 +98,7 @@ def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], N
         with _READERS[kind](file) as reader:
             while chunk := _next_chunk(reader, kind, where):
                 if size == 0:
+                    # At the first chunk, because a bomb of zeros takes seconds until its size is refused.
                     check(chunk)
                 size += len(chunk)
                 if size > MAX_INFLATED:
@@ -137,6 +141,7 @@ def _append(spool: IO[bytes], data: bytes) -> None:
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512
+# The format sets no limit for these headers, which are read at once.
 _MAX_EXTENDED = 1024 * 1024  # bytes
 _REPACK = "pack it again with only plain files and folders that have plain names"
 _COPY = "copy or export the archive again"

@@ -73,6 +73,7 @@ def tvmc_arguments(request: CompileRequest, version: Version, source: str, outpu
 def _with_defaults(options: Mapping[str, OptionValue], executor: str) -> dict[str, OptionValue]:
     defaults: dict[str, OptionValue] = {"target": "c", "runtime": "crt"}
     if executor == "aot":
+        # TVM has the C interface for its C runtime only.
         interface = options.get("interface-api", "c" if options.get("runtime", "crt") == "crt" else "packed")
         defaults |= {"interface-api": interface, "unpacked-api": interface == "c"}
     return {**defaults, **options}

@@ -187,7 +187,10 @@ def named(what: str, pattern: str, hint: str, reserved: Collection[str] = ()) ->
 
 
 def not_blank(what: str) -> Callable[[str], Mistake | None]:
-    """Return the check that a text is more than blanks; ``what`` is its kind with an article."""
+    """Return the check that a text is more than blanks; ``what`` is its kind with an article.
+
+    ``what`` begins the message: "a path must not be empty".
+    """
     return lambda value: None if value.strip() else Mistake("empty-text", reason=f"{what} must not be empty")
 
 

@@ -54,7 +54,11 @@ def parse_count(text: str) -> int | None:
 
 
 def parse_frequency(text: str) -> int | None:
-    """Return the Hz that ``text`` means; ``None`` if it is not a frequency above 0."""
+    """Return the Hz that ``text`` means; ``None`` if it is not a frequency above 0.
+
+    A bare number is Hz. Like the other readers of quantities, it is exact: ``32.768 kHz`` is 32768, and a fraction of a
+    Hz is refused.
+    """
     return _parsed(text, _FREQUENCIES) or None
 
 
