@@ -6,7 +6,7 @@ each tag of ``apache/tvm`` installs CMSIS-NN in ``ubuntu_install_cmsis.sh`` and 
 ``ubuntu_install_ethosu_driver_stack.sh``. TVM 0.8 to 0.11 took CMSIS-NN from commits of ``ARM-software/CMSIS_5``, which
 are not releases of CMSIS-NN, so no release is known for them.
 
-TVM's C runtime is part of the archives that need it: ``bundled_runtime`` has the paths of its files.
+TVM's C runtime is part of the archives that need it: ``bundling`` has the paths of its files.
 """
 
 from __future__ import annotations
