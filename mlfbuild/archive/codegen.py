@@ -85,6 +85,7 @@ def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list
     claimed = [*claims.get(_borne_name(path), ()), *claims.get(str(path), ())]
     if claimed:
         return sorted(set(claimed))
+    # Any module may include a header without an owner.
     if path.suffix in HEADER_SUFFIXES:
         return names
     if path.suffix in LINKED_SUFFIXES or device_of(path.relative_to(CODEGEN)) is not None:

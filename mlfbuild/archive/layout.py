@@ -77,6 +77,7 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
             _add_model(files, module, form, params)
     for other in library.other_files:
         files.add(str(other.path), other.content)
+    # A page of another tool keeps its place.
     if not has_page(files):
         files.add(README, readme_text(library).encode())
     # Before anything is written: an archive that `members` would refuse must not exist.

@@ -61,6 +61,7 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
                 reason=f"{quoted(new)} is not a valid name for a module",
                 hint="use lower-case letters, digits and underscores, for example kws_v2",
             )
+    # In lower case, as headers and structs have the names.
     after = [names.get(name, name).lower() for name in known]
     for name in after:
         if after.count(name) > 1:

@@ -53,6 +53,7 @@ def repeated_declarations(text: str) -> tuple[RepeatedDeclaration, ...]:
 
     A file without a registry has none. Takes any text, and time that is linear in its length.
     """
+    # Without a registry there is nothing before it, and the result is empty.
     registry = max(text.find(_REGISTRY), 0)
     before = list(islice(_DECLARED.finditer(text, 0, registry), _MAX_FUNCTIONS))
     wanted = {found["name"] for found in before}

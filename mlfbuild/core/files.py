@@ -123,8 +123,8 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 def real_place(path: Path) -> Path:
     """Return ``path`` without symbolic links, whether it exists or not.
 
-    Two paths name the same place if the results are equal. So are locks of one folder and links out of a folder
-    recognised.
+    Two paths name the same place if the results are equal: locks of one folder, and links that lead out of a folder,
+    are recognised by that.
     """
     return Path(os.path.realpath(path))  # Path.resolve() of Python before 3.13 raises an error for a loop of links
 

@@ -32,6 +32,7 @@ def kernel_workspace(kernels: Kernels) -> int:
     around = most = 0
     for name, text in kernels.functions():
         size = sum(_size(kernels.module.name, found[1]) for found in _TAKEN.finditer(text))
+        # The main function keeps its memory while it calls the others, of which one runs at a time.
         if name is None or _MAIN.search(name):
             around += size
         else:

@@ -68,5 +68,6 @@ def _names(buffers: Sequence[OperatorBuffer], handles: dict[int, str], data: dic
         handle = handles.get(at, f"arg{at}")
         variable = data.get(handle, handle) if _NUMBERED.fullmatch(handle) else handle
         found.append(buffer.input_binding or variable)
+    # In capitals, as in the macros of the generated header.
     unique = len({name.upper() for name in found}) == len(found)
     return found if unique else [f"arg{at}" for at in range(len(buffers))]

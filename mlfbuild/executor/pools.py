@@ -132,6 +132,7 @@ def why_not_shared(module: Module) -> Mistake | None:
             large = "" if pool.size is None else f" of {pool.size:,} bytes"
             reason = f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
             return _refused(reason, _REMOVE)
+    # Another model's run would overwrite what the firmware writes before a run and reads after it.
     if own and module.workspace_io:
         return _refused(f"its inputs and outputs are in its pool {own[0].name} between runs", _REMOVE)
     passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]

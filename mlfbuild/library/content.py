@@ -138,6 +138,7 @@ class StoredFile:
         self.where = where
         self._file = file
         self._lock = threading.Lock()
+        # Slices refer to this object, so the file is closed with the last of them.
         weakref.finalize(self, file.close)
         try:
             file.seek(0, os.SEEK_END)

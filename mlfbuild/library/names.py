@@ -105,6 +105,7 @@ def macro_words(members: Iterable[str]) -> dict[str, str]:
     for name in names:
         words[name] = upper = name.upper()
         number = 1
+        # A_2 may be the name of another tensor.
         while words[name] in own or (number > 1 and words[name] in taken):
             number += 1
             words[name] = f"{upper}_{number}"

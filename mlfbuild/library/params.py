@@ -316,6 +316,7 @@ def _part(data: bytes | Array, begin: int, end: int) -> bytes:
     if data.flags.c_contiguous and data.dtype == little:
         return data.reshape(-1).view(np.uint8)[begin:end].tobytes()
     width = data.dtype.itemsize
+    # A part may begin and end within an element.
     first = begin // width
     elements = np.asarray(data.flat[first : -(-end // width)]).astype(little, copy=False)
     return elements.tobytes()[begin - first * width : end - first * width]

@@ -114,6 +114,7 @@ def _declared(item: ExternalDependency, module: Module, exporter: str) -> Requir
     name, stated = short_name(item.short_name), item.version_spec.strip()
     known = known_library(name)
     tested = known.version_for_tvm(exporter) if known is not None else ""
+    # A version that the archive states differently does not follow from the exporter.
     made_by = f"TVM {exporter}" if exporter and stated in {"", tested} else ""
     return Requirement(name, stated or tested, item.url, item.url_type, module.name, exporter=made_by)
 

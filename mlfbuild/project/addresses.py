@@ -75,6 +75,7 @@ def _problem(address: str, schemes: tuple[str, ...], choices: str) -> Mistake | 
     if re.search(r"\s", address):
         return Mistake("address-with-blank", reason=f"{shown(address)} contains a blank", hint="write %20 for it")
     if found is None:
+        # That is git@host:path, Git's own spelling of SSH.
         if schemes is GIT_SCHEMES:
             return None
         return Mistake("address-without-scheme", reason=f"{shown(address)} has no scheme", hint=hint)

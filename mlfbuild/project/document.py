@@ -143,6 +143,7 @@ class _Reader:
     def value(self, node: YamlNode, path: KeyPath) -> object:
         document = self.document
         document.values[path] = node.position
+        # Aliases are expanded here: ten lines of them, each with ten of the one before, would be ten billion values.
         if len(document.values) > _MOST_VALUES:
             reason = f"more than {_MOST_VALUES} values after expanding aliases"
             raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))

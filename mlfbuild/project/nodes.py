@@ -14,6 +14,7 @@ import yaml
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.project.problems import Position, Problem, end_of
 
+# Composing is recursive: without a limit, a file of brackets would end in a RecursionError.
 _DEEPEST = 20
 
 _MEANINGS = (

@@ -53,6 +53,7 @@ def read_scalar(text: str, *, plain: bool) -> Scalar:
     if not plain:
         return text
     kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
+    # Both versions take 010 for a whole number, but for different ones.
     if kind != core_kind or (core_kind == "int" and _LEADING_ZERO.fullmatch(text)):
         raise _two_readings(text, kind, core_kind)
     if core_kind == "null":

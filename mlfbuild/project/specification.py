@@ -50,6 +50,7 @@ from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
+# The reader compares by identity, so a list in the file never means all.
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 

@@ -99,6 +99,7 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
         return
     found = [*_incomplete(base, target)]
     yield from found
+    # With something missing, the checks of values against each other would report its consequences.
     if not found:
         mcu = whole_mcu(target)
         assert mcu is not None

@@ -90,6 +90,7 @@ def _required(module: Module) -> list[str]:
 
 def _with_bundle(library: Library, name: str, resolved: ResolvedLibrary) -> Library:
     _check(resolved)
+    # Files of an earlier bundle are replaced; any others in the folder would be mixed into the library.
     others = [file for file in library.other_files if not _is_of(name, str(file.path))]
     if len(others) != len(library.other_files) and name not in bundles(library, "archive"):
         raise UsageError(

@@ -59,6 +59,7 @@ def lines_to_add(requirements: Sequence[Requirement]) -> str:
     has to find out is in capitals: ``VERSION``, ``HASH``, ``FOLDER``.
     """
     name = requirements[0].name
+    # A provider has one version, so a range cannot be suggested.
     version = next((one.version for one in requirements if one.version and not is_range(one.version)), "VERSION")
     stated = next((one for one in requirements if one.url and one.url_type in {"git", "url"}), None)
     known = known_library(name)

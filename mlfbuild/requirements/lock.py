@@ -134,6 +134,7 @@ def read_lock(path: Path) -> Lock | None:
     Raises ``InputFileError`` for a file that ``mlfbuild lock`` did not write: of another version of the format, edited
     by hand, merged, truncated, or not a lock file.
     """
+    # A link to a missing file is an error, not a project without a lock.
     if not path.exists() and not path.is_symlink():
         return None
     with open_binary(path, "lock file") as file:

@@ -87,6 +87,7 @@ def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, 
     if len(known) == 1:
         return tuple(known)
     by_name = {sanitize_name(tensor.name): tensor for tensor in known}
+    # Two tensors with one name in C cannot be found by it.
     for place in places if len(by_name) == len(known) else ():
         found = _named(by_name, place.arguments)
         if len(found) == len(known):
@@ -136,6 +137,7 @@ def _completed(name: str, position: int, count: int, places: _Asked) -> TensorIn
     for place in places:
         other = place.counterpart(name, position, count)
         if other is not None and other.size is not None:
+            # The first place may have names of C, and a later one the model's own spelling of them.
             raw = other.name if sanitize_name(other.name) == name else name
             return TensorInfo(raw, other.dtype, other.size, other.shape)
     return None

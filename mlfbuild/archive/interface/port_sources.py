@@ -94,6 +94,7 @@ class Places:
         named = bool(self._module.inputs)
         for signature in self._needed():
             found: Sequence[Argument] | None = signature.inputs
+            # With names from the metadata or another place, constants are told from inputs by these.
             if signature is self._relay and not named:
                 found = self._without_constants(signature)
             if found:

@@ -121,6 +121,7 @@ def _global_pool2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> Re
 
 
 def _padded(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    # pad_width has a pair for each axis; without the inner brackets it is one list.
     dims, width = tensors[0].dims, _integers(re.sub(r"[\[\]]", " ", attributes.get("pad_width", "")))
     if dims is None or width is None or len(width) != 2 * len(dims):
         return RelayTensor(tensors[0].dtype)

@@ -221,6 +221,7 @@ def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedM
 def _new_name(module: str, taken: set[str]) -> str:
     """Return a folder name for ``module`` that is not ``taken``, and take it."""
     first = f"{KERNEL_FOLDER}_{sanitize_name(module).lower()}"
+    # Two modules can have one name in C, such as a-b and a_b.
     names = (first, *(f"{first}_{number}" for number in range(2, len(taken) + 3)))
     name = next(name for name in names if name not in taken)
     taken.add(name)

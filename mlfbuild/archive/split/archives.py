@@ -92,6 +92,7 @@ def with_own_registries(parts: Sequence[MergedModule]) -> list[MergedModule]:
         defined = {number: _defined(table, number, library.file.path) for number in library.owners}
         anywhere = frozenset[str]().union(*defined.values())
         for number, own in defined.items():
+            # A function without a definition may be that of a library, which every module may need.
             functions = [pair for pair in registry.functions if pair[1] in own or pair[1] not in anywhere]
             divided[number] = _with_registry(divided[number], library.file.path, functions, registry)
     return divided

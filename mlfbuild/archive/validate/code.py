@@ -90,6 +90,7 @@ def one_definition(archive: ArchiveView) -> Iterator[Finding]:
             if len(paths) > 1:
                 yield finding("MLF705", f"{paths[1]}: {name}", f"is also defined in {paths[0]}")
     for name, views in sorted(owners.items()):
+        # A file that modules share is one definition.
         if len({path for view in views for path in view.definitions[name]}) > 1 and len(views) > 1:
             place = f"{views[1].definitions[name][0]}: {name}"
             yield finding(
