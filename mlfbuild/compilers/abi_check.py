@@ -229,7 +229,7 @@ def _problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
             reason = _why_object_does_not_fit(object_facts(file.data, place), cpu, _exported_for(module))
             if reason:
                 yield Diagnostic("object-for-another-cpu", place, reason=reason, hint=hint)
-    # The native compiler's code is portable: only objects of it, which another compiler made, are for one CPU.
+    # Native modules are portable C; objects that were made of it have been checked above.
     for target in module.targets if not module.model_id and cpu.name != "host" else ():
         reason = _why_target_does_not_fit(target.text, cpu)
         if reason:

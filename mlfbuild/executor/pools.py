@@ -83,6 +83,7 @@ class PlacedPools:
 
     def definition(self) -> Iterator[str]:
         """Yield the lines of the unit after the source: the function."""
+        # The unit of a C++ source is C++, and the entry that calls the function is C.
         yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
         yield from [self.prototype.removesuffix(";"), "{"]
         for pool in self.pools:

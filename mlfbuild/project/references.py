@@ -28,6 +28,7 @@ _SHARE = "share-workspace"
 
 def check_references(document: Document) -> None:
     """Add every mistake between values to the problems of ``document``."""
+    # The order of the checks does not matter: problems are sorted by their lines.
     for section in ("targets", "firmware"):
         _check_folder_names(document, section)
     for name, target in document.entries("targets"):
