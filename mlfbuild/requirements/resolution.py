@@ -137,7 +137,7 @@ def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place:
                 reason=unknown_version(one),
                 hint="find out the version, and state it with the key version",
             )
-        # CMake compares the version of a package with the required one when it finds the package.
+        # The generated CMake file compares the version of a package with the required one.
         elif not stated and provider.kind != "package":
             yield Diagnostic(
                 "provider-without-version",

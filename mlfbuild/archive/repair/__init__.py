@@ -1,8 +1,9 @@
 """Correct the errors of known exporter bugs, if there is one right answer.
 
-A repair in ``all_repairs`` is a function from a library to the repaired library and the list of its repairs, each with
-the code of the finding of ``validate`` that it removes. They correct storage ids of graphs, sizes of inputs and outputs
-in the metadata and in headers, C that contradicts itself, repeated dependencies, and local time that is marked as UTC::
+Damaged files are not repaired here: a reader refuses them, and builds restore unpacked trees (``jobs/tree``).
+``all_repairs`` has a function for each bug, from a library to the repaired library and the list of its repairs, each
+with the code of the finding of ``validate`` that it removes. They correct storage ids of graphs, sizes of inputs and
+outputs, C that contradicts itself, repeated entries of dependencies, and local time that is marked as UTC::
 
     result = repaired(*open_dated_archive(path))
     for repair in result.repairs:
