@@ -14,12 +14,17 @@ from mlfbuild.library.metadata import ModuleRecord
 CODEGEN = "codegen/"
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
 _SHARED_LIBRARY = re.compile(r".+\.(?:so(?:\.\d+)*|dylib|dll)", re.ASCII)
+# Otherwise 50,000 modules and as many headers of no module would need a list entry for each pair.
 _MAX_SHARES = 1_000_000
 """Largest number of pairs of a file and a module that owns it; a thousand modules share a few dozen headers."""
 
 
 def bears_name(path: PurePosixPath, module: str) -> bool:
-    """Return whether the name of the codegen file at ``path`` shows that it belongs to ``module``."""
+    """Return whether the name of the codegen file at ``path`` shows that it belongs to ``module``.
+
+    That is a source or object ``<module>_lib<n>.c`` or the header ``tvmgen_<module>.h``. Other files need an entry in
+    the key ``mlfbuild`` of the metadata, if an archive has several modules.
+    """
     return _borne_name(path) in {module, *header_names(module)}
 
 
@@ -80,6 +85,7 @@ def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list
     claimed = [*claims.get(_borne_name(path), ()), *claims.get(str(path), ())]
     if claimed:
         return sorted(set(claimed))
+    # Any module may include a header without an owner.
     if path.suffix in HEADER_SUFFIXES:
         return names
     if path.suffix in LINKED_SUFFIXES or device_of(path.relative_to(CODEGEN)) is not None:

@@ -32,6 +32,9 @@ def source_date() -> int:
 
 
 def source_datetime() -> str:
-    """Return ``source_date()`` in the form of the metadata: ``YYYY-MM-DD HH:MM:SSZ``."""
+    """Return ``source_date()`` in the form of the metadata: ``YYYY-MM-DD HH:MM:SSZ``.
+
+    Without ``SOURCE_DATE_EPOCH`` it is ``UNDATED``, which ``mlfbuild inspect`` does not show.
+    """
     moment = dt.datetime.fromtimestamp(source_date(), tz=dt.timezone.utc)
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")

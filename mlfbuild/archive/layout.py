@@ -77,8 +77,10 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
             _add_model(files, module, form, params)
     for other in library.other_files:
         files.add(str(other.path), other.content)
+    # A page of another tool keeps its place.
     if not has_page(files):
         files.add(README, readme_text(library).encode())
+    # Before anything is written: an archive that `members` would refuse must not exist.
     files.check()
     return dict(sorted(files.items()))
 
@@ -140,6 +142,7 @@ class _Files(dict[str, Content]):
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:
     """Return the facts that a reader could not find in TVM's keys or the module's files."""
+    # What a reader will find by itself is not recorded, so an archive of TVM is written without the key.
     found = with_interface(_as_in_metadata(module, form), module.name)
     several = len(library.modules) > 1
     return Extension(

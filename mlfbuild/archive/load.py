@@ -27,7 +27,10 @@ def open_archive(path: Path) -> Library:
 
 
 def open_archive_with_id(path: Path) -> tuple[Library, str]:
-    """Return the library in the archive file ``path`` and the file's SHA-256; raises the errors of ``open_archive``."""
+    """Return the library in the archive file ``path`` and the file's SHA-256; raises the errors of ``open_archive``.
+
+    The hash and the library come from one open file, so they belong together even if the file is replaced meanwhile.
+    """
     file = _opened(path)
     try:
         identity = file_sha256(file)
@@ -92,7 +95,10 @@ def write_archive(library: Library, path: Path, version: int | None = None, para
 
 
 def pack_archive(library: Library, version: int | None = None) -> bytes:
-    """Return the bytes that ``write_archive`` would write; raises ``UsageError``."""
+    """Return the bytes that ``write_archive`` would write; raises ``UsageError``.
+
+    The whole archive is in memory, so use ``write_archive`` if it is to become a file.
+    """
     return b"".join(_packed(library, version))
 
 

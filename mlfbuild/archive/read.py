@@ -75,6 +75,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
     modules = _planned(tuple(archive.module(record) for record in records), archive, where)
     if is_written_archive(files):
+        # A page that mlfbuild wrote is derived from the rest and written again; one of another tool stays as a file.
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
@@ -167,6 +168,7 @@ class _Archive:
         params = self._params(module.name)
         if params is None:
             raise self._missing(params_path(module.name))
+        # The RFC of several modules lists no executors.
         if not module.executor:
             graph = self._place(Format.graph_path, module.name)
             module = replace(module, executor="aot" if graph is None else "graph")
@@ -208,6 +210,8 @@ class _Archive:
         own = place(self._form, name)
         if own in self.files:
             return own
+        # Before version 7, graph and program have names without the module's: with several modules, it would be a guess
+        # whose they are.
         known = {place(form, name) for form in FORMATS.values() if self._alone or form.modules}
         others = {path for path in known if path in self.files}
         if len(others) > 1:

@@ -61,6 +61,7 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
                 reason=f"{quoted(new)} is not a valid name for a module",
                 hint="use lower-case letters, digits and underscores, for example kws_v2",
             )
+    # In lower case, as headers and structs have the names.
     after = [names.get(name, name).lower() for name in known]
     for name in after:
         if after.count(name) > 1:
@@ -97,7 +98,10 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
     for module in library.modules:
         old, new = sanitize_name(module.name), names.get(module.name, sanitize_name(module.name))
         forms |= {old.lower(): new.lower(), old.upper(): new.upper(), old: new}
+    # The longest first: of the modules kws and kws_v2, the pattern must not find kws in the symbols of kws_v2.
     alternatives = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    # `mlf:` begins the ID in an image, and `module "` ends the phrase of TVM's comments in headers. An underscore may
+    # follow a name, as in tvmgen_kws_run; with a letter or digit, the name would be that of another module.
     pattern = re.compile(rf'(tvmgen_|TVMGEN_|mlf_|MLF_|mlf:|module ")({alternatives})(?![0-9A-Za-z])')
     kept = _words_of_kernels(library)
     usual = {f"tvmgen_{sanitize_name(module.name).lower()}.h" for module in library.modules}

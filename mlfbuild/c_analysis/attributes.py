@@ -69,8 +69,10 @@ def _attributes(elf: ELFFile, data: bytes) -> Iterator[tuple[int, int]]:
         at = 1  # after the format's version, "A"
         while at + 4 <= len(content):
             (length,) = struct.unpack_from("<I" if elf.little_endian else ">I", content, at)
+            # Sections of other vendors have their own tags.
             if content.startswith(b"aeabi\0", at + 4):
                 yield from _numbers(content[at + 10 : at + length], elf.little_endian)
+            # A damaged length of 0 would be read forever.
             at += max(length, 4)
 
 

@@ -83,6 +83,8 @@ def declared_names(declaration: Declaration) -> Iterator[tuple[str, str]]:
         if not name:
             continue
         initialised = any(declaration.tokens[index].text == "=" for index in declarator)
+        # `int a;` at file scope is a tentative definition (C99 6.9.2), so only `extern` without a value merely
+        # declares.
         defines = declaration.body if is_function else initialised or not declaration.has("extern")
         defines = defines or bool(declaration.attributes & {"alias", "__alias__"})
         yield from _kinds(declaration, _spelled(name, declaration, is_function), is_function, defines)
@@ -91,12 +93,14 @@ def declared_names(declaration: Declaration) -> Iterator[tuple[str, str]]:
 def _spelled(name: str, declaration: Declaration, is_function: bool) -> str:
     if not declaration.linkage.cplusplus:
         return name.rpartition("::")[2]
+    # Overloads differ in their arguments, which are not parsed: "()" stands for all of them.
     return declaration.linkage.space + name + ("()" if is_function else "")
 
 
 def _kinds(declaration: Declaration, name: str, is_function: bool, defines: bool) -> Iterator[tuple[str, str]]:
     cplusplus = declaration.linkage.is_cplusplus
     inline = is_function and declaration.has("inline", "__inline", "__inline__", "constexpr")
+    # In C++ a const object at file scope has internal linkage; in C it is external.
     constant = not is_function and cplusplus and _is_constant(declaration) and not declaration.has("extern")
     if declaration.has("static") or declaration.linkage.anonymous or constant:
         yield "local", name

@@ -66,7 +66,10 @@ class CFile:
 
 
 def read_c_file(path: str, source: Iterable[Token]) -> CFile:
-    """Return the facts of the C file with the tokens ``source``, which may be invalid; the time is linear."""
+    """Return the facts of the C file with the tokens ``source``, which may be invalid; the time is linear.
+
+    ``path`` is only recorded. Pass ``tokens(text)``, or the first of them if the file may be large.
+    """
     directives: list[str] = []
     functions: list[Function] = []
     structs: dict[str, tuple[str, ...]] = {}
@@ -104,7 +107,10 @@ class DefinedFunction:
 
 
 def defined_functions(text: str) -> Iterator[DefinedFunction]:
-    """Yield the functions that the C file ``text`` defines, in its order; the time is linear."""
+    """Yield the functions that the C file ``text`` defines, in its order; the time is linear.
+
+    Declarations are left out. ``static`` and ``inline`` functions are yielded like any other.
+    """
     line, at = 1, 0
     for statement in _statements(_without_directives(tokens(text), [])):
         function = _function([token.text for token in statement]) if statement and statement[-1].text == "}" else None
@@ -211,6 +217,8 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
         depth += (token.text in _OPENING) - (token.text in _CLOSING)
         if depth == 0 and token.text == ";":
             members.append(last)
+        # Numbers as well: a tensor called 0 becomes a member of this name, which C refuses and `validate` reports
+        # (MLF304).
         elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
             last = token.text
     return words[at - 1], tuple(members)
@@ -253,6 +261,8 @@ def _cast_names(words: Sequence[str]) -> list[str]:
 
 def _registry(text: str, functions: Sequence[str]) -> Registry:
     """Return the registry with the names ``text``: a count of two bytes (one in TVM 0.8) and NUL-terminated names."""
+    # The high byte of a count of two bytes is below 0x30, the digit 0, if there are fewer than 12,288 functions. The
+    # first letter of a name in TVM 0.8 is not.
     high = text[1:2] if text[1:2] and not (text[1].isalnum() or text[1] == "_") else ""
     names = text[1 + len(high) :].split("\0")
     count = ord(text[0]) + 256 * ord(high or "\0") if text else 0

@@ -83,7 +83,7 @@ class ComparedObject:
     """Its name in messages."""
     symbols: Symbols
     content: bytes
-    """The bytes of an object with weak symbols, whose definitions are compared if another model has them, too."""
+    """The bytes of an object with weak symbols, whose definitions are compared if another model also has them."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,7 @@ def symbol_conflicts(
 def _borrowed(
     objects: Sequence[ComparedObject], strong: Mapping[str, ComparedObject], reported: set[str]
 ) -> Iterator[SymbolConflict]:
+    # A model that defines the name in any of its objects does not borrow it.
     own = {(found.model, name) for found in objects for name in found.symbols.defined | found.symbols.weak}
     for found in objects:
         for name in sorted(found.symbols.declared) if found.model is not None else ():

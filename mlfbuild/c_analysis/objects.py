@@ -128,6 +128,7 @@ def opened_object(data: bytes, where: str) -> ELFFile:
             reason="an ELF file, but not a relocatable object",
             hint="use the `.o` file that the compiler wrote",
         )
+    # sizeof(Elf64_Shdr) and sizeof(Elf32_Shdr).
     smallest = 64 if elf.elfclass == 64 else 40
     if elf["e_shentsize"] < smallest or elf.num_sections() * elf["e_shentsize"] > len(data):
         raise damaged_object(where, "its section table is larger than the file")
@@ -149,7 +150,10 @@ def object_section_size(data: bytes, section: str, where: str) -> int:
 
 
 def check_elf_image(data: bytes, where: object) -> None:
-    """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error."""
+    """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error.
+
+    Only the first bytes are read here: the file can still be damaged elsewhere.
+    """
     if not data.startswith(b"\x7fELF"):
         raise InputFileError(
             "not-an-elf-image",
@@ -189,9 +193,11 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
     # Not pyelftools' own symbols: it reads each name to its zero byte, however far that is.
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
     for table, strings in tables:
+        # A damaged table may end within an entry, which iter_unpack would refuse.
         for values in layout.iter_unpack(table[: len(table) // layout.size * layout.size]):
             info, section = (values[1], values[3]) if elf.elfclass == 64 else (values[3], values[5])
             name = _name(strings, values[0], where)
+            # Symbols of sections and files have no definition that could clash.
             if name and info & 15 < _SECTION_TYPE:
                 yield name, info >> 4, section
     for name, kind in gimple:

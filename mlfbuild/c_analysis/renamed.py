@@ -43,6 +43,7 @@ def renamed_object(data: bytes, names: Mapping[str, str], where: str) -> bytes:
     Names that it does not have are ignored. ``where`` names it in messages. Raises ``InputFileError`` if it is not such
     an object, is damaged, or was compiled for link-time optimisation, which keeps names elsewhere.
     """
+    # Checked before anything is written, because the steps below trust offsets in the file.
     object_symbols(data, where)  # every table ends within the file, and every name in its table
     elf = opened_object(data, where)
     late = next((name for name in lto_symbols(elf, data) if name in names), None)
@@ -72,6 +73,7 @@ def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
             if name in names:
                 struct.pack_into(f"{order}I", made, section["sh_offset"] + at, len(table))
                 table += names[name].encode() + b"\0"
+        # The header of the string table's section is made to point to the copy behind the old end of the file.
         header = elf["e_shoff"] + section["sh_link"] * elf["e_shentsize"]
         struct.pack_into(order + form.place, made, header + form.at, len(made), len(table))
         made += table

@@ -5,7 +5,7 @@ after it declares or defines those that it calls with the parameters that they r
 
 - in TVM 0.8 for ``tvmgen_<module>_run_model``, because the registry omits ``resource_handle``;
 - since TVM 0.9, with unpacked operators or the C interface, for ``tvmgen_<module>___tvm_main__``;
-- since TVM 0.12, with these, for ``tvmgen_<module>_run``, too.
+- since TVM 0.12, with these, also for ``tvmgen_<module>_run``.
 
 The declaration of the registry is superfluous, but the registry needs one of the name. So the real one must take its
 place, rather than nothing: ``without_repeated_declarations`` puts it there and moves no other line.
@@ -53,6 +53,7 @@ def repeated_declarations(text: str) -> tuple[RepeatedDeclaration, ...]:
 
     A file without a registry has none. Takes any text, and time that is linear in its length.
     """
+    # Without a registry there is nothing before it, and the result is empty.
     registry = max(text.find(_REGISTRY), 0)
     before = list(islice(_DECLARED.finditer(text, 0, registry), _MAX_FUNCTIONS))
     wanted = {found["name"] for found in before}

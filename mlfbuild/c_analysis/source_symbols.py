@@ -112,6 +112,7 @@ class _Reader:
 
     def fork(self) -> None:
         """Save the state at the start of a branch whose condition is unknown."""
+        # Each branch is read from the same state, as if it were the only one; the names of all branches are kept.
         self._forks.append((len(self._tokens), self._depth, self._function, self._parentheses))
 
     def retry(self) -> None:
@@ -156,6 +157,8 @@ class _Reader:
                 self._plain(word)
 
     def _expand(self, macro: Macro, values: Sequence[Sequence[Token]], call: Sequence[Token]) -> None:
+        # The limit grows with the tokens seen so far, so that a file cannot double its size with each macro; 1000 lets
+        # short files begin with a long one.
         result = expanded(macro, values, _GROWTH * self._seen + 1000 - self._grown)
         self._grown += 0 if result is None else len(result)
         for token in call if result is None else result:
@@ -185,6 +188,8 @@ class _Reader:
     def _open(self) -> None:
         """Process the brace at the start of a linkage block, a namespace or a body."""
         self._bodies += 1
+        # Each attempt reads the whole declaration so far: for text of braces alone, time would grow with the square of
+        # its length.
         if self._bodies > _MAX_BODIES:
             self._depth, self._function = 1, False
             return

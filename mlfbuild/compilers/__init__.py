@@ -65,7 +65,11 @@ COMPILERS: Mapping[str, Compiler] = {"archive": ARCHIVE, "native": NATIVE, **EXT
 
 
 def compiler_called(name: str) -> Compiler:
-    """Return the compiler ``name``; raises ``UsageError`` if there is none."""
+    """Return the compiler ``name``; raises ``UsageError`` if there is none.
+
+    For example, ``compiler_called("native")`` returns the object whose ``compile`` takes a ``CompileRequest``. Names
+    come from a project file or from ``--compiler``, and the error has the nearest known one.
+    """
     if name not in COMPILERS:
         raise refused("", unknown("compiler", name, sorted(COMPILERS)))
     return COMPILERS[name]

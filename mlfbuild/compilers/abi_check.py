@@ -1,13 +1,16 @@
 """Check that the code in an archive of another compiler runs on the CPU that firmware is built for.
 
 A linker accepts some wrong combinations silently, and its messages about others are hard to understand. Code that the
-native compiler generates is portable and always fits.
+native compiler generates is portable and always fits. ``check_fit`` makes three checks:
 
-Check that TVM's code passes enough scratch memory to the CMSIS-NN functions that it calls.
+1. a compiled object must be for the machine, an architecture and the float ABI that the CPU runs (``.ARM.attributes``,
+see ``c_analysis.attributes``) 2. the CPU that TVM's target string names must not have instructions (DSP, MVE) that the
+CPU of the build lacks 3. TVM's code must pass enough scratch memory to the CMSIS-NN functions that it calls
 
-TVM chooses the size for the ``-mcpu`` of its target ``cmsis-nn``, which archives do not record. Without it, TVM passes
-``NULL`` for buffers that a core with the DSP extension or MVE writes to. The sizes here are those for which CMSIS-NN
-v4.0.0 and v4.1.0 agree (``*_get_buffer_size*``). Code in another form than TVM writes is not checked.
+The third needs an explanation. TVM chooses the size for the ``-mcpu`` of its target ``cmsis-nn``, which archives do not
+record. Without it, TVM passes ``NULL`` for buffers that a core with the DSP extension or MVE writes to. The sizes here
+are those for which CMSIS-NN v4.0.0 and v4.1.0 agree (``*_get_buffer_size*``). Code in another form than TVM writes is
+not checked.
 """
 
 from __future__ import annotations
@@ -132,11 +135,13 @@ def _convolution_s8(call: _Call, cpu: Cpu) -> int:
     is_row = call.source.h == 1 and call.filter.h == 1
     if is_1x1 or is_row:  # other functions, which differ between the releases
         return 0
+    # MVE: four columns of int8, each a multiple of the eight int16 lanes of a vector. Others: two columns of int16.
     return 4 * -(-call.area // 8) * 8 if "mve" in cpu.features else 2 * call.area * 2
 
 
 def _convolution_s16(call: _Call, cpu: Cpu) -> int:
     is_fast = call.area < _SHORT and call.dilation == (1, 1)
+    # Two columns of int16.
     return 2 * call.area * 2 if is_fast and _has_dsp_without_mve(cpu) else 0
 
 
@@ -158,6 +163,7 @@ def _depthwise_s16(call: _Call, cpu: Cpu) -> int:
 
 
 def _average_s8(call: _Call, cpu: Cpu) -> int:
+    # A sum of 32 bits for each channel.
     return call.source.c * 4 if _has_dsp_without_mve(cpu) else 0
 
 
@@ -206,6 +212,9 @@ def check_fit(library: Library, cpu: Cpu, where: str) -> None:
     """Raise ``UsageError`` if code of ``library`` does not run on ``cpu``; ``where`` names the archive.
 
     Raises ``InputFileError`` for a compiled object that is damaged.
+
+    For example, a linker takes Armv7E-M objects into an image for a Cortex-M0+ without a message, and the first DSP
+    instruction then ends in a fault.
     """
     for module in library.modules:
         for mistake in _problems(module, cpu):
@@ -220,6 +229,7 @@ def _problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
             reason = _why_object_does_not_fit(object_facts(file.data, place), cpu, _exported_for(module))
             if reason:
                 yield Diagnostic("object-for-another-cpu", place, reason=reason, hint=hint)
+    # Native modules are portable C; objects that were made of it have been checked above.
     for target in module.targets if not module.model_id and cpu.name != "host" else ():
         reason = _why_target_does_not_fit(target.text, cpu)
         if reason:
@@ -232,7 +242,10 @@ def _called(cpu: Cpu) -> str:
 
 
 def exported_cpu(library: Library) -> str:
-    """Return the CPU that the targets of all modules of ``library`` name; empty if they name none, or several."""
+    """Return the CPU that the targets of all modules of ``library`` name; empty if they name none, or several.
+
+    For RISC-V they name the architecture only: the result is then the first CPU of the table that has it.
+    """
     texts = [target.text for module in library.modules for target in module.targets]
     words = {match[1] if (match := _CPU_OR_ARCHITECTURE.search(text)) else "" for text in texts}
     found = [cpu.name for cpu in CPUS.values() if words == {cpu.name if cpu.is_arm else cpu.architecture}]
@@ -241,6 +254,7 @@ def exported_cpu(library: Library) -> str:
 
 def _exported_for(module: Module) -> str:
     """Return the CPU that TVM's target strings name, as a part of a sentence; empty if they name none."""
+    # Several targets may name a CPU; the first one is enough for a message.
     found = (_MCPU.search(target.text) for target in module.targets)
     name = next((match[1] for match in found if match), None)
     return f", exported for {name}" if name else ""

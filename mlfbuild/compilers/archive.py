@@ -128,6 +128,7 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
         )
     check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
+    # After the checks, whose places have the names of files in the archive: conversion may rename these.
     library = convert(library, CURRENT)
     return replace(library, modules=tuple(with_requirements(module, tvm=tvm) for module in library.modules))
 

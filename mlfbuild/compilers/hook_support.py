@@ -45,6 +45,7 @@ def _why_not(module: Module, where: str) -> Mistake | None:
 
     if module.style == OPERATOR:
         return Mistake("operator-without-hook", reason=f"{where} holds a single operator", hint="remove the option")
+    # mlfbuild executes graphs itself, also those that TVM compiled.
     if module.executor == "graph" or module.hook:
         return None
     if module.model_id:

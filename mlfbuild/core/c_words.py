@@ -21,5 +21,10 @@ _PATTERN = re.compile(r"_[A-Z]|__[0-9A-Za-z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WI
 
 
 def is_reserved_in_c(name: str) -> bool:
-    """Return whether the identifier ``name`` is reserved in C or C++."""
+    """Return whether the identifier ``name`` is reserved in C or C++.
+
+    That includes names that C reserves for compilers and libraries (C99 7.1.3: ``_Bool``, ``__x``), limits of
+    ``<stdint.h>``, and macros that GCC predefines in its default mode (``linux``, ``unix``, ``i386``), which would
+    replace the name in generated code.
+    """
     return name in _WORDS or _PATTERN.match(name) is not None

@@ -248,6 +248,7 @@ class UnsupportedModelError(MlfError):
     def __str__(self) -> str:
         if not self.problems:
             return self.message
+        # A line for each reason with its places: a network repeats an operator many times.
         alike: dict[tuple[str, str], list[Diagnostic]] = {}
         for problem in self.problems:
             alike.setdefault((problem.reason, problem.hint), []).append(problem)

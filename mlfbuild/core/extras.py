@@ -30,7 +30,11 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
 
 
 def require_extra(extra: str, place: object, purpose: str) -> None:
-    """Raise ``ToolNotFoundError`` if a module of ``extra`` is missing; ``purpose`` is the subject of the reason."""
+    """Raise ``ToolNotFoundError`` if a module of ``extra`` is missing; ``purpose`` is the subject of the reason.
+
+    For example, ``require_extra("serial", "target nucleo", "the runner")`` raises the reason ``the runner requires
+    Python packages that are not installed`` with the hint ``pip install 'pyserial>=3.5'``.
+    """
     missing = [requirement for module, requirement in EXTRAS[extra].items() if not _is_there(module)]
     if missing:
         raise ToolNotFoundError(
@@ -43,6 +47,8 @@ def require_extra(extra: str, place: object, purpose: str) -> None:
 
 def _is_there(module: str) -> bool:
     try:
+        # Imported, not only looked for: a package that fails to import, for example because it needs a library that the
+        # system lacks, is of no use either.
         importlib.import_module(module)
     except ImportError:
         return False

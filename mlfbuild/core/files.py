@@ -28,7 +28,10 @@ _CHUNK = 1024 * 1024
 
 
 def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
-    """Return the SHA-256 of ``data``, whole or in parts, as 64 lower-case hexadecimal digits."""
+    """Return the SHA-256 of ``data``, whole or in parts, as 64 lower-case hexadecimal digits.
+
+    Parts are hashed as if they were joined. Pass ``chunks(content)`` for a content that may be larger than memory.
+    """
     digest = hashlib.sha256()
     for part in [data] if isinstance(data, (bytes, memoryview)) else data:
         digest.update(part)
@@ -36,7 +39,10 @@ def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
 
 
 def file_sha256(file: BinaryIO) -> str:
-    """Return the SHA-256 of ``file`` from its current position on; raises ``OSError``."""
+    """Return the SHA-256 of ``file`` from its current position on; raises ``OSError``.
+
+    It reads 1 MiB at a time, and leaves the position at the end of the file.
+    """
     return sha256(iter(lambda: file.read(_CHUNK), b""))
 
 
@@ -73,7 +79,11 @@ def open_binary(path: Path, what: str) -> BinaryIO:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read."""
+    """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read.
+
+    Git LFS leaves such a text of about 130 bytes in place of each large file that was not downloaded. ``read_bytes``
+    and ``open_binary`` refuse it; this function is for callers that only check a project.
+    """
     try:
         with path.open("rb") as file:
             return file.read(len(_LFS)) == _LFS
@@ -98,7 +108,11 @@ def _input_error(path: Path, what: str, error: OSError) -> InputFileError:
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the ``StorageError`` for ``path``, which could not be written because of ``error``."""
+    """Return the ``StorageError`` for ``path``, which could not be written because of ``error``.
+
+    It is returned, not raised, so that callers write ``raise storage_error(path, error) from None`` and type checkers
+    see that control does not go on.
+    """
     reason = f"cannot write: {error.strerror or error}"
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         hint = "move away the file where a folder is needed"
@@ -107,12 +121,19 @@ def storage_error(path: Path, error: OSError) -> StorageError:
 
 
 def real_place(path: Path) -> Path:
-    """Return ``path`` without symbolic links, whether it exists or not."""
+    """Return ``path`` without symbolic links, whether it exists or not.
+
+    Two paths name the same place if the results are equal: locks of one folder, and links that lead out of a folder,
+    are recognised by that.
+    """
     return Path(os.path.realpath(path))  # Path.resolve() of Python before 3.13 raises an error for a loop of links
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder ``path`` and its parents; raises ``StorageError``."""
+    """Create the folder ``path`` and its parents; raises ``StorageError``.
+
+    An existing folder is no error. A file in its place, or in that of a parent, is one (``file-in-the-way``).
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -127,13 +148,17 @@ def cache_folder(name: str) -> Path:
     from platformdirs import user_cache_path  # few commands use a cache
 
     base = os.environ.get("XDG_CACHE_HOME")
+    # Without appauthor=False, platformdirs adds a second folder on Windows, named as the program's author.
     folder = (Path(base).expanduser() / "mlfbuild" if base else user_cache_path("mlfbuild", appauthor=False)) / name
     make_folder(folder)
     return folder
 
 
 def trusted_owners() -> set[int]:
-    """Return the owners of files that this process may run: its own user and root; Windows reports 0 for all files."""
+    """Return the owners of files that this process may run: its own user and root; Windows reports 0 for all files.
+
+    Used for programs and caches in folders that others may write to: a file of another user could have been planted.
+    """
     if sys.platform == "win32":
         return {0}
     else:  # noqa: RET505 - mypy checks one of the branches for each system
@@ -147,6 +172,7 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     user than root wrote it, because it may be a program. Raises ``StorageError``, and the errors of ``make``.
     """
     if not path.exists() or path.lstat().st_uid not in trusted_owners():
+        # Next to the result, because a rename is atomic only within one file system.
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = make(Path(folder))
             try:
@@ -170,6 +196,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
             file.writelines([data] if isinstance(data, bytes) else data)
             temporary.chmod(0o644)
         temporary.replace(path)
+    # Not only errors: Ctrl-C must not leave a temporary file either.
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
@@ -179,7 +206,10 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def abandoned(path: Path) -> list[Path]:
-    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running."""
+    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running.
+
+    The two have the same names, so remove a file only if no other process can be writing it.
+    """
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
     try:
         return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))
@@ -188,10 +218,14 @@ def abandoned(path: Path) -> list[Path]:
 
 
 def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
-    """Return whether the content of the file ``path`` is ``data``, whole or in parts; False if it cannot be read."""
+    """Return whether the content of the file ``path`` is ``data``, whole or in parts; False if it cannot be read.
+
+    Reading ends at the first difference.
+    """
     parts = [data] if isinstance(data, bytes) else data
     try:
         with path.open("rb") as file:
+            # The last read finds a file that begins with the data and goes on.
             return all(file.read(len(part)) == part for part in parts) and not file.read(1)
     except OSError:
         return False

@@ -35,7 +35,11 @@ _LONGEST_IN_COMMAND = 200
 
 
 def better_error(error: MlfError, path: Path) -> MlfError:
-    """Return the error of reading ``path`` as a model or an archive, or a better one if the file is recognised."""
+    """Return the error of reading ``path`` as a model or an archive, or a better one if the file is recognised.
+
+    ``path`` is read again, at most ``_START`` bytes of it, so an error that has nothing to do with the content stays as
+    it is: the file must be recognised as something else first.
+    """
     mistake = recognised(path) or _of_the_other_kind(error, path)
     if mistake is None:
         return error
@@ -70,6 +74,8 @@ def recognised(path: Path) -> Mistake | None:
     if path.is_dir():
         return _saved_model(in_command(str(path))) if (path / _SAVED_MODEL).is_file() else None
     start = _start(path)
+    # FlatBuffers have their file identifier at byte 4 (TFL3 in TensorFlow Lite's schema.fbs), tar headers their magic
+    # at 257.
     if not start or start[4:8] == b"TFL3" or start[257:262] == b"ustar":
         return None
     if path.name == _SAVED_MODEL:
@@ -111,6 +117,8 @@ def _of_zip(path: Path) -> Mistake | None:
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return None
     name = in_command(str(path))
+    # Keras 3 writes model.weights.h5, torch.export archive_format, and torch.save data.pkl. TorchScript files have
+    # data.pkl too, so constants.pkl is looked for first.
     if "model.weights.h5" in names:
         return _keras(name)
     if "archive_format" in names:
@@ -121,7 +129,11 @@ def _of_zip(path: Path) -> Mistake | None:
 
 
 def named_foreign(name: str) -> Mistake | None:
-    """Return why the file called ``name`` is not a model that mlfbuild reads, by its suffix; ``None`` if not known."""
+    """Return why the file called ``name`` is not a model that mlfbuild reads, by its suffix; ``None`` if not known.
+
+    The content is not read, so a file with a misleading suffix is taken for what its name says; ``recognised`` reads
+    it.
+    """
     suffix, name = Path(name).suffix.lower(), in_command(name)
     if suffix in _KERAS_SUFFIXES:
         return _keras(name)
@@ -196,7 +208,10 @@ def _pickle(path: str) -> Mistake:
 
 
 def in_command(path: str) -> str:
-    """Return ``path`` for a command in a hint, or a placeholder if the path is too long or has control characters."""
+    """Return ``path`` for a command in a hint, or a placeholder if the path is too long or has control characters.
+
+    The hint then has ``MODEL`` in its place, so that a copied command fails instead of doing something else.
+    """
     return path if path.isprintable() and len(path) <= _LONGEST_IN_COMMAND else "MODEL"
 
 

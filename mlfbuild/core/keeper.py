@@ -78,5 +78,6 @@ def _keeper() -> subprocess.Popen[bytes]:
         ["/bin/sh", "-c", _SCRIPT], bufsize=0, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing,
         start_new_session=True, cwd="/",
     )  # fmt: skip
+    # At a normal end this closes the pipe and waits, so that no shell is left when the process has gone.
     atexit.register(keeper.communicate)
     return keeper

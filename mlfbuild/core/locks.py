@@ -57,6 +57,8 @@ def locked(
         if descriptor is not None:
             if sys.platform == "win32":  # open files cannot be removed, so one that another process just locked stays
                 os.close(descriptor)
+            # Removed while it is still locked: afterwards it could be the lock of another process, which finds by
+            # samestat in _tried that the file it waited for has gone.
             with contextlib.suppress(OSError):
                 path.unlink()
                 if new:
@@ -70,6 +72,8 @@ def _acquired(path: Path, busy: Busy, patience: float) -> int | None:
     while True:
         make_folder(path.parent)
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in between
+            # Attempts, because a blocking flock has no time limit and does not notice that its file was removed
+            # meanwhile.
             descriptor, owner = _tried(path)
             if descriptor is not None:
                 return descriptor
@@ -120,7 +124,11 @@ def _lock(descriptor: int) -> None:
 
 
 def is_ancestor(process: int) -> bool:
-    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
+    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell.
+
+    A build that starts another one in the same folder would wait for a lock that it has itself. Parents are read from
+    ``/proc``, so the result is always False on macOS and Windows.
+    """
     number = os.getpid()
     with contextlib.suppress(OSError, ValueError, IndexError):
         while number > 1:

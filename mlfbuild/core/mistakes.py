@@ -40,7 +40,10 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean "kws"?)`` for the word of ``known`` nearest to ``word``, or ``""`` if none is near."""
+    """Return `` (did you mean "kws"?)`` for the word of ``known`` nearest to ``word``, or ``""`` if none is near.
+
+    Case is ignored. The text begins with a blank, so that it can follow a reason as it is.
+    """
     by_lower_case = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     return f" (did you mean {in_quotes(by_lower_case[near[0]])}?)" if near else ""

@@ -11,7 +11,11 @@ _PACKAGE = Path(__file__).parents[1]
 
 @functools.cache
 def package_fingerprint() -> str:
-    """Return the SHA-256, in hexadecimal, of mlfbuild's own files: each path in the package, and each content."""
+    """Return the SHA-256, in hexadecimal, of mlfbuild's own files: each path in the package, and each content.
+
+    It is computed once in a process. Keys of stored results contain it, so that another version of mlfbuild, or an
+    edited one, makes archives and measurements again.
+    """
     digest = hashlib.sha256()
     for file in package_files():
         digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\0".encode())

@@ -20,6 +20,7 @@ from mlfbuild.core.keeper import kept, start_keeper
 from mlfbuild.core.system_packages import DEBIAN
 
 _OTHER_NAMES = {
+    # The newest first.
     "clang": tuple(f"clang-{version}" for version in range(22, 13, -1)),
     "gdb-multiarch": ("arm-none-eabi-gdb",),
 }
@@ -57,7 +58,10 @@ def no_progress(doing: str, done: int = 0, of: int = 0) -> None:
 
 
 def tool_variable(name: str) -> str:
-    """Return the environment variable with the path of the program ``name``: ``MLFBUILD_QEMU_SYSTEM_ARM``."""
+    """Return the environment variable with the path of the program ``name``.
+
+    For example, ``qemu-system-arm`` has ``MLFBUILD_QEMU_SYSTEM_ARM``. ``find_tool`` reads it, and its error names it.
+    """
     return f"MLFBUILD_{name.upper().replace('-', '_')}"
 
 
@@ -69,6 +73,7 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     """
     variable = tool_variable(name)
     wanted = chosen or os.environ.get(variable) or name
+    # Other names stand in for the default only: a program that was chosen must be that one.
     names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
@@ -104,14 +109,21 @@ def run(
 
 
 def disk_problem(output: str) -> str:
-    """Return the words of a program's ``output`` that blame the disk, or an empty string."""
+    """Return the words of a program's ``output`` that blame the disk, or an empty string.
+
+    Only the English messages of the C library are known: a program that translates them must run with ``LC_ALL=C``.
+    """
     found = _DISK.search(output)
     return found[0] if found is not None else ""
 
 
 @contextlib.contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
-    """Raise ``StorageError`` if a program that writes to ``folder`` fails because its disk is full or read-only."""
+    """Raise ``StorageError`` if a program that writes to ``folder`` fails because its disk is full or read-only.
+
+    The output of a program often blames its own step instead of the disk, so a failure counts as a full disk if less
+    than 256 KiB are free in ``folder``, whatever the output.
+    """
     try:
         yield
     except ProcessFailedError as error:

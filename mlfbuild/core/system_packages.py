@@ -125,12 +125,17 @@ def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
     except (OSError, UnicodeDecodeError):
         return None
     values = dict(line.split("=", 1) for line in lines if "=" in line)
+    # ID comes first; ID_LIKE makes derivatives such as Ubuntu (ID_LIKE=debian) use the commands of their parent.
     names = f"{values.get('ID', '')} {values.get('ID_LIKE', '')}".replace('"', "").split()
     return next((SYSTEMS[name] for name in names if name in SYSTEMS), None)
 
 
 def how_to_install(programs: Iterable[str], system: System | None = None) -> list[str]:
-    """Return how to install ``programs`` on ``system``, by default this one: commands first, then web pages."""
+    """Return how to install ``programs`` on ``system``, by default this one: commands first, then web pages.
+
+    On Debian as a user, ``["cmake", "ninja"]`` gives ``["sudo apt-get install cmake ninja-build"]``. A program without
+    a package on ``system`` gives a sentence with a web page instead, or with its name if no page is known.
+    """
     wanted = list(dict.fromkeys(programs))
     system = system or this_system()
     known = [program for program in wanted if system is not None and program in system.packages]
@@ -140,6 +145,7 @@ def how_to_install(programs: Iterable[str], system: System | None = None) -> lis
 
 def _commands(system: System, programs: list[str]) -> Iterator[str]:
     """Yield one command for all packages without options, and one for each package with an option."""
+    # Packages with an option, such as Homebrew's --cask, need a command of their own: the option would apply to all.
     plain = [system.packages[program] for program in programs if not system.packages[program].startswith("--")]
     root = "" if system.name == "macOS" or getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
     if plain:

@@ -41,6 +41,7 @@ def text_table(
         return ""
     if header:
         cells.insert(0, list(header))
+    # Not len: letters of East Asian scripts take two columns of a terminal, combining marks none.
     sizes = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     sides = align.ljust(len(sizes), "l")
     used = indent + sum(_GAP + size for size in sizes[:-1])

@@ -10,17 +10,27 @@ _LINE_OR_TAB = re.compile(r"([\n\t])")
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``, ``1,000 files``."""
+    """Return ``1 file``, ``2 files``, ``1,000 files``.
+
+    Only an ``s`` is added, so the plural of ``noun`` must be regular.
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return ``names`` with commas between them, at most the first eight."""
+    """Return ``names`` with commas between them, at most the first eight.
+
+    Their order is kept, so put those first that help most: ``, ...`` stands for all after the eighth.
+    """
     return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with escapes in place of control characters."""
+    """Return ``text`` with escapes in place of control characters.
+
+    A text with nothing to escape is returned as it is, also with letters beyond ASCII; otherwise these letters become
+    escapes as well. Line feeds and tabs are escaped: ``terminal_text`` keeps them.
+    """
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
@@ -37,14 +47,21 @@ def terminal_text(text: str) -> str:
 
 
 def shown(name: object, longest: int = 160) -> str:
-    """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes."""
+    """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes.
+
+    For names that are usually harmless and read better without quotes, such as paths and versions: ``v4.1.0`` stays
+    ``v4.1.0``. Letters beyond ASCII stay as well, unless the name has control characters.
+    """
     text = str(name)
     text = text if len(text) <= longest else f"{text[:longest]}..."
     return text if text.isprintable() else ascii(text)
 
 
 def quoted(name: str, longest: int = 120) -> str:
-    """Return a name in quotes and in ASCII, cut after ``longest`` characters."""
+    """Return a name in quotes and in ASCII, cut after ``longest`` characters.
+
+    Every letter beyond ASCII is an escape, so that a name that only looks like another one is seen to be different.
+    """
     return ascii(name) if len(name) <= longest else f"{name[:longest]!a}..."
 
 

@@ -57,6 +57,7 @@ def graph_arguments(graph: ExecutorGraph, kernels: Kernels) -> GraphArguments:
 
 def _check_type(module: Module, argument: TensorInfo, info: ParamInfo) -> None:
     types = (parse_dtype(info.dtype), parse_dtype(argument.dtype))
+    # If TVM's names do not include a type, only the shapes are compared.
     if info.shape != argument.shape or (types[0] != types[1] and None not in types):
         raise InputFileError(
             "parameter-mismatch",
@@ -68,6 +69,7 @@ def _check_type(module: Module, argument: TensorInfo, info: ParamInfo) -> None:
 
 def _may_be_linked(module: Module, names: list[str]) -> bool:
     inputs = {tensor.name for tensor in module.inputs}
+    # Searching the code for linked parameters reads every token of it, which takes long for large models.
     return any(name not in inputs for name in names)
 
 

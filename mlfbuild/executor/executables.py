@@ -53,7 +53,11 @@ from mlfbuild.library.keys import Placement
 
 
 def callable_modules(module: Module) -> tuple[Module, ...]:
-    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
+    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions.
+
+    An archive of operator style has one module with any number of functions, each of which firmware can call. The list
+    is empty if its metadata does not record their arguments.
+    """
     return operator_functions(module) if module.style == OPERATOR else (module,)
 
 
@@ -78,7 +82,11 @@ def chosen_module(library: Library, name: str | None, where: str) -> Module:
 
 
 def check_described(module: Module) -> None:
-    """Raise ``UnsupportedModelError``, which names what would record them, if inputs or outputs are unknown."""
+    """Raise ``UnsupportedModelError``, which names what would record them, if inputs or outputs are unknown.
+
+    The metadata of full-model archives has inputs and outputs since TVM 0.11. For older ones, reading takes
+    them from the graph or the Relay text, so that only archives without either fail here.
+    """
     missing = [kind for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)) if not tensors]
     if missing:
         relay = "the Relay text does not determine them" if module.source_text else "there is no Relay text"
@@ -144,6 +152,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         place = f"{module.name}: share-workspace"
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     if module.complete:
+        # Complete code needs units only to move its pools: without pools there is nothing to share.
         return _with_interface(kernels, placement) if placed_pools(kernels) else None
     kernels.require_called()
     found = _executable(kernels, placement)
@@ -171,7 +180,12 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
 
 
 def with_c_interface(module: Module) -> Module:
-    """Return ``module`` with the header of its C interface, even if that is generated."""
+    """Return ``module`` with the header of its C interface, even if that is generated.
+
+    ``module`` itself is returned if its archive has the header. Otherwise the result has the interface ``c`` and the
+    generated headers among its code; for an operator archive with a single function, it is the module of that function.
+    Raises as ``executable``.
+    """
     found = executable(module)
     headers = [path for path in (found.generated if found else ()) if PurePosixPath(path).is_relative_to(INCLUDE_DIR)]
     if found is None or not headers:
@@ -189,6 +203,7 @@ def _with_graph(kernels: Kernels, graph_json: bytes, placement: Placement) -> Ex
     arguments = graph_arguments(graph, kernels)
     plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
     for name in plan.functions:
+        # Checked here, because the linker would blame a generated file that the user does not know.
         kernels.require(name, "the graph")
     return _with_entries(kernels, plan, [module], module.params, {}, placement, hooked=module.hook)
 
@@ -227,6 +242,7 @@ def _with_entries(
         CInterface(each.name, _members(each, each.inputs), _members(each, each.outputs), plan.storage_size + needed)
         for each in called
     ]
+    # Each function of an operator is one call; a graph is one function with all calls.
     count = len(plan.calls) // len(called)
     entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
     pools = _pools(kernels, placement)

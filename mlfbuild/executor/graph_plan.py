@@ -178,6 +178,7 @@ class _Planning:
         """Place outputs in the caller's buffers if possible; yield (entry, place) of those that must be copied."""
         for index, head in enumerate(self._graph.heads):
             entry, place = self._graph.entry(head), TensorPlace(Area.OUTPUT, index)
+            # The bytes already are an input, a parameter or another output, and cannot be in a second buffer.
             if self._roots[entry] in self._places:
                 yield entry, place
             else:
@@ -193,6 +194,7 @@ class _Planning:
             for entry in entries:
                 lives.setdefault(self._roots[entry], []).append(at)
         for entry in copied:
+            # Copies run after all calls, so what they read lives until then.
             lives.setdefault(self._roots[entry], []).append(len(calls))
         spans = {
             root: Span(self._size(root), min(times), max(times))
@@ -201,6 +203,8 @@ class _Planning:
         }
         apart = [[root] for root in spans]
         plans = [_packed(apart, spans), _packed(self._in_place(spans), spans), self._by_storage_id(list(spans))]
+        # None of the three is always the smallest: placing by lifetimes is a heuristic, and overwriting in place forces
+        # groups to one address. The last one is the bound that the graph itself sets.
         offsets, size = min(plans, key=itemgetter(1))
         self._places.update((root, TensorPlace(Area.STORAGE, at)) for root, at in offsets.items())
         return size

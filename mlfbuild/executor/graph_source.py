@@ -202,6 +202,7 @@ def _tensor_row(tensor: PlannedTensor, shape: tuple[int, ...], dtype: str) -> st
     assert kind is not None  # the graph's reader has checked it
     constant = tensor.place.area is Area.CONSTANT
     data, position = (parameter_name(tensor.place.position), 0) if constant else ("NULL", tensor.place.position)
+    # 3 is DLPack's opaque handle (kDLOpaqueHandle), for types that have no code in it.
     types = f"{{{_CODES.get(kind.code, 3)}, {kind.bits}, {kind.lanes}}}"
     return f"{{{data}, {_shape_name(shape)}, {position}, {types}, MLF_{tensor.place.area.name}, {len(shape)}}}"
 
@@ -210,6 +211,7 @@ def _call_rows(plan: GraphPlan) -> Iterator[str]:
     first = 0
     for call in plan.calls:
         count = len(call.tensors)
+        # mlf_executor.h copies that many bytes for a call without a function, in place of the number of arguments.
         if call.function is None:
             count = plan.graph.tensor(call.tensors[0].entry, "").size
         yield f"    {{{call.function or 'NULL'}, {first}, {count}}},"

@@ -12,6 +12,7 @@ STANDARD_HEADER = re.compile(
     r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
 )
 """The headers that a C compiler for Arm includes."""
+# GCC ends with "No such file or directory", clang with "file not found".
 _MISSING = re.compile(r"fatal error: '?([^\s':]+)'?(?:: No such file or directory| file not found)")
 
 

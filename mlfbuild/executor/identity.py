@@ -27,7 +27,11 @@ def read_identity(module: Module) -> list[str]:
 
 
 def has_identity(module: Module) -> bool:
-    """Return whether an id is generated: the module has none, its source is known, and its name fits the format."""
+    """Return whether an id is generated: the module has none, its source is known, and its name fits the format.
+
+    The ID is read back with ``identities`` to see whether it has the form that ``mlfbuild inspect`` finds: a module's
+    name may be too long for it.
+    """
     text = str(Identity(module.name, module.source_sha256, __version__))
     return not module.model_id and len(identities(text.encode() + b"\0")) == 1
 

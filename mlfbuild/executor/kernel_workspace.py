@@ -15,6 +15,8 @@ from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library.cgen import aligned
 
 _ALLOC = "TVMBackendAllocWorkspace"
+# The third argument, of TVMBackendAllocWorkspace(device_type, device_id, nbytes, dtype_code_hint, dtype_bits_hint) in
+# TVM's c_backend_api.h. TVM writes it as a literal with a cast.
 _TAKEN = re.compile(rf"\b{_ALLOC}\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*([^,]*?)\s*,")
 _MAIN = re.compile(r"(\w*__tvm_main__|tvmgen_\w+_run_model)$")
 _SIZE = re.compile(r"\(?([0-9]{1,12})(?:[uUlL]*)\)?")
@@ -30,6 +32,7 @@ def kernel_workspace(kernels: Kernels) -> int:
     around = most = 0
     for name, text in kernels.functions():
         size = sum(_size(kernels.module.name, found[1]) for found in _TAKEN.finditer(text))
+        # The main function keeps its memory while it calls the others, of which one runs at a time.
         if name is None or _MAIN.search(name):
             around += size
         else:

@@ -21,5 +21,8 @@ def arena_size(module: Module) -> int:
 
 
 def ram_size(module: Module) -> int:
-    """Return the bytes of RAM that the module needs: its workspaces and its state."""
+    """Return the bytes of RAM that the module needs: its workspaces and its state.
+
+    Buffers for inputs and outputs that the firmware owns are not counted, nor is the stack. Raises as ``executable``.
+    """
     return arena_size(module) + module.state_size

@@ -14,6 +14,8 @@ from dataclasses import replace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import Module, OperatorBuffer, TensorInfo
 
+# TVM's code generator for C begins a packed function with two such lines for each argument: `void* arg0 =
+# (((TVMValue*)args)[0].v_handle);` and `void* data = (((DLTensor*)arg0)[0].data);`.
 _HANDLE = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(TVMValue\s*\*\)\s*args\)\[\(?([0-9]{1,4})\)?\]\.v_handle\)")
 _DATA = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(DLTensor\s*\*\)\s*(\w+)\)\[\(?0\)?\]\.data\)")
 _STORE = re.compile(r"^\s*[*(][^=;\n]*=(?!=)", re.MULTILINE)
@@ -66,5 +68,6 @@ def _names(buffers: Sequence[OperatorBuffer], handles: dict[int, str], data: dic
         handle = handles.get(at, f"arg{at}")
         variable = data.get(handle, handle) if _NUMBERED.fullmatch(handle) else handle
         found.append(buffer.input_binding or variable)
+    # In capitals, as in the macros of the generated header.
     unique = len({name.upper() for name in found}) == len(found)
     return found if unique else [f"arg{at}" for at in range(len(buffers))]

@@ -66,6 +66,7 @@ def packed_plan(functions: Sequence[Module]) -> GraphPlan:
 def _arguments(function: Module) -> Iterator[tuple[TensorInfo, TensorPlace]]:
     both = ((Area.INPUT, function.inputs), (Area.OUTPUT, function.outputs))
     found = [(tensor, TensorPlace(area, at)) for area, tensors in both for at, tensor in enumerate(tensors)]
+    # An operator's arguments may be in any order, such as an output before an input; a network's are not.
     if function.buffers:
         order = [buffer.input_binding for buffer in function.buffers]
         found.sort(key=lambda argument: order.index(argument[0].name))

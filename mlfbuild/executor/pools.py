@@ -83,6 +83,7 @@ class PlacedPools:
 
     def definition(self) -> Iterator[str]:
         """Yield the lines of the unit after the source: the function."""
+        # The unit of a C++ source is C++, and the entry that calls the function is C.
         yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
         yield from [self.prototype.removesuffix(";"), "{"]
         for pool in self.pools:
@@ -98,6 +99,7 @@ def _pointer(pool: PlacedPool) -> str:
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
     found: list[PlacedPool] = []
+    # The first form is what `native/printing/workspace.py` writes: a change there must be made here as well.
     form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
@@ -131,6 +133,7 @@ def why_not_shared(module: Module) -> Mistake | None:
             large = "" if pool.size is None else f" of {pool.size:,} bytes"
             reason = f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
             return _refused(reason, _REMOVE)
+    # Another model's run would overwrite what the firmware writes before a run and reads after it.
     if own and module.workspace_io:
         return _refused(f"its inputs and outputs are in its pool {own[0].name} between runs", _REMOVE)
     passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]

@@ -53,6 +53,8 @@ class StaticMemory:
         """Return the definition of the array; empty if there is none."""
         if self.shared:
             alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
+            # The linker makes one symbol of all common definitions of a name, with the size of the largest and the
+            # strictest alignment: no model has to know what the others need.
             attributes = f"__attribute__((common, aligned({alignment})))"
             declarator = f"uint8_t {SHARED_WORKSPACE}[{self._start + self.size}]"
             text = print_shared_workspace(self.prefix, declarator, attributes, "__attribute__((weak))")

@@ -75,7 +75,10 @@ _FORMATS = """\
 
 
 def unit_names(path: PurePosixPath) -> tuple[PurePosixPath, PurePosixPath]:
-    """Return the two possible paths of the unit of ``path`` in the tree: by file name, or with its folders."""
+    """Return the two possible paths of the unit of ``path`` in the tree: by file name, or with its folders.
+
+    Which of the two is used depends on the other files of the module; see rule 4 above.
+    """
     return PurePosixPath(FOLDER, path.name), PurePosixPath(FOLDER, "_".join(path.parts[1:]))
 
 

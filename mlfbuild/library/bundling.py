@@ -48,6 +48,8 @@ _VERSION = 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}", re.ASCII)
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _MAX_DESCRIPTION = 1024 * 1024  # bytes; CMSIS-NN's has some 10,000
+# The words that are excluded load code (-fplugin), pass options to LLVM, or write or read files (dump, info, profile);
+# -Wl, -Wa, and -Wp, pass words to other programs.
 _OPTION = re.compile(
     r"-(?!.*(?:plugin|llvm|dump|info|profile))(?:O[0-3sgz]?|Ofast|[DU]\w+(?:=[\w.+-]*)?|f[a-z][\w-]*(?:=[\w.+-]+)?|W(?![lap],)[\w-]+(?:=[\w.+-]+)?"
     r"|w|g|m[\w=.+-]+|std=[\w+:]+|pedantic)",
@@ -77,8 +79,13 @@ def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
 
 
 def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
-    """Yield the files of an archive for ``library``: its description first, then its own files."""
+    """Yield the files of an archive for ``library``: its description first, then its own files.
+
+    The description comes first, so that ``next(bundle_files(library))`` is the file of ``description_path``. Empty
+    members are left out of it.
+    """
     facts = {"release": library.version} | {key: getattr(library, key) for key in _KEYS}
+    # Empty members are left out, so that a new one does not change the description of libraries that do not use it.
     kept = {key: value for key, value in facts.items() if value not in ("", (), False)}
     text = json.dumps({"version": _VERSION, **kept}, indent=1, sort_keys=True)
     yield ArchiveFile(description_path(library.name), f"{text}\n".encode())
@@ -87,14 +94,21 @@ def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
 
 
 def bundle_name(dependency: ExternalDependency) -> str:
-    """Return the name of the folder of ``dependency`` in ``dependencies/``; empty if it is elsewhere."""
+    """Return the name of the folder of ``dependency`` in ``dependencies/``; empty if it is elsewhere.
+
+    ``./dependencies/cmsis-nn`` is ``cmsis-nn``. A folder elsewhere in the archive, such as TVM's ``./runtime``, is no
+    bundle.
+    """
     folder = archive_folder(dependency)
     inside = folder is not None and folder.parts[:1] == (FOLDER,) and len(folder.parts) == 2
     return folder.name if folder is not None and inside and _NAME.fullmatch(folder.name) else ""
 
 
 def bundle_names(library: Library) -> list[str]:
-    """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted."""
+    """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted.
+
+    A dependency in ``dependencies/`` without a description is no bundle: it is kept like any other folder.
+    """
     described = {file.path for file in library.other_files}
     named = {bundle_name(item) for module in library.modules for item in module.external_dependencies} - {""}
     return sorted(name for name in named if description_path(name) in described)

@@ -39,7 +39,11 @@ class CInterface:
 
 
 def guarded(guard: str, preamble: str, parts: Iterable[str]) -> str:
-    """Return the text of a header for C and C++ with these parts."""
+    """Return the text of a header for C and C++ with these parts.
+
+    ``guard`` is the name of the macro, ``preamble`` a comment before it, and ``parts`` are separated by blank lines.
+    ``<stdint.h>`` is included, which the run function needs.
+    """
     return "\n\n".join(
         [
             preamble,
@@ -60,6 +64,7 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     """
     prefix, upper = interface.prefix, interface.prefix.upper()
     module = f'for TVM module "{interface.name}"'
+    # By name: a tensor that is both input and output has one macro.
     distinct = {member.name: member for member in (*interface.inputs, *interface.outputs)}
     words = macro_words(distinct)
     for member in distinct.values():

@@ -65,7 +65,10 @@ Content: TypeAlias = bytes | LazyBytes
 
 
 def chunks(content: Content) -> Iterator[bytes]:
-    """Yield the bytes of ``content`` in order, at most ``CHUNK`` at a time."""
+    """Yield the bytes of ``content`` in order, at most ``CHUNK`` at a time.
+
+    Only one of them is in memory at a time. A ``LazyBytes`` is read from its file again each time.
+    """
     if isinstance(content, LazyBytes):
         yield from content.chunks()
     else:
@@ -74,7 +77,11 @@ def chunks(content: Content) -> Iterator[bytes]:
 
 
 def text_of(content: Content) -> str:
-    """Return ``content`` as text; bytes that are not UTF-8 become U+FFFD."""
+    """Return ``content`` as text; bytes that are not UTF-8 become U+FFFD.
+
+    For text that is shown or searched: what became U+FFFD is lost. To edit a source and write it back, decode Latin-1,
+    as ``archive.merge`` does.
+    """
     return bytes(content).decode(errors="replace")
 
 
@@ -131,6 +138,7 @@ class StoredFile:
         self.where = where
         self._file = file
         self._lock = threading.Lock()
+        # Slices refer to this object, so the file is closed with the last of them.
         weakref.finalize(self, file.close)
         try:
             file.seek(0, os.SEEK_END)
@@ -143,6 +151,7 @@ class StoredFile:
         """Return ``size`` bytes from ``offset``, or fewer at the end; raises ``InputFileError``."""
         try:
             with self._lock:
+                # Position and read are one step, because threads share the file.
                 self._file.seek(offset)
                 return self._file.read(size)
         except OSError as error:

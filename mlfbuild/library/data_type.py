@@ -52,17 +52,25 @@ def parse_dtype(name: str) -> DataType | None:
     if code.startswith("float8_"):  # the number of bits is part of the code
         bits = "8"
     wide = int(bits or 0) or _DEFAULT_BITS.get(code, 32)
+    # DLDataType of dlpack.h has 8 bits for the bits of a lane, and 16 for the number of lanes.
     return DataType(code, wide, int(lanes or 1)) if wide < 256 and int(lanes or 1) < 65536 else None
 
 
 def element_size(name: str) -> int | None:
-    """Return the bytes of one element of the type ``name``; ``None`` if TVM does not know it."""
+    """Return the bytes of one element of the type ``name``; ``None`` if TVM does not know it.
+
+    Types of less than a byte take a whole one: ``int4`` and ``bool`` have 1, ``int8x4`` has 4, ``handle`` 8.
+    """
     found = parse_dtype(name)
     return None if found is None else found.element_size
 
 
 def tensor_size(name: str, shape: tuple[int, ...]) -> int | None:
-    """Return the bytes of a compact tensor; ``None`` if TVM does not know the type ``name``."""
+    """Return the bytes of a compact tensor; ``None`` if TVM does not know the type ``name``.
+
+    An empty shape is a scalar of one element. Nothing limits the result, so check it before memory is reserved for a
+    file that is not trusted.
+    """
     size = element_size(name)
     for extent in shape if size is not None else ():
         size = size * extent if size is not None else None

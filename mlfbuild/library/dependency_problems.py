@@ -15,7 +15,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+|[\w.-]+@[\w.-]+:.+", re.ASCI
 
 
 def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
-    """Return the folder of the archive with ``dependency``, ``None`` if it is not in the archive."""
+    """Return the folder of the archive with ``dependency``, ``None`` if it is not in the archive.
+
+    The path is that of the metadata and may lead out of the archive; ``problems`` reports that.
+    """
     return PurePosixPath(dependency.url) if dependency.url_type == ARCHIVE_FOLDER else None
 
 

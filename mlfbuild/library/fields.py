@@ -20,6 +20,7 @@ def parse_json(data: bytes, where: str, advice: str = "write the file again") ->
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # Python keeps the last value, other readers the first: two tools would read two different files.
         if len({key for key, _ in pairs}) != len(pairs):
             raise ValueError("an object has the same key twice")
         return dict(pairs)

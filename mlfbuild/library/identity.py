@@ -23,6 +23,9 @@ class Identity:
 
 
 def identities(data: bytes) -> list[Identity]:
-    """Return the different IDs in ``data``, the bytes of an image in any file format, sorted by model."""
+    """Return the different IDs in ``data``, the bytes of an image in any file format, sorted by model.
+
+    An ID that occurs several times in the file is returned once.
+    """
     found = {Identity(*(part.decode() for part in match.groups(b""))) for match in _TEXT.finditer(data)}
     return sorted(found, key=lambda identity: (identity.model, identity.sha256, identity.version))

@@ -24,7 +24,11 @@ def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:
 
 
 def corrected_files(module: Module) -> Iterator[tuple[CodegenFile, tuple[RepeatedDeclaration, ...]]]:
-    """Yield each source of ``module`` of which a corrected copy is compiled, with its contradicting declarations."""
+    """Yield each source of ``module`` of which a corrected copy is compiled, with its contradicting declarations.
+
+    A file is corrected in a copy that builds compile; the archive keeps what TVM wrote. Modules that need no unit
+    (``module.complete``) and graphs have none.
+    """
     for file in module.codegen if module.executor == "aot" and not module.complete else ():
         repeated = repeated_in(file)
         if repeated:
@@ -47,7 +51,10 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULT
 
 
 def is_kernel_header(path: PurePosixPath | str) -> bool:
-    """Return whether ``path``, relative to ``codegen/``, is a kernel header."""
+    """Return whether ``path``, relative to ``codegen/``, is a kernel header.
+
+    Folders of merged archives (``mlfbuild_<module>``) and the public folder of older archives also count.
+    """
     return _HEADER.fullmatch(str(path)) is not None
 
 

@@ -6,7 +6,7 @@ each tag of ``apache/tvm`` installs CMSIS-NN in ``ubuntu_install_cmsis.sh`` and 
 ``ubuntu_install_ethosu_driver_stack.sh``. TVM 0.8 to 0.11 took CMSIS-NN from commits of ``ARM-software/CMSIS_5``, which
 are not releases of CMSIS-NN, so no release is known for them.
 
-TVM's C runtime is part of the archives that need it: ``bundled_runtime`` has the paths of its files.
+TVM's C runtime is part of the archives that need it: ``bundling`` has the paths of its files.
 """
 
 from __future__ import annotations
@@ -126,5 +126,8 @@ def known_library(name: str) -> KnownLibrary | None:
 
 
 def library_of_header(include: str) -> KnownLibrary | None:
-    """Return the known library with the header ``include`` (the text between the brackets), or ``None``."""
+    """Return the known library with the header ``include`` (the text between the brackets), or ``None``.
+
+    Only the name of the file counts: code may include ``arm_nnfunctions.h`` from any folder.
+    """
     return _BY_HEADER.get(PurePosixPath(include).name)

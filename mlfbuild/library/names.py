@@ -33,6 +33,7 @@ def port_names(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[str
     for kind, names in (("input", inputs), ("output", outputs)):
         for at, name in enumerate(names):
             own = own_name(name) or (f"{kind}_{at}" if at else kind)
+            # An input and an output with one name in the file are the same tensor and keep one name in C.
             while name not in chosen and own in chosen.values():
                 own += "_"
             chosen.setdefault(name, own)
@@ -58,22 +59,37 @@ TVM lets its users choose the name; this is the one in its documentation."""
 
 
 def sanitize_name(name: str) -> str:
-    """Return ``name`` with ``_`` for each byte that is not an ASCII letter or digit (TVM's ``SanitizeName``)."""
+    """Return ``name`` with ``_`` for each byte that is not an ASCII letter or digit (TVM's ``SanitizeName``).
+
+    Different names can become equal: both ``a-b`` and ``a.b`` are ``a_b``. A letter beyond ASCII has several bytes in
+    UTF-8, so ``é`` becomes ``__``.
+    """
     return re.sub(rb"[^0-9A-Za-z]", b"_", name.encode(errors="surrogatepass")).decode()
 
 
 def symbol_prefix(module: str) -> str:
-    """Return the prefix of a module's functions: ``tvmgen_Kws``."""
+    """Return the prefix of a module's functions: ``tvmgen_Kws``.
+
+    The case of the module's name stays, as in TVM's code. The C interface has one case only: see ``struct_prefix`` and
+    ``macro_prefix``.
+    """
     return f"tvmgen_{sanitize_name(module)}"
 
 
 def struct_prefix(module: str) -> str:
-    """Return the prefix of the structs of a module's C interface: ``tvmgen_kws`` (TVM's ``ToCVariableStyle``)."""
+    """Return the prefix of the structs of a module's C interface: ``tvmgen_kws`` (TVM's ``ToCVariableStyle``).
+
+    The functions of the header have it as well: firmware calls ``tvmgen_kws_run`` of a module ``Kws``. TVM's code
+    defines ``tvmgen_Kws_run`` then, which ``mlfbuild.executor`` renames.
+    """
     return symbol_prefix(module).lower()
 
 
 def macro_prefix(module: str) -> str:
-    """Return the prefix of the macros of a module's C interface: ``TVMGEN_KWS`` (TVM's ``ToCConstantStyle``)."""
+    """Return the prefix of the macros of a module's C interface: ``TVMGEN_KWS`` (TVM's ``ToCConstantStyle``).
+
+    For example, ``TVMGEN_KWS_WORKSPACE_SIZE``. For the macro of a tensor's size, see ``macro_words``.
+    """
     return symbol_prefix(module).upper()
 
 
@@ -89,6 +105,7 @@ def macro_words(members: Iterable[str]) -> dict[str, str]:
     for name in names:
         words[name] = upper = name.upper()
         number = 1
+        # A_2 may be the name of another tensor.
         while words[name] in own or (number > 1 and words[name] in taken):
             number += 1
             words[name] = f"{upper}_{number}"
@@ -97,7 +114,10 @@ def macro_words(members: Iterable[str]) -> dict[str, str]:
 
 
 def header_names(module: str) -> frozenset[str]:
-    """Return the possible names of a module's header; TVM's exporter keeps characters that C names cannot have."""
+    """Return the possible names of a module's header; TVM's exporter keeps characters that C names cannot have.
+
+    A module ``My-net`` can have ``tvmgen_my_net.h`` or ``tvmgen_my-net.h``.
+    """
     return frozenset({f"{struct_prefix(module)}.h", f"tvmgen_{module.lower()}.h"})
 
 

@@ -175,6 +175,7 @@ class Network:
             if (each.memory, each.offset) in places or (each.memory, each.name) in places
         )
         tensor = next(found, None)
+        # From the last operator back: one that only moves values leads to the operator that wrote them.
         for operator in reversed(self.operators):
             if tensor in operator.outputs:
                 kind = operator.operator.rpartition(" + ")[2]

@@ -30,6 +30,7 @@ _ML_DTYPES = {
     (15, 6): "float6_e2m3fn", (16, 6): "float6_e3m2fn", (17, 4): "float4_e2m1fn",
 }  # fmt: skip
 """6 and 7 are TVM's own codes of 0.13 to 0.18 (``kE4M3Float``, ``kE5M2Float``), those from 8 on DLPack's (1.1)."""
+# Reversed, so that the first code of a name counts: 8-bit floats get the codes of TVM.
 _CODES = {name: code for table in (_ML_DTYPES, _NUMPY) for code, name in reversed(table.items())}
 
 

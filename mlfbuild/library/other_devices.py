@@ -77,12 +77,19 @@ class DeviceCode:
 
 
 def device_of(path: PurePosixPath) -> str | None:
-    """Return the device of a file, whose path is relative to ``codegen/``; ``None`` for the host's."""
+    """Return the device of a file, whose path is relative to ``codegen/``; ``None`` for the host's.
+
+    ``host/src/kws_lib0.c`` is the host's, ``accel/src/kws_lib0.c`` that of ``accel``. A file without a folder is the
+    host's as well.
+    """
     return path.parts[0] if len(path.parts) > 1 and path.parts[0] != HOST_FOLDER else None
 
 
 def device_code(module: Module) -> tuple[DeviceCode, ...]:
-    """Return the code of ``module`` for other devices than the host, in alphabetical order."""
+    """Return the code of ``module`` for other devices than the host, in alphabetical order.
+
+    Only folders beside ``codegen/host`` count. A device without sources and objects has data only (``built`` is false).
+    """
     by_name: defaultdict[str, list[CodegenFile]] = defaultdict(list)
     for file in module.device_files:
         by_name[file.path.parts[0]].append(file)
@@ -90,12 +97,18 @@ def device_code(module: Module) -> tuple[DeviceCode, ...]:
 
 
 def all_files(module: Module) -> tuple[CodegenFile, ...]:
-    """Return the generated files of ``module`` for all devices, the host's first."""
+    """Return the generated files of ``module`` for all devices, the host's first.
+
+    For what concerns every file, such as sizes and renaming. The host's compiler compiles ``module.codegen`` only.
+    """
     return (*module.codegen, *module.device_files)
 
 
 def with_files(module: Module, files: Iterable[CodegenFile]) -> Module:
-    """Return ``module`` with the generated ``files``, each with the device that its path names."""
+    """Return ``module`` with the generated ``files``, each with the device that its path names.
+
+    ``files`` replace all that it had, for the host and for other devices.
+    """
     found: Sequence[CodegenFile] = tuple(files)
     host = tuple(file for file in found if device_of(file.path) is None)
     return replace(module, codegen=host, device_files=tuple(file for file in found if device_of(file.path) is not None))

@@ -55,7 +55,10 @@ class ParamInfo:
 
 
 def param_infos(params: Params) -> dict[str, ParamInfo]:
-    """Return type, shape and size of each parameter, in the same order, without reading values from a file."""
+    """Return type, shape and size of each parameter, in the same order, without reading values from a file.
+
+    Use it if only types and sizes are needed: ``params[name]`` reads the whole array.
+    """
     if isinstance(params, StoredParams):
         return {name: params.info(name) for name in params}
     return {name: ParamInfo(value.dtype.name, value.shape, value.nbytes) for name, value in params.items()}
@@ -179,6 +182,7 @@ class _Reader:
         begin = self.skip(size)
         if isinstance(self._content, bytes):
             return self._content[begin : begin + size]
+        # Headers have some dozen bytes, so one read of the file serves several of them.
         if not self._window_at <= begin <= begin + size <= self._window_at + len(self._window):
             self._window, self._window_at = self._content.read(begin, max(size, self._WINDOW)), begin
         return self._window[begin - self._window_at : begin - self._window_at + size]
@@ -312,6 +316,7 @@ def _part(data: bytes | Array, begin: int, end: int) -> bytes:
     if data.flags.c_contiguous and data.dtype == little:
         return data.reshape(-1).view(np.uint8)[begin:end].tobytes()
     width = data.dtype.itemsize
+    # A part may begin and end within an element.
     first = begin // width
     elements = np.asarray(data.flat[first : -(-end // width)]).astype(little, copy=False)
     return elements.tobytes()[begin - first * width : end - first * width]

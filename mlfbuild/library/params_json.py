@@ -262,6 +262,7 @@ class _Entry:
             self._refuse("parameter-data-invalid", f"data must have numbers that {dtype.name} holds")
         numbers = np.array(found, np.float64)
         with np.errstate(all="ignore"):
+            # numpy makes a number beyond the type's range infinite without an error.
             array = numbers.astype(dtype)
             if np.any(np.isfinite(numbers) != np.isfinite(array.astype(np.float64))):
                 self._refuse("parameter-data-invalid", f"data has values that {dtype.name} cannot hold")
@@ -280,6 +281,7 @@ def _number(element: object, largest: float, width: int) -> float | None:
         return _SPECIAL.get(element)
     if isinstance(element, bool) or not isinstance(element, (int, float)):
         return None
+    # BSON has NaN as a number, JSON only as text.
     return float(element) if abs(element) <= largest or element != element else None
 
 

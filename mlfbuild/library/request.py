@@ -97,5 +97,8 @@ def refuse_options(compiler: Compiler, request: CompileRequest) -> None:
 
 
 def refused(place: str, mistake: Mistake) -> UsageError:
-    """Return ``mistake`` as an error at ``place``."""
+    """Return ``mistake`` as an error at ``place``.
+
+    For callers without a position in a project file, for which ``Mistake.at`` makes a finding instead.
+    """
     return UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)

@@ -114,6 +114,7 @@ def _declared(item: ExternalDependency, module: Module, exporter: str) -> Requir
     name, stated = short_name(item.short_name), item.version_spec.strip()
     known = known_library(name)
     tested = known.version_for_tvm(exporter) if known is not None else ""
+    # A version that the archive states differently does not follow from the exporter.
     made_by = f"TVM {exporter}" if exporter and stated in {"", tested} else ""
     return Requirement(name, stated or tested, item.url, item.url_type, module.name, exporter=made_by)
 
@@ -133,6 +134,7 @@ def _foreign_headers(module: Module) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for include in _includes(module):
         known = library_of_header(include)
+        # A header that the archive contains is not that of a library elsewhere.
         if known is not None and include.rpartition("/")[2] not in own:
             found[known.name][include] = None
     return {name: tuple(headers) for name, headers in found.items()}

@@ -10,5 +10,9 @@ _SEPARATORS = re.compile(r"[_\s]+")
 
 
 def short_name(text: str) -> str:
-    """Return the form of a name that archives and project files are compared by: ``cmsis-nn`` for ``CMSIS_NN``."""
+    """Return the form of a name that archives and project files are compared by: ``cmsis-nn`` for ``CMSIS_NN``.
+
+    White space and ``_`` become one hyphen; dots stay. The result need not match ``NAME``: names from archives are
+    checked afterwards.
+    """
     return _SEPARATORS.sub("-", text.strip()).lower()

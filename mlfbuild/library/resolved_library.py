@@ -36,7 +36,7 @@ class ResolvedLibrary:
     compile_options: tuple[str, ...] = ()
     """Further options for its own sources."""
     public_headers: bool = False
-    """Whether the application sees its headers, too."""
+    """Whether the application also sees its headers."""
     package: str = ""
     """Name for CMake's ``find_package``."""
     target: str = ""

@@ -182,6 +182,7 @@ class Module:
 
     def __post_init__(self) -> None:
         for name in ("codegen", "device_files"):
+            # Sorted, so that libraries are equal regardless of the order in which files were found.
             object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=lambda file: str(file.path))))
 
     @property
@@ -210,6 +211,7 @@ def _same_params(left: Mapping[str, npt.NDArray[np.generic]], right: Mapping[str
 
 
 def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    # Bytes instead of values, because NaN is not equal to itself.
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 
 
@@ -229,7 +231,11 @@ class Library:
         object.__setattr__(self, "other_files", tuple(sorted(self.other_files, key=lambda file: str(file.path))))
 
     def module(self, name: str) -> Module:
-        """Return the module called ``name``; raises ``KeyError``."""
+        """Return the module called ``name``; raises ``KeyError``.
+
+        Names are case-sensitive, as in the archive. For a name that a user wrote, look it up with
+        ``executor.chosen_module``, which raises an error with the known names.
+        """
         for module in self.modules:
             if module.name == name:
                 return module

@@ -11,11 +11,8 @@
 4. ``references``, ``sections`` and ``budgets`` check what needs two values, such as a model's list of targets.
 5. ``reader`` completes entries that depend on others: ``targets: all`` becomes the names, paths become absolute.
 
-``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
-versions read differently (``scalars``). ``specification``, ``library.keys``, ``runner`` and ``provider`` declare every
-key once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the
-dataclasses; ``references``, ``sections`` and ``budgets`` check what needs two values. All of them add to one list of
-problems, which is reported in file order:
+``specification``, ``library.keys``, ``runner``, ``device`` and ``provider`` declare every key once, as fields of frozen
+dataclasses (``core.keys``). The stages add to one list of problems, which is reported in file order::
 
     mlfbuild.yml:4:16: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)
     mlfbuild.yml:12:5: models.kws.optoins: unknown key (did you mean "options"?)

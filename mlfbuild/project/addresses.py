@@ -13,6 +13,7 @@ from mlfbuild.core.keys import Rule, not_blank
 
 GIT_SCHEMES = ("https", "http", "ssh", "file")
 ARCHIVE_SCHEMES = ("https", "http", "file")
+# The rules of `git_problem`: no option, no password or token, no helper such as ext::, and no other scheme.
 GIT_PATTERN = (
     r"^(?![-\s])(?!https?://[^/]*@)(?!ssh://[^/@]*:[^/]*@)(?![A-Za-z0-9+.-]*::)(?!(?!https?:|ssh:|file:)\w*://)"
 )
@@ -28,7 +29,11 @@ _no_text = not_blank("an address")
 
 
 def is_local_path(address: str) -> bool:
-    """Return whether ``address`` of a repository is a folder of this machine, absolute or relative to the project."""
+    """Return whether ``address`` of a repository is a folder of this machine, absolute or relative to the project.
+
+    A colon before the first slash decides: ``../CMSIS-NN`` and ``/opt/nn`` are folders, ``git@host:path`` and
+    ``https://host/nn`` are not.
+    """
     return ":" not in address.partition("/")[0]  # git@host:path is SSH in Git's own spelling
 
 
@@ -38,7 +43,12 @@ def shown(address: str) -> str:
 
 
 def git_problem(address: str) -> Mistake | None:
-    """Return why ``address`` is not accepted for a repository, ``None`` if it is."""
+    """Return why ``address`` is not accepted for a repository, ``None`` if it is.
+
+    Accepted are https, http, ssh and file, Git's ``git@host:path``, and folders. Refused are a text that Git would read
+    as an option or as a command (``ext::``), and a user name, password or token before the host, which would be
+    committed with the file. For SSH, a user name alone is accepted.
+    """
     if address.startswith("-") or _HELPER.match(address):
         return Mistake(
             "address-is-option",
@@ -51,7 +61,10 @@ def git_problem(address: str) -> Mistake | None:
 
 
 def archive_problem(address: str) -> Mistake | None:
-    """Return why ``address`` is not accepted for an archive, ``None`` if it is."""
+    """Return why ``address`` is not accepted for an archive, ``None`` if it is.
+
+    Accepted are https, http and ``file:///`` with a path, without a user name, password or token.
+    """
     return _no_text(address) or _problem(address, ARCHIVE_SCHEMES, _choices(ARCHIVE_SCHEMES))
 
 
@@ -62,6 +75,7 @@ def _problem(address: str, schemes: tuple[str, ...], choices: str) -> Mistake | 
     if re.search(r"\s", address):
         return Mistake("address-with-blank", reason=f"{shown(address)} contains a blank", hint="write %20 for it")
     if found is None:
+        # That is git@host:path, Git's own spelling of SSH.
         if schemes is GIT_SCHEMES:
             return None
         return Mistake("address-without-scheme", reason=f"{shown(address)} has no scheme", hint=hint)

@@ -37,6 +37,7 @@ def _own_targets(
     wanted = entry.get("targets")
     names: Sequence[object] = wanted if isinstance(wanted, list) else list(targets)
     own = {name: targets[name] for name in names if isinstance(name, str) and name in targets}
+    # Names that do not exist are reported by `references`.
     return own if len(own) == len(names) else {}
 
 

@@ -18,7 +18,11 @@ _OWN_ERROR = 5
 
 
 def mcu_of(target: TargetSpec) -> Mcu | None:
-    """Return the microcontroller of ``target`` at its clock; ``None`` if its cycles are not modelled."""
+    """Return the microcontroller of ``target`` at its clock; ``None`` if its cycles are not modelled.
+
+    It is the row of ``mcu`` with the values of ``timing``, or what ``timing`` describes without a row. Raises
+    ``UsageError`` for a clock that it does not reach, which the reader of a project file has refused already.
+    """
     mcu = whole_mcu(target)
     if mcu is None:
         return None
@@ -26,7 +30,11 @@ def mcu_of(target: TargetSpec) -> Mcu | None:
 
 
 def memory_of_region(mcu: Mcu, region: str) -> str | None:
-    """Return the memory of ``mcu`` that a region of a linker script is; ``None`` if none has its name."""
+    """Return the memory of ``mcu`` that a region of a linker script is; ``None`` if none has its name.
+
+    Case is ignored. ``FLASH`` and ``RAM`` are the usual names of the first and second memory; external memories have
+    several.
+    """
     names = {name.lower(): name for name in mcu.memories}
     first, second = list(mcu.memories)[:2]
     usual = {"flash": first, "ram": second, **dict.fromkeys(_EXTERNAL, names.get("external"))}

@@ -96,6 +96,7 @@ def read_document(path: Path) -> Document:
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
+            # One byte more than allowed shows that the file is too large, whatever its size, and devices have none.
             data = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise ProjectFileError([_unreadable(path, error)]) from None
@@ -121,6 +122,7 @@ def _unreadable(path: Path, error: OSError) -> Diagnostic:
 
 def _decode(path: Path, data: bytes) -> str:
     try:
+        # Editors of Windows put a byte order mark before UTF-8, which the plain codec would take for text.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = end_of(data[: error.start].decode("utf-8-sig", errors="replace"))
@@ -141,6 +143,7 @@ class _Reader:
     def value(self, node: YamlNode, path: KeyPath) -> object:
         document = self.document
         document.values[path] = node.position
+        # Aliases are expanded here: ten lines of them, each with ten of the one before, would be ten billion values.
         if len(document.values) > _MOST_VALUES:
             reason = f"more than {_MOST_VALUES} values after expanding aliases"
             raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))
@@ -180,6 +183,7 @@ class _Reader:
                 mistake = Mistake(
                     "duplicate-key", reason=f"duplicate key, first on line {first.line}", hint="rename or remove one"
                 )
+                # Not with `add`, which says nothing about a key whose first value was refused.
                 self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue
             self.document.keys[place] = key_node.position

@@ -14,6 +14,7 @@ import yaml
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.project.problems import Position, Problem, end_of
 
+# Composing is recursive: without a limit, a file of brackets would end in a RecursionError.
 _DEEPEST = 20
 
 _MEANINGS = (
@@ -96,6 +97,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError) -> SyntaxProblem:
     mark = error.problem_mark or error.context_mark
     words = f"{error.context or ''} {error.problem or ''}".strip()
     unknown = (str(error.problem), "")
+    # PyYAML's words are about its grammar; the first entry that occurs in them counts.
     reason, hint = next(((reason, hint) for part, reason, hint in _MEANINGS if part in words), unknown)
     position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
     return SyntaxProblem(position, Mistake("not-yaml", reason=f"not YAML: {reason}", hint=hint))

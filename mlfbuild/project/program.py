@@ -91,8 +91,13 @@ def asked_for(command: Sequence[str]) -> set[str]:
 
 
 def filled(command: Sequence[str], values: Mapping[str, str]) -> Iterator[str]:
-    """Yield the words of ``command`` with ``values`` in place of the placeholders."""
+    """Yield the words of ``command`` with ``values`` in place of the placeholders.
+
+    ``values`` must have all placeholders of the command (``KeyError`` otherwise); ``word_problem`` has refused unknown
+    ones. For example, ``-o={output}`` becomes ``-o=/tmp/kws.tar``, and ``{{`` a brace.
+    """
     for word in command:
+        # For {{ and }}, the first character is the brace.
         yield _BRACES.sub(lambda found: values[found[1]] if found[1] is not None else found[0][0], word)
 
 

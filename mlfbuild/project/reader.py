@@ -41,6 +41,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     from mlfbuild.project.validate import newer_version, validate
 
     document = read_document(path)
+    # Before any key is checked: those of a newer format would all be reported as mistakes.
     newer = newer_version(document)
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)

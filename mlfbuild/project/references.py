@@ -28,6 +28,7 @@ _SHARE = "share-workspace"
 
 def check_references(document: Document) -> None:
     """Add every mistake between values to the problems of ``document``."""
+    # The order of the checks does not matter: problems are sorted by their lines.
     for section in ("targets", "firmware"):
         _check_folder_names(document, section)
     for name, target in document.entries("targets"):
@@ -109,6 +110,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         document.add((*path, "compiler"), Mistake("wrong-compiler", reason=reason, hint=f"use {fitting}"))
     if (compiler or fitting) == "native" and model.get("executor") == "graph":
         _check_placement_of_graph(document, (*path, "placement"), mapping_in(model, "placement"))
+    # Programs of the project may read any file.
     if compiler not in EXTERNAL_COMPILERS and isinstance(source, str) and source.strip():
         mistake = source_problem(source)
         if mistake is not None:
@@ -246,6 +248,7 @@ def _check_built(document: Document, path: KeyPath, firmware: Mapping[str, objec
     for index, name in _texts(firmware, "models") or ():
         model = models.get(name)
         built = _texts(model, "targets") if isinstance(model, dict) else None
+        # Without a list, a model is built for all targets.
         if built is None:
             continue
         names = [target for _, target in built]

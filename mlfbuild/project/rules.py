@@ -229,6 +229,7 @@ CHOICES = ("dims", "constants", "state", "signature")
 """Keys of a model that only mlfbuild's own compiler accepts, because it reads the file."""
 COMPILER_SCHEMAS = (
     {
+        # All but native, which is the first.
         "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
         "then": {"not": {"anyOf": [{"required": [key]} for key in ("interface", *CHOICES)]}},
     },

@@ -36,6 +36,7 @@ _LAST_PORT = 65535
 def _remote(value: str) -> Mistake | None:
     if _ADDRESS.fullmatch(value):
         port = value.rpartition(":")[2]
+        # A serial port has no number behind a colon.
         if not port.isdecimal() or 0 < int(port) <= _LAST_PORT:
             return None
         hint = f"use a port from 1 to {_LAST_PORT}"

@@ -38,6 +38,7 @@ _CORE = (
 )
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
 _LONGEST_NUMBER = 40
+# PyYAML's own tables of YAML 1.1, so that this module agrees with what other programs that use PyYAML read.
 _resolver: Any = yaml.resolver.Resolver()
 _constructor = yaml.constructor.SafeConstructor()
 
@@ -52,6 +53,7 @@ def read_scalar(text: str, *, plain: bool) -> Scalar:
     if not plain:
         return text
     kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
+    # Both versions take 010 for a whole number, but for different ones.
     if kind != core_kind or (core_kind == "int" and _LEADING_ZERO.fullmatch(text)):
         raise _two_readings(text, kind, core_kind)
     if core_kind == "null":

@@ -32,6 +32,9 @@ class _SchemaGenerator(GenerateJsonSchema):
 
 @functools.cache
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools."""
+    """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools.
+
+    The dictionary is shared by all callers and must not be changed.
+    """
     schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}

@@ -42,6 +42,7 @@ def check_sections(document: Document) -> None:
     _check_params_binaries(document, uses)
     for name, target in document.mapping("targets").items():
         if isinstance(target, dict) and isinstance(target.get("regions"), dict):
+            # Other models place nothing in images of this target.
             built = {key: model for key, model in models.items() if _is_built(model, name)}
             _check_regions(document, name, target, [*_uses(built), *_device_uses(name, target)])
 

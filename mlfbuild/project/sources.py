@@ -22,7 +22,10 @@ SOURCES: Mapping[str, str] = {
 
 
 def source_suffix(source: str) -> str:
-    """Return the suffix of a model file in lower case: ``.tflite``, ``.tar.gz``; empty if it has none."""
+    """Return the suffix of a model file in lower case: ``.tflite``, ``.tar.gz``; empty if it has none.
+
+    Only a compressed tar has two parts: ``kws.v2.tflite`` has ``.tflite``, ``kws.v2.tar.gz`` has ``.tar.gz``.
+    """
     name = source.replace("\\", "/").rpartition("/")[2].lower()
     dot = name.rfind(".")
     if name[dot:] in {".gz", ".bz2"} and name[:dot].endswith(".tar"):

@@ -50,6 +50,7 @@ from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
+# The reader compares by identity, so a list in the file never means all.
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
@@ -60,7 +61,12 @@ _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NO
 
 
 def run_budgets(*, board: bool, mcu: bool) -> tuple[str, ...]:
-    """Return the keys of the budgets that runs for a target with a ``board``, or with an ``mcu``, can check."""
+    """Return the keys of the budgets that runs for a target with a ``board``, or with an ``mcu``, can check.
+
+    A board in QEMU counts instructions only. The cycle model of a microcontroller counts them as well, and has cycles
+    and a clock.
+    """
+    # The first one is that of instructions.
     return _RUN_BUDGETS if mcu else _RUN_BUDGETS[:1] if board else ()
 
 

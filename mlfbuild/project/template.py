@@ -133,5 +133,9 @@ def _check(document: Document, keys: TemplateKeys | None, builtin: frozenset[str
 
 
 def template_error(path: Path, keys: TemplateKeys, way: KeyPath, mistake: Mistake) -> ProjectFileError:
-    """Return the error for a mistake at the key ``way`` of the template file ``path``."""
+    """Return the error for a mistake at the key ``way`` of the template file ``path``.
+
+    For mistakes that are found later, when ``init`` renders the template; the place is that of the key, or the
+    beginning of the file.
+    """
     return ProjectFileError([Problem(keys.positions.get(way, Position(1, 1)), way, mistake).in_file(path)])

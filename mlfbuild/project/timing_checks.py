@@ -70,6 +70,7 @@ def check_timing(document: Document) -> None:
     adapter = TypeAdapter(TargetSpec)
     for name, entry in chosen.items():
         try:
+            # No path of the target is used, so any folder will do.
             target = adapter.validate_python(entry, context=Path())
         except ValidationError:
             continue  # already reported
@@ -98,6 +99,7 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
         return
     found = [*_incomplete(base, target)]
     yield from found
+    # With something missing, the checks of values against each other would report its consequences.
     if not found:
         mcu = whole_mcu(target)
         assert mcu is not None

@@ -18,6 +18,7 @@ from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.specification import FORMAT_VERSION
 
+# Types of pydantic's errors, with what a project file should have had there.
 _EXPECTED = {
     "bool_type": "true or false",
     "dataclass_type": "a mapping",
@@ -83,6 +84,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
+    # The fifth part of the path is the type in the union that pydantic tried.
     elif path[:1] == ("models",) and path[2:3] in _SCALARS and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
             got = _described(details["input"])

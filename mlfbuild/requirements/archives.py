@@ -66,6 +66,7 @@ def fetch_archive(url: str, digest: str, cache: Cache, on_progress: OnProgress =
             _download(url, digest, work, on_progress)
             on_progress("unpacking", 0, 0)
             unpack(work / digest, work / "tree", shown(url))
+            # The archive before its files: if the process ends in between, `_restored` unpacks it without the network.
             put(work / digest, cache.archive(digest))
             cache.put_tree(work / "tree", digest)
     return True
@@ -95,6 +96,8 @@ def _restored(url: str, digest: str, cache: Cache, on_progress: OnProgress) -> b
     with cache.work(digest, on_progress) as work:
         if cache.is_intact(digest, cache.written_hash(digest)):
             return True
+        # XX
+        # The file may have been damaged, or changed by another user, since it was downloaded.
         if _sha256(cache.archive(digest)) != digest:
             return False
         unpack(cache.archive(digest), work / "tree", shown(url))
@@ -157,6 +160,7 @@ def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> N
 
     path = folder / digest
     progress = _Progress(url, on_progress)
+    # identity: the length that the server announces is then that of the file, with which it is compared below.
     headers = {"User-Agent": f"mlfbuild/{__version__}", "Accept-Encoding": "identity"}
     # requests would trust only the authorities that it bundles, not those that an administrator added to the system
     trusted = ssl.get_default_verify_paths()

@@ -90,6 +90,7 @@ def _required(module: Module) -> list[str]:
 
 def _with_bundle(library: Library, name: str, resolved: ResolvedLibrary) -> Library:
     _check(resolved)
+    # Files of an earlier bundle are replaced; any others in the folder would be mixed into the library.
     others = [file for file in library.other_files if not _is_of(name, str(file.path))]
     if len(others) != len(library.other_files) and name not in bundles(library, "archive"):
         raise UsageError(
@@ -120,6 +121,8 @@ def _with_entry(module: Module, resolved: ResolvedLibrary) -> Module:
 
 def _check(resolved: ResolvedLibrary) -> None:
     """Refuse a library that would be refused when the archive is read."""
+    # With slashes in it, a name would leave the folder of bundles; with .json at its end, its folder could be called
+    # like a description.
     if str(bundle_folder(resolved.name).parent) != FOLDER or resolved.name.endswith(".json"):
         raise UsageError(
             "bundle-name-invalid",

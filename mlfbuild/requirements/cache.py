@@ -70,7 +70,7 @@ class Cache:
     def written_hash(self, name: str) -> str:
         """Return the content hash that the files of ``name`` had when they were written, empty if there are none.
 
-        It counts only if this user, root or the owner of the cache wrote it: others may have changed the files, too.
+        It counts only if this user, root or the owner of the cache wrote it: others may also have changed the files.
         """
         return self.trusted_text(self._hash_file(name))
 
@@ -83,7 +83,10 @@ class Cache:
             return ""
 
     def is_intact(self, name: str, tree: str) -> bool:
-        """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""
+        """Return whether the files of ``name`` have the content hash ``tree``; reads all of them.
+
+        An empty ``tree`` is never intact, so that the result of ``written_hash`` can be passed unchecked.
+        """
         return bool(tree) and tree_sha256(self.tree(name)) == tree
 
     def put_tree(self, made: Path, name: str) -> str:
@@ -92,6 +95,8 @@ class Cache:
         Raises ``StorageError``.
         """
         tree = tree_sha256(made)
+        # The files before their hash: files without one, or with that of the files they replaced, are not intact and
+        # are fetched again. In the other order, a process that ends in between would leave a hash without files.
         put(made, self.tree(name))
         write_if_changed(self._hash_file(name), f"{tree}\n".encode())
         return tree
@@ -108,6 +113,7 @@ class Cache:
         with self._locked(key, on_progress):
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
             make_folder(folder.parent)
+            # Only processes that were killed can have left these: this one has the lock of the key.
             for left in folder.parent.glob(f"{key}.*"):
                 shutil.rmtree(left, ignore_errors=True)
             try:

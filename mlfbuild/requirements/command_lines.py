@@ -53,8 +53,13 @@ def unknown_version(requirement: Requirement) -> str:
 
 
 def lines_to_add(requirements: Sequence[Requirement]) -> str:
-    """Return the entry of ``dependencies`` in a project file for ``requirements``, as one line of YAML."""
+    """Return the entry of ``dependencies`` in a project file for ``requirements``, as one line of YAML.
+
+    For CMSIS-NN that is ``cmsis-nn: {git: https://github.com/ARM-software/CMSIS-NN, version: v4.1.0}``. What the user
+    has to find out is in capitals: ``VERSION``, ``HASH``, ``FOLDER``.
+    """
     name = requirements[0].name
+    # A provider has one version, so a range cannot be suggested.
     version = next((one.version for one in requirements if one.version and not is_range(one.version)), "VERSION")
     stated = next((one for one in requirements if one.url and one.url_type in {"git", "url"}), None)
     known = known_library(name)

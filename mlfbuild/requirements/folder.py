@@ -118,6 +118,7 @@ def content_hash(library: ResolvedLibrary) -> str:
     settings = {key: value for key, value in vars(library).items() if key != "files"}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for path, content in sorted(library.files.items()):
+        # With the length: otherwise bytes could move from one file to the next without another hash.
         digest.update(json.dumps([path, len(content)]).encode())
         for chunk in chunks(content):
             digest.update(chunk)
@@ -168,6 +169,7 @@ def _matching(files: _Files, pattern: str) -> list[str]:
     """Return the files that ``pattern`` matches; all files in and below their folders are added to the library."""
     folder = base_folder(pattern)
     if "/" not in pattern and pattern != "**":
+        # Sources at the top include headers beside them, which no include folder names.
         files.at_top(["*.h"])
         return files.at_top([pattern])
     return [path for path in files.below(folder) if matches(pattern, path)] if files.has_folder(folder) else []

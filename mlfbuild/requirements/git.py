@@ -56,6 +56,8 @@ _CONFIGURATION = tuple(
     f"GIT_CONFIG_{name}" for name in ("GLOBAL", "SYSTEM", "NOSYSTEM", "KEY_", "VALUE_", "COUNT")
 )  # fmt: skip
 """Prefixes of variables with the user's configuration, which stay in commands that access the network."""
+# hooksPath, fsmonitor and the protocol ext name programs that Git would run; http.lowSpeed* gives up after 60 s in
+# which a server sends nothing; protectHFS and protectNTFS refuse names that other file systems take for .git.
 _OPTIONS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.autocrlf=false", "-c", "gc.auto=0",
     "-c", "maintenance.auto=false", "-c", "protocol.ext.allow=never", "-c", "http.lowSpeedLimit=1",
@@ -169,6 +171,7 @@ def _commit_of(url: str, version: str) -> str:
     """Return the commit that the tag, the branch or the beginning of a commit ``version`` is on the server now."""
     refs = {name: commit for commit, name in _REF.findall(_git("ls-remote", "--", url, url=url))}
     names = (
+        # The commit of an annotated tag: the name without ^{} is that of the tag object.
         f"refs/tags/{version}^{{}}",
         f"refs/tags/{version}",
         f"refs/heads/{version}",
@@ -208,6 +211,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProg
             return GitPin(commit, tree), False
         repository = work / "repository"
         hashes = "sha256" if len(commit) == 64 else "sha1"
+        # An empty template: the user's own could bring hooks and attributes.
         _git("init", "-q", "--bare", "--template=", f"--object-format={hashes}", repository)
         (repository / "info").mkdir(exist_ok=True)
         (repository / "info/attributes").write_text(_ATTRIBUTES)
@@ -260,6 +264,8 @@ def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> s
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(kept)
     }
+    # No command may wait for a password, replacement refs would give other files for a commit, and disk_problem knows
+    # only English messages.
     environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
     if not url:
         environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}

@@ -105,6 +105,7 @@ class Lock:
 
 def _members(entry: LockedModel | LockedProvider | LockedToolchain) -> dict[str, object]:
     """Return the members of ``entry`` that are not empty, sorted."""
+    # Empty members are left out, so that a later version can add one without changing files that do not use it.
     found = {each.name: getattr(entry, each.name) for each in fields(entry)}
     return {
         name: dict(sorted(value.items())) if isinstance(value, Mapping) else value
@@ -118,7 +119,11 @@ def _content_hash(facts: object) -> str:
 
 
 def lock_path(project: Path) -> Path:
-    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` next to ``firmware.yml``."""
+    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` next to ``firmware.yml``.
+
+    If the project file itself ends with ``.lock``, its whole name stays in that of the lock file, so that these are two
+    files.
+    """
     name = project.name if project.suffix == SUFFIX else project.stem
     return project.with_name(f"{name}{SUFFIX}")
 
@@ -129,6 +134,7 @@ def read_lock(path: Path) -> Lock | None:
     Raises ``InputFileError`` for a file that ``mlfbuild lock`` did not write: of another version of the format, edited
     by hand, merged, truncated, or not a lock file.
     """
+    # A link to a missing file is an error, not a project without a lock.
     if not path.exists() and not path.is_symlink():
         return None
     with open_binary(path, "lock file") as file:
@@ -163,6 +169,7 @@ def check_replaceable(path: Path) -> None:
         return
     with open_binary(path, "lock file") as file:
         data = file.read(_LARGEST + 1)
+    # The key is searched for, not parsed: a damaged lock file may be replaced as well.
     found = re.search(rf'"{FORMAT_KEY}"\s*:\s*(\d{{1,9}})'.encode(), data)
     if found is None and data.strip():
         raise ConflictError(

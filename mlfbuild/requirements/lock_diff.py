@@ -60,12 +60,18 @@ def short(value: str) -> str:
 
 
 def drift(lock: Lock, now: Lock) -> list[str]:
-    """Return a line for each entry of ``now`` that differs in ``lock``; entries that only ``lock`` has are ignored."""
+    """Return a line for each entry of ``now`` that differs in ``lock``; entries that only ``lock`` has are ignored.
+
+    An empty list means that a frozen build may go on. ``left_over`` finds the ignored entries.
+    """
     return [found.as_drift() for found in differences(lock, now) if found.new is not None]
 
 
 def differences(old: Lock, new: Lock) -> list[Difference]:
-    """Return all differences between ``old`` and ``new``: causes before archives, each kind sorted by name."""
+    """Return all differences between ``old`` and ``new``: causes before archives, each kind sorted by name.
+
+    A changed model or dependency therefore stands above the archives that differ because of it.
+    """
     return [
         *_entries("model", old.models, new.models),
         *_dependencies(old.dependencies, new.dependencies),

@@ -17,12 +17,20 @@ _LONGEST = 2000
 
 
 def without_secret(url: str) -> str:
-    """Return ``url`` for messages, without a user name, password or token."""
+    """Return ``url`` for messages, without a user name, password or token.
+
+    ``https://user:token@host/nn`` becomes ``https://host/nn``. Addresses of archives are not checked like those of
+    project files, so use it wherever one is printed or written.
+    """
     return shown(_USER_INFO.sub("", url))
 
 
 def unsound(requirement: Requirement) -> str | None:
-    """Return which member of ``requirement`` is invalid and why, ``None`` if it is valid."""
+    """Return which member of ``requirement`` is invalid and why, ``None`` if it is valid.
+
+    The names are those of the metadata: ``version_spec``, ``url``, ``url_type``. Requirements that were recognised by
+    headers come from mlfbuild's own table and are always valid.
+    """
     for key, text in (("version_spec", requirement.version), ("url", requirement.url)):
         if len(text) > _LONGEST or not text.isprintable():
             return f"{key} {quoted(text)} has control characters or more than {_LONGEST} characters"

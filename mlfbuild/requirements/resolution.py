@@ -1,7 +1,7 @@
 """Match the requirements of archives with the providers of the project, or report all requirements that are not met.
 
 They are matched by short name. A provider takes precedence over a library that an archive bundles, and its version has
-to satisfy the requirement, too. This module reads no files and does not access the network: ``library_of`` does, and is
+also to satisfy the requirement. This module reads no files and does not access the network: ``library_of`` does, and is
 called once for each provider and for each archive's bundle, only if no mistake was found.
 
 For example, the requirement ``cmsis-nn v4.1.0`` of ``kws.tar`` and the provider ``cmsis-nn: {path: ../CMSIS-NN,
@@ -137,6 +137,7 @@ def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place:
                 reason=unknown_version(one),
                 hint="find out the version, and state it with the key version",
             )
+        # The generated CMake file compares the version of a package with the required one.
         elif not stated and provider.kind != "package":
             yield Diagnostic(
                 "provider-without-version",
@@ -200,6 +201,7 @@ def _library(requirements: Sequence[Requirement], provider: Provider | None, lib
 
 def _bundled(requirements: Sequence[Requirement], library_of: LibraryOf) -> ResolvedLibrary:
     name = requirements[0].name
+    # Several modules of an archive may name the same folder, which is read once.
     bundles = {(one.origin, one.url): one for one in requirements}.values()
     try:
         return united([(origin(one), _checked(library_of(one), name)) for one in bundles])

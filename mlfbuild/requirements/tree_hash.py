@@ -20,6 +20,7 @@ def tree_sha256(folder: Path) -> str:
     or of the link's target, and the path, separated by blanks and ended by a zero byte.
     """
     try:
+        # By path, which follows the kind, the 64 digits and two blanks: scandir's order differs between file systems.
         lines = sorted(_lines(os.fsencode(folder), b""), key=lambda line: line[67:])
     except OSError:
         return ""

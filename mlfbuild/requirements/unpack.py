@@ -68,6 +68,7 @@ def _zipped(archive: BinaryIO, where: str) -> _Files:
         raise _damaged(where, error) from None
     if len(infos) > MAX_MEMBERS:
         raise _refused("zip-too-many-members", where, f"the archive has more than {MAX_MEMBERS} members")
+    # zipfile reads no more of a member than the size that it states, so the sum is a limit.
     if sum(info.file_size for info in infos) > MAX_INFLATED:
         raise _refused("zip-too-large", where, f"the archive unpacks to more than {MAX_INFLATED >> 20} MiB")
     paths = Paths()
@@ -93,6 +94,7 @@ def _fault(info: zipfile.ZipInfo) -> str | None:
         return "is a symbolic link" if kind == stat.S_IFLNK else "is a device, a pipe or a socket"
     if info.flag_bits & 1:
         return "is encrypted"
+    # The original name: zipfile cuts the other one at a zero byte.
     return name_fault(info.orig_filename, folder=_is_folder(info))
 
 

@@ -20,7 +20,11 @@ _ANY_OF = re.compile(r"\s*v?\d+(\.\d+)*\.\*\s*")
 
 
 def is_range(wanted: str) -> bool:
-    """Return whether ``wanted`` is a range of versions rather than one of them."""
+    """Return whether ``wanted`` is a range of versions rather than one of them.
+
+    The signs of pip's specifiers decide, and ``^``, which pip does not have: ``range_problem`` refuses it as a range
+    instead of taking it for a tag.
+    """
     return bool(re.search(r"[<>=!~^,*]", wanted))
 
 
@@ -36,12 +40,18 @@ def range_problem(wanted: str) -> str | None:
 
 
 def is_commit(version: str) -> bool:
-    """Return whether ``version`` can be the name of a commit of Git, long or short."""
+    """Return whether ``version`` can be the name of a commit of Git, long or short.
+
+    A tag of seven or more hexadecimal digits with a letter, such as ``deadbeef``, also counts.
+    """
     return bool(_COMMIT.fullmatch(version.lower()))
 
 
 def release(version: str) -> Version | None:
-    """Return the release that ``version`` is, ``None`` for a branch, a commit or anything else."""
+    """Return the release that ``version`` is, ``None`` for a branch, a commit or anything else.
+
+    The form is that of pip (PEP 440), so ``v7.0.0`` and ``7.0`` are releases, and ``main`` and commits are not.
+    """
     try:
         return Version(version)
     except InvalidVersion:
@@ -49,7 +59,11 @@ def release(version: str) -> Version | None:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Return whether both texts name the same version."""
+    """Return whether both texts name the same version.
+
+    Besides equal texts, ``7.0`` and ``v7.0.0`` are the same, and so are ``1a2b3c4`` and the commit that begins with it.
+    A tag and the commit that it names are not: only Git knows that.
+    """
     one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
     if one == other:
         return True

@@ -36,6 +36,7 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
     _found(compiler_program(cpu, GCC), entries)  # clang links with it
     path = _found(compiler_program(cpu, compiler), entries)
     words = ("--target=arm-none-eabi",) if compiler == CLANG else ()
+    # Compiling an empty file shows what counts, whatever version the compiler states.
     if not _compiles(path, (*words, *cpu.flags)):
         raise ToolNotFoundError(
             "compiler-too-old", place=cpu.name, reason=f"{path} cannot compile for it", hint=advice(cpu, compiler)

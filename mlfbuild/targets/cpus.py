@@ -28,7 +28,10 @@ def toolchain_text(cpu: Cpu, compiler: str) -> str:
 
 
 def compiler_program(cpu: Cpu, compiler: str) -> str:
-    """Return the usual name of the program that is ``compiler`` for ``cpu``."""
+    """Return the usual name of the program that is ``compiler`` for ``cpu``.
+
+    Builds may use another one: see ``compiler_path``, which honours ``MLFBUILD_<NAME>`` and CMake's cache entries.
+    """
     if compiler == CLANG:
         return CLANG
     return "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"

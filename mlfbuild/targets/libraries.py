@@ -10,7 +10,10 @@ _SECONDS = 60
 
 
 def has_c_library(gcc: Path, flags: Sequence[str]) -> bool:
-    """Return whether ``gcc`` with ``flags`` for a core finds a C library: newlib, or picolibc by its specs file."""
+    """Return whether ``gcc`` with ``flags`` for a core finds a C library: newlib, or picolibc by its specs file.
+
+    False also if the compiler does not start, which other checks report.
+    """
     return any(_finds(gcc, flags, name) for name in ("libc.a", "picolibc.specs"))
 
 

@@ -19,7 +19,7 @@ _ARCHITECTURES = {
     "armv7-a": "7A",
     "armv8-m.base": "8M_BASE",
     "armv8-m.main": "8(_1)?M_MAIN",
-    "armv8.1-m.main": "8(_1)?M_MAIN",  # GCC 12 calls it 8M_MAIN, too; MVE is the difference
+    "armv8.1-m.main": "8(_1)?M_MAIN",  # GCC 12 also calls it 8M_MAIN; MVE is the difference
 }
 """The part of a macro's name between ``__ARM_ARCH_`` and ``__``, as a regular expression."""
 

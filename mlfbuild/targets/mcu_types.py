@@ -120,6 +120,7 @@ class Mcu:
         memories, caches, steps = dict(self.memories), dict(self.caches), dict(self.wait_states)
         for name, memory in keys.memories.items():
             memories[name] = _merged(memories.get(name), memory, TimedMemory)
+            # A fixed number replaces the wait states by clock.
             if memory.waits is not None:
                 steps.pop(name, None)
             if memory.wait_states:

@@ -16,6 +16,7 @@ _FILES = ("mcus_st", "mcus_others")
 def _mcus() -> Mapping[str, Mcu]:
     found: dict[str, Mcu] = {}
     for name, keys in (row for table in _FILES for row in rows(table, PartKeys)):
+        # Only entries before this one, so there are no circles.
         base = found[keys.based_on] if keys.based_on else Mcu(name, keys.title, "", 0, {})
         given = {
             "cpu": keys.cpu,

@@ -54,6 +54,7 @@ def part_called(name: str) -> KnownPart | None:
     1024
     """
     parts, lower = all_parts(), name.lower()
+    # More than one pattern can match, and the longest is the most exact.
     matching = [part for pattern, part in parts.items() if fnmatchcase(lower, f"{pattern}*")]
     return max(matching, key=lambda part: len(part.name), default=None)
 

@@ -36,7 +36,11 @@ def cpu_called(name: str) -> Cpu:
 
 
 def emulated_board(cpu: Cpu) -> Board | None:
-    """Return the first board that runs code for ``cpu``; ``None`` if there is none."""
+    """Return the first board that runs code for ``cpu``; ``None`` if there is none.
+
+    Cores without a board of their own run on one whose core has all of their instructions (``Board.runs``). A core with
+    ``+nofp`` uses the board of the whole core.
+    """
     return next((board for board in BOARDS.values() if board.takes(cpu)), None)
 
 
@@ -46,7 +50,11 @@ def board_called(name: str) -> Board:
 
 
 def mcu_called(name: str) -> Mcu:
-    """Return the microcontroller called ``name``; raises ``UsageError`` with the nearest name."""
+    """Return the microcontroller called ``name``.
+
+    Raises ``UsageError`` with all names. It suggests no near one, unlike for CPUs and boards: a part with a similar
+    name may have another core.
+    """
     from mlfbuild.targets.mcus import MCUS  # a long table that most commands do not use
 
     return _find(MCUS, "mcu", name)

@@ -37,7 +37,11 @@ def shared_toolchain_files() -> tuple[Path, ...]:
 
 
 def cpu_of_toolchain(toolchain: Path) -> tuple[Cpu, str] | None:
-    """Return the CPU and the compiler of a toolchain file of mlfbuild, ``None`` for any other file."""
+    """Return the CPU and the compiler of a toolchain file of mlfbuild, ``None`` for any other file.
+
+    The folder decides: a copy of such a file in a project is a file of the project.
+    """
+    # A user's own file may have any of our names and be for another core.
     if toolchain.resolve().parent != toolchain_folder().resolve():
         return None
     rows = ((cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers)

@@ -1,7 +1,7 @@
 """Compare two libraries by meaning: interfaces, memory, operators, graphs, parameters, code and requirements.
 
-``library`` pairs modules by name and compares their parts with the functions of the other modules; ``text`` prints the
-result::
+``library`` pairs modules by name, compares their parts, and prints the result. ``arrays`` compares tensors and
+parameters, ``graphs`` graphs, and ``library_difference`` has the types of the result::
 
     comparison = compare(open_archive(old), open_archive(new))
     print(comparison_text(comparison, "old.tar", "new.tar"))

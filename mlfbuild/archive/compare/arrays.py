@@ -60,6 +60,7 @@ def differing_elements(left: Array, right: Array) -> tuple[int, float | None]:
     differing, most = 0, None
     for start in range(0, left.size, _ELEMENTS):
         a, b = (array[start : start + _ELEMENTS] for array in flat)
+        # Bits instead of values: NaN differs from itself as a value, and 0.0 equals -0.0.
         places = np.flatnonzero(a.view(bits) != b.view(bits))
         if places.size:
             differing += int(places.size)

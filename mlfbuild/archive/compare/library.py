@@ -79,6 +79,7 @@ def _content_difference(module: str | None, what: str, path: str, left: Content,
     if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > MAX_TEXT:
         text = f"{change(len(left), len(right))} bytes" if len(left) != len(right) else f"different {len(left):,} bytes"
         return LibraryDifference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+    # Lines are counted, not aligned: a diff of generated sources of megabytes can take quadratic time.
     first, second = (Counter(bytes(side).splitlines()) for side in (left, right))
     gone, new = (first - second).total(), (second - first).total()
     lines = f"{gone:,} removed, {new:,} added" if gone or new else "in another order, or with other line ends"
@@ -136,6 +137,11 @@ def compare(a: Library, b: Library) -> LibraryComparison:
 
     Modules are paired by name. Information that only one of them has is not counted as a difference; for example, older
     versions of the format do not record shapes. Raises ``InputFileError`` if a graph or a parameter is invalid.
+
+    For example, a model that was compiled again with other weights differs in ``parameter`` or ``code``::
+
+        comparison = compare(open_archive(old), open_archive(new))
+        [(each.what, each.name) for each in comparison.differences]
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]

@@ -77,6 +77,7 @@ def _runtime(library: Library) -> tuple[list[str], list[str]] | None:
         return [], [INCLUDE_DIR]
     if not all(TVM_RUNTIME in module.external_dependencies for module in needing):
         return None
+    # TVM's headers include dlpack/dlpack.h, which is in a submodule.
     clone = f"git clone --depth 1 --branch {TVM_RUNTIME.version_spec} --recurse-submodules=3rdparty/dlpack"
     return [f"{clone} {TVM_RUNTIME.url}"], ["tvm/include", "tvm/3rdparty/dlpack/include"]
 

@@ -320,8 +320,10 @@ def _cut(
     entries: Sequence[dict[str, Any]], key: str, verbose: bool
 ) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
     """Return the entries to show and the others: all in their order, or the largest by ``key`` first."""
+    # A line about a single entry that is left out would be as long as the entry.
     if verbose or len(entries) <= _SHOWN + 1:
         return entries, ()
+    # Sorting keeps the order of equal sizes, so the text is the same in each run.
     ordered = sorted(entries, key=lambda entry: -int(entry[key]))
     return ordered[:_SHOWN], ordered[_SHOWN:]
 

@@ -38,6 +38,7 @@ _DETAILED = 8
 def is_derived(content: Content) -> bool:
     """Return whether ``content``, a ``README.md``, was written by ``readme_text``."""
     mark = _MARK.encode()
+    # Only as much as the mark, because the content may be in a large file.
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
 
@@ -287,4 +288,5 @@ def _plain(text: str) -> str:
 
 def _code(text: str) -> str:
     """Return a name from the archive as code, which may be in a cell of a table."""
+    # Markdown has no escape for a backtick in code. In a table, a bar needs one even there.
     return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""

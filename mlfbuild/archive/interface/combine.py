@@ -41,6 +41,7 @@ class _Place:
         self._by_name: dict[str, Argument | None] = {}
         for argument in arguments:
             for name in _spellings(argument.name):
+                # If two arguments have one spelling in C, neither can be identified by it.
                 self._by_name[name] = None if name in self._by_name else argument
 
     def counterpart(self, name: str, position: int, count: int) -> Argument | None:
@@ -86,6 +87,7 @@ def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, 
     if len(known) == 1:
         return tuple(known)
     by_name = {sanitize_name(tensor.name): tensor for tensor in known}
+    # Two tensors with one name in C cannot be found by it.
     for place in places if len(by_name) == len(known) else ():
         found = _named(by_name, place.arguments)
         if len(found) == len(known):
@@ -102,6 +104,7 @@ def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tup
 def _by_number(known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
     if not all(_NUMBERED.fullmatch(tensor.name) for tensor in known):
         return tuple(known)
+    # By length first, so that output2 comes before output10.
     return tuple(sorted(known, key=lambda tensor: (len(tensor.name), tensor.name)))
 
 
@@ -134,6 +137,7 @@ def _completed(name: str, position: int, count: int, places: _Asked) -> TensorIn
     for place in places:
         other = place.counterpart(name, position, count)
         if other is not None and other.size is not None:
+            # The first place may have names of C, and a later one the model's own spelling of them.
             raw = other.name if sanitize_name(other.name) == name else name
             return TensorInfo(raw, other.dtype, other.size, other.shape)
     return None

@@ -58,6 +58,7 @@ def main_function(module: Module) -> MainFunction | None:
         text = small_text(file.content)
         for name in names:
             if name in text and (found := _definition(name).search(text)) is not None:
+                # TVM indents the bodies of functions, so the first brace at the beginning of a line ends this one.
                 end = text.find("\n}", found.end(), found.end() + _MAX_LENGTH)
                 return MainFunction(name, found[1], text[found.end() : end])
     return None
@@ -133,6 +134,8 @@ def entry_signature(module: Module, text: str) -> Signature | None:
     With the C interface the code passes the members of structs by name, and with unpacked operators it declares the
     main function with the names of tensors. Otherwise only the number of arguments is known: the entry reads them, the
     main function does (TVM 0.8), or ``tvm_model_t`` states it (versions 1 to 4).
+
+    ``text`` is that of the entry file (``entry_text``). ``None`` if it shows neither names nor the number of arguments.
     """
     body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
@@ -153,6 +156,7 @@ def entry_signature(module: Module, text: str) -> Signature | None:
 
 def _counted(numbers: Iterable[str]) -> int | None:
     indices = {int(number) for number in numbers}
+    # With a gap, some argument is read in another form, and the number is not certain.
     return len(indices) if indices and indices == set(range(len(indices))) else None
 
 

@@ -24,6 +24,8 @@ def with_interface(module: Module, where: str) -> Module:
     places.check_graph()
     header = places.header
     pools = (*(header.pools if header else ()), *internal_pools(places.entry))
+    # Inputs are paired by name, because Relay text lists constants among them; outputs by position, because each place
+    # has other names for them.
     inputs = combined(module.inputs, places.inputs(), by_position=False)
     return replace(
         module,

@@ -23,6 +23,7 @@ from mlfbuild.c_analysis import MAX_TEXT
 from mlfbuild.library import C_TYPES, LINKED_ARRAY, Module, TensorInfo, symbol_prefix
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
+# Reversed, so that uint8_t is uint8 and not bool, which comes later in the table.
 _DTYPES = {c_type: dtype for dtype, c_type in reversed([*C_TYPES.items()])}
 
 
@@ -93,6 +94,7 @@ class Places:
         named = bool(self._module.inputs)
         for signature in self._needed():
             found: Sequence[Argument] | None = signature.inputs
+            # With names from the metadata or another place, constants are told from inputs by these.
             if signature is self._relay and not named:
                 found = self._without_constants(signature)
             if found:

@@ -34,6 +34,7 @@ def relay_signature(text: str) -> Signature | None:
     found = _MAIN.search(text) or _FUNCTION.match(text)
     if found is None:
         return None
+    # Comments repeat types (`/* ty=Tensor[...] */`) with commas and brackets of their own.
     signature = _COMMENT.sub("", text[found.end() : found.end() + _MAX_SIGNATURE])
     parts, end = _parts(signature)
     if end is None:

@@ -52,6 +52,7 @@ def result_type(text: str, start: int, params: Mapping[str, RelayType]) -> Relay
         head, separator, rest = line.partition(" = ")
         head = head.removeprefix("let ").lstrip()
         if not separator or not head.startswith("%") or len(head) > _MAX_NAME:
+            # A line that binds no name is the result, if it is the last one.
             result = _expression(line, known)
             continue
         name, _, stated = head[1:].partition(": ")
@@ -87,6 +88,7 @@ def _plain(text: str, known: Mapping[str, RelayType]) -> RelayType:
     arguments = [_argument(part, known) for part in parts if not _ATTRIBUTE.match(part)]
     tensors = [each if isinstance(each, RelayTensor) else UNKNOWN for each in arguments]
     result = rule(tensors, attributes) if tensors else UNKNOWN
+    # The text is not trusted, so extents may be negative or have any number of digits.
     sound = all(extent is None or 0 <= extent <= _LARGEST for extent in result.dims or ())
     return result if sound else replace(result, dims=None)
 

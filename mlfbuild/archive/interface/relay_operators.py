@@ -35,6 +35,7 @@ def _broadcast(tensors: Sequence[RelayTensor], _: Attributes) -> RelayTensor:
         return RelayTensor(tensors[0].dtype)
     rank = max(len(first), len(second))
     pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)
+    # An unknown extent takes the value of the other one, unless that is 1, which fits any extent.
     return RelayTensor(tensors[0].dtype, tuple(b if a == 1 or (a is None and b != 1) else a for a, b in pairs))
 
 
@@ -51,6 +52,7 @@ def _reshape(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTen
     """Return the type with the attribute's shape, in which 0 keeps an extent and -1 is what remains."""
     before = tensors[0].dims
     wanted = _integers(attributes.get("newshape", ""))
+    # In Relay, -2 to -4 copy, merge and split extents of the input.
     if wanted is None or len(wanted) > MAX_RANK or min(wanted) < -1 or "allowzero" in attributes:
         return RelayTensor(tensors[0].dtype)
     kept = before or ()
@@ -119,6 +121,7 @@ def _global_pool2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> Re
 
 
 def _padded(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    # pad_width has a pair for each axis; without the inner brackets it is one list.
     dims, width = tensors[0].dims, _integers(re.sub(r"[\[\]]", " ", attributes.get("pad_width", "")))
     if dims is None or width is None or len(width) != 2 * len(dims):
         return RelayTensor(tensors[0].dtype)

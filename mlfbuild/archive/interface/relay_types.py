@@ -38,6 +38,7 @@ _TENSOR = re.compile(
     r"\s*(?:Tensor\[\s*\(([^()\[\]]*)\)\s*,\s*([a-z0-9_]+)\s*\]"
     r"|((?:u?int|float|bfloat)[0-9]{1,9}(?:x[0-9]{1,9})?|bool)(?![\w.]))\s*"
 )
+# Relay prints an extent that is no int32 with its type: 64i64.
 _EXTENT = re.compile(r"([0-9]{1,18})(?:i[0-9]{1,9})?")
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)\s*")
@@ -51,6 +52,7 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] |
     """Return the type at the place ``at`` of ``text`` and the place behind it; ``None`` if there is none."""
     found = _TENSOR.match(text, at)
     if found is not None:
+        # A type without `Tensor` is that of a scalar.
         return RelayTensor(found[2] or found[3], _dims(found[1]) if found[2] else ()), found.end()
     opening = _OPENING.match(text, at)
     if opening is None or depth == MAX_DEPTH:

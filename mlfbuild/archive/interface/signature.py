@@ -79,4 +79,5 @@ def sources(module: Module) -> list[CodegenFile]:
 
 def _number(file: CodegenFile) -> int:
     found = _LIBRARY.fullmatch(file.path.stem)
+    # Files without a number come last.
     return int(found[1]) if found else 10**9

@@ -55,6 +55,7 @@ def _tensors(values: list[Token], shapes: dict[str, tuple[int, ...] | None]) -> 
 def _tensor(words: list[Token], shapes: dict[str, tuple[int, ...] | None]) -> Argument:
     name, shape, _, code, bits, lanes = (token.text for token in words)
     dtype = _CODES.get(code, "") + bits + ("" if lanes == "1" else f"x{lanes}")
+    # TVM's bool is an unsigned integer of one bit.
     if code == "1" and bits == "1":
         dtype = "bool"
     extents = shapes.get(shape.removeprefix("kTvmgenMetadata_"))

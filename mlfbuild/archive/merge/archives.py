@@ -102,6 +102,7 @@ def _conflicting(parts: Sequence[MergedModule]) -> set[str]:
     return {
         str(file.path).lower()
         for file in files
+        # In lower case: some file systems take paths that differ only in case for one file.
         if (first := known.setdefault(str(file.path).lower(), file)) != file and first is not file
     }
 
@@ -184,6 +185,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     cannot be merged, ``UsageError`` if there is no archive or the same one twice, and ``InputFileError`` if an object
     file is damaged.
     """
+    # By name, so that neither the result nor the first conflict depends on the order of the arguments.
     libraries = sorted(libraries, key=lambda pair: pair[0])
     check_archives(libraries)
     libraries = [(name, convert(library, _VERSION)) for name, library in libraries]
@@ -193,10 +195,12 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
         for module in library.modules
     ]
     parts.sort(key=lambda part: (part.module.name, part.archive))
+    # Before the code is read, which takes most of the time: an error about names comes at once.
     check_module_names(parts)
     parts = with_runtime_of_archives(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
+    # Kernel headers first: these can get a folder for each module, and any other header with two contents is refused.
     parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
@@ -205,7 +209,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
 
 
 def _of_one_device(module: Module) -> Module:
-    """Return ``module`` with the code of all devices in one list: it may be linked into one image, too."""
+    """Return ``module`` with the code of all devices in one list: it may also be linked into one image."""
     return replace(module, codegen=all_files(module), device_files=())
 
 
@@ -215,8 +219,10 @@ def _linkable(parts: list[MergedModule]) -> list[MergedModule]:
     libraries = system_libraries(parts, table)
     check_system_libraries(libraries, parts, table)
     parts = with_one_context(parts, table)
+    # Sources with the variable have changed; files that have not are not read again.
     table = SymbolTable(parts, table)
     found = conflicts(parts, table)
+    # A single table of functions stays as TVM wrote it, unless it names a function that gets a new name below.
     rebuilt = libraries if len(libraries) > 1 or _registered(libraries, {conflict.symbol for conflict in found}) else []
     parts = without_registries(parts, rebuilt)
     parts, renames = resolved(parts, found, table)

@@ -31,7 +31,11 @@ class MergeConflict:
 
 
 def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergeConflict]:
-    """Return the symbols that different files of different modules define, sorted, except those of system libraries."""
+    """Return the symbols that different files of different modules define, sorted, except those of system libraries.
+
+    Symbols of system libraries are left out, because ``system_lib`` merges these. A file that several modules share
+    defines its symbols once, however many of them have it.
+    """
     found: dict[str, dict[int, PurePosixPath]] = {}
     for number in range(len(parts)):
         for path, symbols in table.of_part[number].items():
@@ -40,6 +44,8 @@ def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergeCo
     return [
         MergeConflict(symbol, files)
         for symbol, files in sorted(found.items())
+        # The table has one value for a file that modules share, so the same id means one definition that all of them
+        # use.
         if symbol != SYSTEM_LIBRARY and len({(path, id(table.of_part[at][path])) for at, path in files.items()}) > 1
     ]
 
@@ -57,6 +63,7 @@ def resolved(
     usages = {number: _Usage(parts[number], table.of_part[number]) for number in conflicting}
     paths = Counter(file.path for part in parts for file in part.module.codegen)
     shared = {path for path, count in paths.items() if count > 1}
+    # Names of all modules, because the new names must be unique in the image, not only in one module.
     taken = {name for symbols in table.of_part for item in symbols.values() for name in item.defined | item.weak}
     renames: list[dict[str, str]] = [{} for _ in parts]
     for conflict in found:

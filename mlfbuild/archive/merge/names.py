@@ -86,6 +86,7 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
 def with_runtime_of_archives(parts: Sequence[MergedModule]) -> list[MergedModule]:
     """Return ``parts``; modules of mlfbuild for TVM's executors require the runtime in an archive if there is one."""
     named = (item for part in parts for item in part.module.external_dependencies)
+    # One entry for all: `check_dependencies` refuses two that differ.
     bundled = next((item for item in named if item.short_name == STANDALONE_CRT and archive_folder(item)), TVM_RUNTIME)
 
     def change(module: Module) -> Module:

@@ -79,7 +79,11 @@ class MergedModule:
 
 
 def source_text(file: CodegenFile, archive: str) -> str:
-    """Return a source file as text with one character per byte; raises ``CheckFailedError`` if it is too large."""
+    """Return a source file as text with one character per byte; raises ``CheckFailedError`` if it is too large.
+
+    Latin-1 maps each byte to one character and back, so ``source_bytes`` restores every byte that an edit did not
+    touch, whatever the encoding of the comments in it.
+    """
     if len(file.content) > MAX_TEXT:
         raise CheckFailedError(
             "merge-source-too-large",
@@ -158,6 +162,7 @@ def _pieces(text: str) -> Iterator[str]:
     for token in tokens(text):
         words = [item.text for item in before[-4:]]
         declared = token.text in {"=", ";"} and words[-3:] == ["void", "*", MODULE_CONTEXT]
+        # `extern` defines nothing, and a static variable is another one in each file.
         if declared and words[0] not in {"extern", "static"}:
             yield text[at : before[-3].offset]
             yield _WEAK
@@ -216,6 +221,7 @@ def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedM
 def _new_name(module: str, taken: set[str]) -> str:
     """Return a folder name for ``module`` that is not ``taken``, and take it."""
     first = f"{KERNEL_FOLDER}_{sanitize_name(module).lower()}"
+    # Two modules can have one name in C, such as a-b and a_b.
     names = (first, *(f"{first}_{number}" for number in range(2, len(taken) + 3)))
     name = next(name for name in names if name not in taken)
     taken.add(name)

@@ -145,6 +145,8 @@ class _Parser:
             literals.append(string_value(self._text_at()))
             self._at += 1
         value = "".join(literals)
+        # A count of one byte, as in TVM 0.8, cannot pass for two: the second would be a letter, and the count far too
+        # large.
         for width in (2, 1):
             names = value[width:].split("\0")
             number = int.from_bytes(value[:width].encode("latin-1", "replace"), "little")

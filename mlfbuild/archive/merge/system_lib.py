@@ -152,6 +152,7 @@ def without_registries(parts: Sequence[MergedModule], libraries: Sequence[System
 
 def _with_numbered_objects(part: MergedModule) -> MergedModule:
     """Return ``part`` with its objects ``<module>_lib<n>.o`` numbered from 0 in each folder, after one was removed."""
+    # A gap in the numbers would look like a lost file (MLF102).
     name = re.compile(rf"{re.escape(part.module.name)}_lib([0-9]{{1,9}})\.o", re.ASCII)
     numbered = [(int(found[1]), file) for file in part.module.codegen if (found := name.fullmatch(file.path.name))]
     numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))
@@ -179,6 +180,7 @@ def with_merged_library(
             new = next(
                 (renames[number][function] for number in library.owners if function in renames[number]), function
             )
+            # Most functions are registered under their own names, and follow a renaming; a name that was chosen stays.
             key = new if name == function else name
             if functions.setdefault(key, new) != new:
                 other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
@@ -191,6 +193,7 @@ def with_merged_library(
     owners = sorted({number for library in libraries for number in library.owners})
     first = libraries[0]
     assert first.registry is not None
+    # The number of functions is a field of one or two bytes before their names.
     limit = 256**first.registry.count_bytes - 1
     if len(functions) > limit:
         raise parts[first.owners[0]].refused(

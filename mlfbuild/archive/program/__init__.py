@@ -1,8 +1,8 @@
 """The program of a module: its text before code generation, its graph, and the C functions of their operators.
 
 ``functions`` finds where each C function is defined. ``operators`` lists the operators of a graph and of the compiler's
-plan, which name their functions, and ``relay_calls`` the calls in Relay text, which do not: they are found by TVM's
-names, which consist of the names of the operators that were fused::
+plan, which name their functions, and the calls in Relay text, which do not: they are found by TVM's names, which
+consist of the names of the operators that were fused::
 
     functions = code_functions(module, {})
     for operator in program_operators(module, RELAY, functions):

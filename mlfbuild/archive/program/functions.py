@@ -39,6 +39,7 @@ def code_functions(module: Module, known: KnownFiles) -> dict[str, CodeFunction]
     Files larger than ``MAX_TEXT``, and objects that cannot be read, are left out. Files are added to ``known``.
     """
     found: dict[str, CodeFunction] = {}
+    # Sources before headers: the first definition of a name is kept.
     for file in sorted(module.codegen, key=lambda each: each.path.suffix in HEADER_SUFFIXES):
         if file.path not in known:
             known[file.path] = _functions(file)
@@ -63,7 +64,10 @@ def _functions(file: CodegenFile) -> list[CodeFunction]:
 
 
 def function_text(module: Module, function: CodeFunction) -> bytes | None:
-    """Return the definition of ``function``, one of ``code_functions``; ``None`` if it is in an object."""
+    """Return the definition of ``function``, one of ``code_functions``; ``None`` if it is in an object.
+
+    The bytes are those of the file, whatever its encoding. The comment before the function is not part of it.
+    """
     for file in module.codegen:
         if f"codegen/{file.path}" == function.file and function.line is not None:
             text = _text(file)

@@ -42,6 +42,7 @@ class RelayCall:
 def relay_calls(text: str) -> Iterator[RelayCall]:
     """Yield the calls in Relay ``text``, in its order; takes any text, and time that is linear in its length."""
     inside = ""
+    # Only their line ends stay, so that calls keep their line numbers.
     plain = _HIDDEN.sub(lambda found: "\n" * found[0].count("\n"), text)
     for number, line in enumerate(plain.split("\n"), 1):
         definition = _DEFINITION.match(line)

@@ -101,12 +101,14 @@ def dates_in_doubt(library: Library, times: Mapping[str, int]) -> tuple[DateInDo
 def _offset(module: Module, times: Mapping[str, int]) -> int | None:
     """Return the offset of the exporter's time zone in seconds, or ``None`` if it is not proved."""
     date, written = parsed_date(module.export_datetime), times.get(METADATA)
+    # In the last year of datetime, subtracting an offset could leave its range.
     if date is None or written is None or date.year == datetime.max.year:
         return None
     difference = int(date.timestamp()) - written
     offset = round(difference / _QUARTER) * _QUARTER
     if not _WEST <= offset <= _EAST or not -_EARLY <= offset - difference <= _LATE:
         return None
+    # TVM copies these folders with the times that the files have in its installation.
     others = (time for path, time in times.items() if not path.startswith(_OLDER_FOLDERS))
     return offset if min(others) >= written - _OTHERS_EARLY else None
 
@@ -326,6 +328,9 @@ def repaired(library: Library, times: Mapping[str, int]) -> RepairedLibrary:
     """Return ``library`` with every repair that applies; ``times`` are those of the archive's members by path.
 
     Times are seconds since 1970. Native libraries need no repair.
+
+    ``in_doubt`` of the result has the dates that are still in local time because ``times`` do not prove their zone.
+    Findings of ``validate`` without a repair stay as they are.
     """
     repairs: tuple[Repair, ...] = ()
     in_doubt = dates_in_doubt(library, times)

@@ -1,7 +1,7 @@
 """Split an archive into one for each module, the inverse of ``merge``.
 
-``archives`` is the sequence of steps. ``registries`` gives each module a table with only its functions again, and
-``files`` finds the files of no module that a module needs, such as ``runtime/`` and bundles::
+``archives`` has the steps: ``with_own_registries`` gives each module a table with only its functions again, and
+``files_by_module`` finds the files of no module that a module needs, such as ``runtime/`` and bundles::
 
     for name, library in split(open_archive(path), str(path)).items():
         write_archive(library, folder / f"{name}.tar")

@@ -59,6 +59,7 @@ def _users(library: Library) -> Mapping[PurePosixPath, Collection[str]]:
             if bundle:
                 users[description_path(bundle)][module.name] = None
     if _RUNTIME in users:
+        # The template of the runtime's configuration is there, which a build with the bundled runtime includes.
         users.setdefault(_TEMPLATES, users[_RUNTIME])
     return users
 
@@ -91,6 +92,7 @@ def with_own_registries(parts: Sequence[MergedModule]) -> list[MergedModule]:
         defined = {number: _defined(table, number, library.file.path) for number in library.owners}
         anywhere = frozenset[str]().union(*defined.values())
         for number, own in defined.items():
+            # A function without a definition may be that of a library, which every module may need.
             functions = [pair for pair in registry.functions if pair[1] in own or pair[1] not in anywhere]
             divided[number] = _with_registry(divided[number], library.file.path, functions, registry)
     return divided
@@ -147,6 +149,7 @@ def split(library: Library, archive: str) -> dict[str, Library]:
     if len(library.modules) < 2:
         return {module.name: library for module in library.modules}
     parts = with_own_registries([MergedModule(archive, module) for module in library.modules])
+    # Alone in an archive, a module needs neither the weak variable nor the folder of its own that merging gave it.
     parts = [with_usual_kernels(with_strong_context(part)) for part in parts]
     others = files_by_module(library)
     return {

@@ -1,7 +1,9 @@
 """The container of an archive: a tar file, plain or compressed.
 
-``members`` and ``dated_members`` read a file without trusting it: ``inflate`` decompresses it, ``read`` parses the
-headers, and ``paths`` checks the names. ``pack`` writes the bytes of a tar file that depend only on its content::
+``read`` reads a file without trusting it: ``members`` returns the contents by path, and ``dated_members`` also the
+times of the members. A compressed file is first decompressed into a temporary one. ``paths`` checks the names: they
+must be valid and distinct on all file systems, so that an archive can be unpacked on every machine or on none.
+``write`` makes the bytes of a tar file, which depend only on its content and one date::
 
     files = members(path.open("rb"), str(path))  # path -> content
     data = b"".join(pack(files, mtime=0))

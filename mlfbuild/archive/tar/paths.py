@@ -19,7 +19,11 @@ def plain_path(name: str) -> str:
 
 
 def name_fault(name: str, *, folder: bool = False) -> str | None:
-    """Return the problem with the name of a member as a predicate for messages, or ``None`` if the name is valid."""
+    """Return the problem with the name of a member as a predicate for messages, or ``None`` if the name is valid.
+
+    Refused are absolute paths, ``..``, control characters and backslashes, names that Git takes for a repository, and
+    names that are too long or too deep. Whether two names collide is for ``Paths``.
+    """
     parts = plain_path(name).split("/")
     if name.startswith("/") or _DRIVE.match(plain_path(name)):
         return "has an absolute path"
@@ -75,4 +79,5 @@ class Paths:
 
 
 def _folded(path: str) -> str:
+    # NFC, because file systems of macOS take the composed and the decomposed spelling of a letter for the same name.
     return path.casefold() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

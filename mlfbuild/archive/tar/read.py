@@ -30,13 +30,19 @@ _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
 
 
 def looks_like_archive(path: Path) -> bool:
-    """Return whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read.
+
+    A compressed file counts whatever is in it; ``members`` finds out whether that is a tar.
+    """
     start = _start(path)
     return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
 
 
 def is_plain_tar(path: Path) -> bool:
-    """Return whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read.
+
+    Unlike for ``looks_like_archive``, the file can be read in place: a compressed one is decompressed first.
+    """
     return _start(path)[_MAGIC_AT:] == _MAGIC
 
 
@@ -76,6 +82,7 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
     start = stored.read(0, 10)
     if start.startswith(_GZIP):
         return _inflated(file, "gzip", where, check)
+    # The three letters alone could begin any text.
     if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
         return _inflated(file, "bzip2", where, check)
     if start.startswith(_XZ):
@@ -91,6 +98,7 @@ def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], N
         with _READERS[kind](file) as reader:
             while chunk := _next_chunk(reader, kind, where):
                 if size == 0:
+                    # At the first chunk, because a bomb of zeros takes seconds until its size is refused.
                     check(chunk)
                 size += len(chunk)
                 if size > MAX_INFLATED:
@@ -133,6 +141,7 @@ def _append(spool: IO[bytes], data: bytes) -> None:
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512
+# The format sets no limit for these headers, which are read at once.
 _MAX_EXTENDED = 1024 * 1024  # bytes
 _REPACK = "pack it again with only plain files and folders that have plain names"
 _COPY = "copy or export the archive again"
@@ -191,6 +200,7 @@ def _not_tar(where: str) -> InputFileError:
 
 
 def _is_header(block: bytes) -> bool:
+    # POSIX ustar: the checksum is the sum of all bytes, with the eight of the checksum itself as blanks.
     return _octal(block[148:156]) == sum(block) - sum(block[148:156]) + 8 * ord(" ")
 
 
@@ -261,12 +271,14 @@ def _members(source: _Source) -> Iterator[_Member]:
             raise source.member_error("archive-member-type-unsupported", f"is {_REFUSED_TYPES[kind]}", name=name)
         if kind not in _ACCEPTED_TYPES:
             raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
+        # Before ustar, tar marked folders only by the slash.
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
         at = source.at if folder else source.skip(size, f"member {quoted(name)}")
         yield _Member(name, folder, at, size, _octal(header[136:148]))
 
 
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:
+    # A pax header has the sizes that eleven octal digits cannot express, from 8 GiB on.
     size = _octal(header[124:136]) if override is None else int(override) if _is_short_number(override) else None
     if size is None:
         raise source.error("archive-header-damaged", f"{what} has an invalid size")
@@ -287,6 +299,7 @@ def _octal(field: bytes) -> int | None:
 
 def _ustar_name(header: bytes) -> str:
     name = header[:100].split(b"\0")[0]
+    # Only POSIX ustar has a prefix here: headers of GNU tar, whose magic ends with blanks, have times in these bytes.
     prefix = header[345:500].split(b"\0")[0] if header[257:263] == b"ustar\0" else b""
     return (prefix + b"/" + name if prefix else name).decode(errors="surrogateescape")
 
@@ -300,6 +313,7 @@ def _overrides(kind: bytes, body: bytes, source: _Source) -> dict[str, str]:
     records = dict(_pax_records(body, source))
     if any(key.startswith("GNU.sparse.") for key in records):
         raise source.error("archive-header-unsupported", "the archive has a sparse file")
+    # pax allows it, but a reader that ignores global headers would then see other files.
     if kind == b"g" and records.keys() & {"path", "size"}:
         raise source.error("archive-header-unsupported", "a global header gives all members the same name or size")
     return {key: value for key, value in records.items() if key in {"path", "size"}}

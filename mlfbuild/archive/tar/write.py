@@ -29,6 +29,7 @@ def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
     folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
     members: list[tuple[str, Content | None]] = [*((folder, None) for folder in folders), *files.items()]
     written = 0
+    # By parts instead of by text: a folder then comes before its files, and `a-b` not between `a` and `a/c`.
     for path, content in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
         header = _header(path, content, mtime).tobuf(tarfile.PAX_FORMAT)
         yield header
@@ -37,6 +38,7 @@ def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
         padding = bytes(-len(content or b"") % _BLOCK)
         yield padding
         written += len(header) + len(content or b"") + len(padding)
+    # Two empty blocks end the archive, which is padded to a record of 20 blocks, as tar programs do.
     yield bytes(2 * _BLOCK + (-written - 2 * _BLOCK) % tarfile.RECORDSIZE)
 
 

@@ -1,8 +1,9 @@
 """Validate an archive with the rules of Model Library Format.
 
-``rules`` applies the functions of the modules named after their subject (``layout``, ``metadata``, ``names``,
-``memory``, ``graph``, ``params``, ``code``, ``dependencies``) to the views in ``views``. Each rule looks at the whole
-archive and yields findings, whose codes and texts are in ``codes``::
+``rules`` applies the rules to the views in ``views``. They are in modules named after their subjects: ``layout``
+(files), ``metadata`` (keys, types and dates, by the ``schema`` of the version), ``names`` (names, parameters and
+dependencies), ``memory``, ``graph`` and ``code``. Each rule looks at the whole archive and yields findings, whose codes
+and texts are in ``codes``::
 
     report = validate(members(path.open("rb"), str(path)), str(path))
     print(report.text())

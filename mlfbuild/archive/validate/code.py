@@ -44,6 +44,7 @@ def included_headers(archive: ArchiveView) -> Iterator[Finding]:
 def _sources(archive: ArchiveView) -> Iterator[tuple[ModuleView, CFile]]:
     """Yield each C file once, with the first module that has it."""
     owned = [(view, source) for view in archive.modules for source in view.sources]
+    # Reversed, so that the first module's entry for a path is the last one put, and stays.
     return iter({source.path: (view, source) for view, source in reversed(owned)}.values())
 
 
@@ -65,6 +66,7 @@ def conflicting_declarations(archive: ArchiveView) -> Iterator[Finding]:
 def registries(archive: ArchiveView) -> Iterator[Finding]:
     """Check registries: they must have as many functions as names, and all functions must be defined."""
     known = frozenset[str]().union(*(view.known for view in archive.modules))
+    # A file that could not be read may define the function.
     closed = any(view.closed for view in archive.modules)
     for _, source in _sources(archive):
         registry = source.registry
@@ -88,6 +90,7 @@ def one_definition(archive: ArchiveView) -> Iterator[Finding]:
             if len(paths) > 1:
                 yield finding("MLF705", f"{paths[1]}: {name}", f"is also defined in {paths[0]}")
     for name, views in sorted(owners.items()):
+        # A file that modules share is one definition.
         if len({path for view in views for path in view.definitions[name]}) > 1 and len(views) > 1:
             place = f"{views[1].definitions[name][0]}: {name}"
             yield finding(

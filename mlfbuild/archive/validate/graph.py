@@ -38,7 +38,11 @@ def c_runtime(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def functions(archive: ArchiveView) -> Iterator[Finding]:
-    """Find functions that the graph calls but no file defines, or that the runtime cannot look up."""
+    """Find functions that the graph calls but no file defines, or that the runtime cannot look up.
+
+    ``MLF505`` is about functions that no code defines, ``MLF508`` about those that exist but are in no registry, where
+    TVM's C runtime looks them up by name. Nothing is reported for a module with files that could not be read.
+    """
     listed = {name for view in archive.modules for names in _registries(view) for name in names}
     for view in archive.modules:
         if view.graph is None or view.closed:

@@ -36,6 +36,7 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
         if not view.has_code:
             yield finding("MLF101", view.place("model_name"), f"no .c, .cc, .cpp or .o file belongs to {view.name}")
         for folder, there in sorted(numbers.items()):
+            # The first number that is missing; it is below the highest only if there is a gap.
             missing = next(number for number in range(len(there) + 1) if number not in there)
             if missing < max(there):
                 place = f"codegen/{folder}"

@@ -15,6 +15,7 @@ from mlfbuild.library import OPERATOR, Module, StorageEntry, macro_prefix, sanit
 from mlfbuild.library.graph_json import ExecutorGraph, storage_bindings, storage_sizes
 
 _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
+# Releases 0.11, and the builds between it and 0.12.
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
 
 

@@ -161,6 +161,7 @@ def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInf
 def _same_type(left: str, right: str) -> bool:
     """Return whether two names, numpy's and TVM's, are the same type, for example ``bool`` and ``uint1``."""
     types = (parse_dtype(left), parse_dtype(right))
+    # A type without a name in TVM cannot be compared.
     return None in types or types[0] == types[1]
 
 

@@ -88,6 +88,9 @@ def validate(files: Mapping[str, Content], where: str, now: datetime | None = No
 
     ``where`` is the name of the archive; dates are compared with ``now``, by default the current time. Raises the
     errors of ``read_files`` if the files are not an archive that can be read.
+
+    The archive is read twice: as a library, for rules about its meaning, and as plain JSON, for rules about keys and
+    types that the reader tolerates.
     """
     library = read_files(files, where)
     member = next(path for path in files if _METADATA.fullmatch(path))

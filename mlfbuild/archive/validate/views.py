@@ -182,6 +182,7 @@ class ArchiveView:
 
     @cached_property
     def _paths(self) -> Mapping[int, str]:
+        # By identity: modules have the same objects as `files`, and comparing contents would read them all.
         return {id(content): path for path, content in self.files.items()}
 
     @cached_property

@@ -66,6 +66,8 @@ def _status(
     with kept(process, group=True):
         try:
             while process.poll() is None and not received:
+                # A single long wait would not end at a signal: its handler only records it, and Python then resumes the
+                # wait (PEP 475).
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_LOOKING)
         finally:
@@ -94,6 +96,8 @@ def _end(process: subprocess.Popen[bytes], first: signal.Signals | None) -> None
 
 
 def _end_of(output: IO[bytes]) -> str:
+    # A file instead of a pipe: a process that outlives the program could keep a pipe open, and reading it would not
+    # end.
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _SHOWN))
     text = output.read().decode(errors="replace")

@@ -1,8 +1,8 @@
 """The compiler ``tvm``: runs ``tvmc`` of TVM 0.8 to 0.18, the releases with Model Library Format.
 
-    interpreter    the Python that runs TVM, and its version of TVM
-    options        checks of the options in the project file
-    tvmc           the command line of ``tvmc compile``, which differs by version
+    compiler    runs it, and reads the archive that it writes
+    options     checks of the options in the project file
+    tvmc        the Python that runs TVM, its version, and the command line of ``tvmc compile`` for that version
 
 TVM is never imported into this process. It runs in another Python as a program that writes an archive, like those of
 ``compiler: command``.

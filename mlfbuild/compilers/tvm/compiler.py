@@ -58,6 +58,7 @@ class TvmCompiler:
             root = request.program.folder if request.program else Path()
             source = source_word(request.source, root)
             words = [python, "-m", "tvm.driver.tvmc", "compile", *tvmc_arguments(request, version, source, output)]
+            # A fixed seed, so that what iterates over a set of names in TVM does so in the same order in each run.
             printed = run_program(words, what, folder=root, env={"PYTHONHASHSEED": "0"})
             library = _named(exported_library(output, request, what, printed, tvm=text), request.name)
             return hooked(library, request.name, "the archive of TVM") if request.options.get(HOOK) else library

@@ -46,6 +46,7 @@ def _bytes(value: OptionValue) -> Mistake | None:
 
 
 def _level(value: OptionValue) -> Mistake | None:
+    # True equals 1, so it is in the range.
     fine = value in range(4) and not isinstance(value, bool)
     return None if fine else invalid_option("must be 0, 1, 2 or 3")
 

@@ -59,6 +59,8 @@ def tvmc_arguments(request: CompileRequest, version: Version, source: str, outpu
     return [
         f"--target={options['target']}",
         *_cpu(targets, request, version),
+        # The last target is the one that compiles what the others, such as cmsis-nn, leave over; in TVM 0.8 it has the
+        # attributes for executor and runtime.
         *make(options, executor, request.name, next(reversed(targets))),
         *_pass_config(options, targets),
         "--output-format=mlf",
@@ -71,6 +73,7 @@ def tvmc_arguments(request: CompileRequest, version: Version, source: str, outpu
 def _with_defaults(options: Mapping[str, OptionValue], executor: str) -> dict[str, OptionValue]:
     defaults: dict[str, OptionValue] = {"target": "c", "runtime": "crt"}
     if executor == "aot":
+        # TVM has the C interface for its C runtime only.
         interface = options.get("interface-api", "c" if options.get("runtime", "crt") == "crt" else "packed")
         defaults |= {"interface-api": interface, "unpacked-api": interface == "c"}
     return {**defaults, **options}
@@ -144,6 +147,7 @@ DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)
 """The oldest and the newest release of TVM whose tvmc writes Model Library Format."""
 
+# On a line of its own, because imports may print warnings.
 _ASK = "import tvm; print('\\ntvm', tvm.__version__)"
 _ANSWER = re.compile(r"^tvm (([0-9]+)\.([0-9]+)\S*)$", re.MULTILINE)
 _ADVICE = "install TVM 0.8 to 0.18 for it, or name another interpreter (python: in the project file)"

@@ -157,12 +157,20 @@ class TextOr:
 
 
 def one_of(what: str, words: Collection[str], **schema: Any) -> Rule:
-    """Return the rule for a text that is one of ``words``; ``what`` names the kind of thing in messages."""
+    """Return the rule for a text that is one of ``words``; ``what`` names the kind of thing in messages.
+
+    The mistake has the nearest of the words, and its code is ``unknown-`` and ``what``. ``schema`` adds keywords to the
+    JSON Schema, in which the words are an ``enum`` that editors complete.
+    """
     return Rule(lambda value: None if value in words else unknown(what, value, words), {"enum": list(words), **schema})
 
 
 def named(what: str, pattern: str, hint: str, reserved: Collection[str] = ()) -> Rule:
-    """Return the rule for the name of a ``what``: all of it matches ``pattern``, which ``hint`` puts into words."""
+    """Return the rule for the name of a ``what``: all of it matches ``pattern``, which ``hint`` puts into words.
+
+    ``hint`` follows the word "use": ``letters, digits and _``. ``reserved`` are names that match but are taken by the
+    build. The pattern is also that of the JSON Schema, so it must mean the same in Python and in ECMAScript.
+    """
 
     def check(value: str) -> Mistake | None:
         if value in reserved:
@@ -179,7 +187,10 @@ def named(what: str, pattern: str, hint: str, reserved: Collection[str] = ()) ->
 
 
 def not_blank(what: str) -> Callable[[str], Mistake | None]:
-    """Return the check that a text is more than blanks; ``what`` is its kind with an article."""
+    """Return the check that a text is more than blanks; ``what`` is its kind with an article.
+
+    ``what`` begins the message: "a path must not be empty".
+    """
     return lambda value: None if value.strip() else Mistake("empty-text", reason=f"{what} must not be empty")
 
 
@@ -191,6 +202,7 @@ def _path(value: str) -> Mistake | None:
     return not_blank("a path")(value)
 
 
+# Bytes, the limit of most file systems (NAME_MAX of Linux).
 _LONGEST_NAME = 255
 _LONGEST_PATH = 3000
 """Less than the 4096 bytes of Linux, because the path is joined to the folder of the project file."""

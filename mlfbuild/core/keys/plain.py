@@ -63,6 +63,7 @@ def _reader(hint: Any) -> Reader:
 
 
 def _exactly(kind: type, value: object) -> object:
+    # isinstance would accept true for 1, because bool is a subclass of int.
     if type(value) is not kind:
         raise _wrong_type(kind.__name__, value)
     return value
@@ -85,6 +86,7 @@ def _at(name: str, read: Reader, value: object) -> Any:
     try:
         return read(value)
     except Mistake as mistake:
+        # If the mistake has a cause, it comes from here, so its reason already begins with a key.
         separator = "." if mistake.__cause__ else ": "
         raise Mistake(mistake.code, reason=f"{name}{separator}{mistake.reason}", hint=mistake.hint) from mistake
 

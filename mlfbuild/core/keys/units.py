@@ -54,7 +54,11 @@ def parse_count(text: str) -> int | None:
 
 
 def parse_frequency(text: str) -> int | None:
-    """Return the Hz that ``text`` means; ``None`` if it is not a frequency above 0."""
+    """Return the Hz that ``text`` means; ``None`` if it is not a frequency above 0.
+
+    A bare number is Hz. Like the other readers of quantities, it is exact: ``32.768 kHz`` is 32768, and a fraction of a
+    Hz is refused.
+    """
     return _parsed(text, _FREQUENCIES) or None
 
 
@@ -79,6 +83,7 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     found = _NUMBER.fullmatch(text.strip())
     if found is None or found[2].lower() not in units:
         return None
+    # Not float: 1.005 k is 1005, but 1.005 * 1000 is 1004.9999999999999 and would be refused as no whole number.
     value = Fraction(found[1].replace("_", "")) * units[found[2].lower()]
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
@@ -88,6 +93,7 @@ def _number(parse: Callable[[str], int | None], wanted: str, examples: str) -> C
 
     def convert(value: object) -> int:
         found = parse(value) if isinstance(value, str) else value
+        # bool is a subclass of int: without the first test, `flash: true` would be one byte.
         if isinstance(found, bool) or not isinstance(found, int) or found < 0:
             raise _refusal(value, wanted, examples)
         return found
@@ -134,7 +140,11 @@ Duration = Annotated[int, Convert(_duration, DURATION_SCHEMA, before=True)]
 
 
 def size_text(size: int) -> str:
-    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``."""
+    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``.
+
+    The exact number comes first; the one in KiB or MiB is rounded to one decimal. Numbers below 1 KiB have no second
+    form: ``270 bytes``.
+    """
     if abs(size) < 1024:
         return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")

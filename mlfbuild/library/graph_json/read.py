@@ -23,6 +23,7 @@ _TAGS = {
     "device_index": "list_int", "storage_scope": "list_str",
 }  # fmt: skip
 _REQUIRED_ATTRS = ("shape", "dltype", "storage_id")
+# TVM's JSON has escapes for \t, \n and \r only (graph_json.write), so no other control character can be written again.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
@@ -53,6 +54,7 @@ class _Reader:
         nodes = tuple(self.node(item, f"nodes[{i}]") for i, item in enumerate(self.items(members["nodes"], "nodes")))
         rows = self.row_pointers(members["node_row_ptr"], nodes)
         for index, node in enumerate(nodes):
+            # Only earlier nodes count: TVM's executors run nodes in the order of the list.
             self.check_inputs(node, f"nodes[{index}]", rows[: index + 1])
         attrs = self.members(members["attrs"], "attrs")
         for name in _REQUIRED_ATTRS:

@@ -28,6 +28,7 @@ def graph_text(graph: ExecutorGraph) -> str:
         "storage_scope": None if graph.storage_scope is None else _tagged("list_str", _texts(graph.storage_scope)),
         **dict(graph.other_attrs),
     }
+    # TVM's own order is that of a hash table, which nothing but the file records.
     order = dict.fromkeys([*graph.attr_order, *attrs])
     written = [(name, text) for name in order if (text := attrs.get(name)) is not None]
     return _object(

@@ -21,7 +21,11 @@ _PATTERN = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
 
 def port_problem(value: str) -> Mistake | None:
-    """Return why ``value`` cannot be a struct member and a part of macros."""
+    """Return why ``value`` cannot be a struct member and a part of macros.
+
+    ``workspace`` is refused because its size macro would be that of the module's workspace,
+    ``TVMGEN_KWS_WORKSPACE_SIZE``.
+    """
     if not re.fullmatch(_PATTERN, value):
         hint = "use a letter, then letters, digits and _, at most 63"
         return Mistake("invalid-name", reason=f"{in_quotes(value)} cannot name an input or output in C", hint=hint)

@@ -15,6 +15,7 @@ CONSTANT_CLASSES = ("weights", "biases", "tables")
 """Classes of constants: filters, matrices and constant tensors; biases and scales; lookup tables and the rest."""
 MEMORY_CLASSES = ("workspace", "state")
 """Classes of static memory: needed only during a run, and kept by a streaming network between runs."""
+# For flash with wait states: start-up code of most vendors copies a section such as .ramfunc to RAM.
 CODE = "code"
 """The class of functions."""
 

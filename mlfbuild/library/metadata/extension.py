@@ -88,6 +88,7 @@ def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkT
     if memory in sizes and offset is not None and offset + size > sizes[memory]:
         raise _invalid(entry, "offset", f"is outside the {memory} of {sizes[memory]} bytes")
     first, last = entry.integer("first"), entry.integer("last")
+    # A network without operators can have tensors: inputs that are also outputs, with both times 0.
     if not first <= last < max(operators, 1):
         raise _invalid(entry, "last", f"is before first, or not one of the {operators} operators")
     return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last)
@@ -283,6 +284,7 @@ def _read_sha256(key: Fields) -> str:
 
 def _read_runtime(key: Fields) -> str:
     runtime = key.text("runtime", default="")
+    # The path becomes part of an #include in generated code, so only the known ones are accepted.
     if runtime and runtime not in CONFIGURATIONS:
         raise key.error("runtime", f"{quoted(runtime)} is not a configuration of TVM's runtime", hint=_WRITE_AGAIN)
     return runtime
@@ -304,6 +306,7 @@ def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str,
 
 def check_arena(extension: Extension, main: Sequence[MainMemory], executor: str, module: Fields) -> None:
     """Raise ``InputFileError`` if the extension's ``network`` has another workspace size than TVM's key."""
+    # The memory of a graph is planned when it is unpacked, so its network has no arena here.
     planned = None if extension.network is None or executor != "aot" else extension.network.arena
     if planned is not None and main and planned != main[0].workspace_size:
         raise contradiction(module, "network", "memory.functions.main[0].workspace_size_bytes")

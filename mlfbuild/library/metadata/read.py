@@ -2,7 +2,7 @@
 
 The reader looks for the keys that exist instead of relying on the version: ``modules`` or the keys of one module,
 ``executors`` or ``runtimes``, targets as an object, a list or one string, memory as a list, by function or by storage
-id. Forms that only documents of TVM define are read, too, such as the empty ``style`` of the RFC of several modules.
+id. Forms that only documents of TVM define are also read, such as the empty ``style`` of the RFC of several modules.
 Fields that the format does not define are kept (``unknown``).
 """
 
@@ -105,6 +105,7 @@ def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
     size = 0
     for name, fields in members:
         records.append(_read_module(name, fields, form, sketched=True))
+        # Over all modules, because a document may have thousands.
         size += sum(len(field.place) + len(field.value) for field in records[-1].module.unknown)
         if size > MOST:
             raise too_many(modules, name)
@@ -204,6 +205,7 @@ def _targets(fields: Fields) -> tuple[ModuleTarget, ...]:
 
 
 def _device(targets: Fields, key: str) -> int:
+    # Only the shortest spelling, so that "1" and "01" cannot be two targets of one device.
     if not (key.isascii() and key.isdecimal() and len(key) < 6 and key == str(int(key))):
         raise targets.error(key, "is not a device type, which is a number such as 1 for the CPU")
     return int(key)

@@ -133,6 +133,7 @@ def _storage(entry: Fields) -> StorageEntry:
 
 def _is_by_storage_id(memory: Fields, form: Format) -> bool:
     names = memory.names()
+    # An empty object has both readings, so the version decides.
     return all(map(_is_id, names)) and (bool(names) or not form.memory_of_functions)
 
 

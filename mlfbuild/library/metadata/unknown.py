@@ -68,6 +68,7 @@ def merged(
     """Return both, sorted by place; raises ``InputFileError`` at ``key`` if they have different values for a place."""
     by_place = {field.place: field for field in found}
     for field in kept:
+        # The same field may be in both places, with one value.
         if by_place.setdefault(field.place, field) != field:
             reason = f"has another value for the unknown field {shown(field.place)} than the metadata"
             raise fields.error(key, reason, code="metadata-contradiction", hint="remove one of the two")

@@ -30,6 +30,7 @@ def metadata_json(library: Library, export_datetime: str, extensions: Mapping[st
         module.name: _module_json(module, form, export_datetime, known.get(module.name, Extension()))
         for module in library.modules
     }
+    # Operators are not in `modules`, not even in version 7.
     flat = len(library.modules) == 1 and (not form.modules or library.modules[0].style == OPERATOR)
     document = {"version": library.version, **({} if flat else {"modules": modules})}
     beside = {field.place: json.loads(field.value) for field in library.unknown} if flat else {}
