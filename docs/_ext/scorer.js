@@ -1,9 +1,10 @@
 /* Ranks titles first: Sphinx gives a page the score of its best word, so any title with one of the words would win. */
 const stemOf = (word) => new Stemmer().stemWord(word);
 const stemsOf = (text) => text.toLowerCase().split(/\W+/).filter((word) => word && !stopwords.has(word)).map(stemOf);
+/* The square: a title with one of two words says little. */
 const share = (title, words) => {
   const stems = new Set(stemsOf(title));
-  return words.filter((word) => stems.has(word)).length / Math.max(words.length, 1);
+  return (words.filter((word) => stems.has(word)).length / Math.max(words.length, 1)) ** 2;
 };
 var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
@@ -15,8 +16,8 @@ var Scorer = {
     const sections = Object.entries(index.alltitles).filter(([, places]) => places.some(([at]) => at === file));
     const inPage = share(index.titles[file], words);
     const inSection = Math.max(0, ...sections.map(([title]) => share(title, words)));
-    const later = page === "changelog" ? 300 : page.startsWith("reference/") ? 20 : 0;
-    return score + 200 * inPage + 100 * inSection + (kind === "title" ? 50 : 0) - later;
+    const later = page === "changelog" ? 300 : page === "index" ? 60 : page.startsWith("reference/") ? 40 : 0;
+    return score + 200 * inPage + 150 * inSection + (kind === "title" ? 50 : 0) - later;
   },
 };
 /* The stem of a synonym is that of the word for both, as in the index. */
