@@ -166,6 +166,7 @@ def main() -> None:
         camera = Camera(f"{folder}/profile")
         try:
             camera.take(report, "report-sizes.png", ".top", ".sizes")
+            camera.take(report, "report-arena.png", ".timeline", ".timeline", dark=True)
             camera.take(report, "report-network.png", ".timeline", ".operators", dark=True)
             camera.take(changes, "report-changes.png", ".top", ".differences")
         finally:
