@@ -23,7 +23,7 @@ from mlfbuild.native.graph import Graph, Node, Tensor
 from mlfbuild.native.graph.ops import Fused
 from mlfbuild.native.lowering import Candidate, Constant, KernelCall
 from mlfbuild.native.memory import StorageKind
-from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label
+from mlfbuild.native.printing import LinkedModel, ModelStep, operator_label, tensor_lives
 
 if TYPE_CHECKING:
     from mlfbuild.native.graph_executor import GraphProgram, PackedFunction
@@ -57,7 +57,7 @@ def compiled_network(program: LinkedModel, calls: Sequence[KernelCall], removed:
     ``removed`` is missing in nodes.
     """
     graph = program.graph
-    lives = _lives(program)
+    lives = tensor_lives(program)
     numbers = {name: at for at, name in enumerate(lives)}
     tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
     constants = frozenset(constant.name for constant in program.constants)
@@ -124,20 +124,6 @@ def _removed(node: Node, removed: RemovedByOutput) -> RemovedChannels | None:
 def macs_of(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of ``node``."""
     return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
-
-
-def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
-    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written."""
-    graph, end = program.graph, max(len(program.steps) - 1, 0)
-    lives = dict.fromkeys(graph.sources, (0, 0))
-    for step in program.steps:
-        for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
-            if not tensor.constant:
-                lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
-    # Outputs are needed until the run returns, whoever wrote them.
-    for name in graph.results:
-        lives[name] = (lives.get(name, (0, 0))[0], end)
-    return lives
 
 
 def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:

@@ -315,7 +315,8 @@ _THREADS = r"""
 def test_two_threads_in_every_kernel(cpu: str, tmp_path: Path, tool: Tool) -> None:
     tool("gcc")
     parts = ["#include <pthread.h>\n#include <stdalign.h>\n#include <string.h>"]
-    jobs = kernel_jobs(cpu)
+    # A network with a state has one more argument: its memory is not shared between threads in any case.
+    jobs = [job for job in kernel_jobs(cpu) if not job[0].modules[0].state_size]
     for library, _, _ in jobs:
         write_tree(library, tmp_path)
         assert library.modules[0].main[0].workspace_size <= 1 << 17

@@ -322,3 +322,24 @@ def test_compiler_imports_few_modules() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     )
     assert not {"pydantic", "rich", "click", "yaml", "SCons", "elftools", "jinja2"} & set(names)
+
+
+def test_the_table_above_the_run_function_is_the_plan_of_the_arena() -> None:
+    library = separable()
+    (module,) = library.modules
+    assert module.network is not None
+    text = generated(library)
+    table = text[: text.index("int32_t mlf_separable_run(")].rpartition("/*")[2]
+    rows = re.findall(r"^ \* +(\d+) +(\d+) +(\d+)-(\d+) +(.+)$", table, re.MULTILINE)
+    planned = {
+        (tensor.offset, tensor.size, tensor.first, tensor.last, tensor.name)
+        for tensor in module.network.tensors
+        if tensor.memory == "arena"
+    }
+    scratch = {
+        (operator.scratch.offset, operator.scratch.size, index, index, f"scratch of {operator.name}")
+        for index, operator in enumerate(module.network.operators)
+        if operator.scratch is not None
+    }
+    assert planned and scratch
+    assert {(*map(int, row[:4]), row[4]) for row in rows} == planned | scratch

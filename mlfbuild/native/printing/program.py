@@ -154,6 +154,20 @@ def link_calls(
     )
 
 
+def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
+    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written."""
+    graph, end = program.graph, max(len(program.steps) - 1, 0)
+    lives = dict.fromkeys(graph.sources, (0, 0))
+    for step in program.steps:
+        for tensor in (*graph.inputs_of(step.node).present, *graph.outputs_of(step.node)):
+            if not tensor.constant:
+                lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    # Outputs are needed until the run returns, whoever wrote them.
+    for name in graph.results:
+        lives[name] = (lives.get(name, (0, 0))[0], end)
+    return lives
+
+
 class _Linking:
     """Collects functions and constants; equal ones are stored once."""
 

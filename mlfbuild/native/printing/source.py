@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
-from mlfbuild.library import Identity
+from mlfbuild.library import KERNEL_FOLDER, Identity
 from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, wrapped
 from mlfbuild.library.keys import CONSTANT_CLASSES, Placement
 from mlfbuild.native.graph import Graph
 from mlfbuild.native.kernels import include_lines
 from mlfbuild.native.lowering import Constant
+from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import Pointer, print_checks, print_null_check, print_result_macros
 from mlfbuild.native.printing.file_plan import header_path
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
     print_state,
@@ -136,7 +137,8 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
     return "\n".join(
         [
-            f"/* {node_comment(graph, function.node)} */",
+            f"/* {node_comment(graph, function.node)}",
+            f"   The kernel and its structs are in {KERNEL_FOLDER}/{function.call.header}. */",
             wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
             "{",
             *(f"    {line}" for line in function.call.body),
@@ -147,8 +149,33 @@ def print_function(graph: Graph, function: NodeFunction) -> str:
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
     # The run function with all parameters is first, because the lesser ones call it.
-    yield _run(program, _signature(program, whole(program)))
+    yield "\n".join([*_arena_table(program), _run(program, _signature(program, whole(program)))])
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
+
+
+def _arena_table(program: LinkedModel) -> Iterator[str]:
+    """Yield a comment with what the arena holds at which offset, from the first to the last operator that needs it."""
+    locations, scratch = program.plan.locations, program.plan.scratch
+    rows = [
+        (locations[name].position, program.graph.tensor(name).size, first, last, name)
+        for name, (first, last) in tensor_lives(program).items()
+        if locations[name].area is StorageKind.ARENA
+    ]
+    rows += [
+        (scratch[step.index], size, step.index, step.index, f"scratch of {step.node.name}")
+        for step in program.steps
+        if step.function is not None and (size := step.function.call.scratch)
+    ]
+    if not rows:
+        return
+    yield "/*"
+    yield f" * The arena of {program.plan.arena_size} bytes. Rows with the same bytes belong to other operators, or one"
+    yield " * operator writes its result over its input, or the result is a view of it."
+    yield " *"
+    yield " *    offset     bytes  operators  tensor"
+    for offset, size, first, last, name in sorted(rows, key=lambda row: (row[2], row[0])):
+        yield f" * {offset:9} {size:9}  {f'{first}-{last}':>9}  {comment_text(name, 70)}"
+    yield " */"
 
 
 def _signature(program: LinkedModel, variant: Variant) -> str:

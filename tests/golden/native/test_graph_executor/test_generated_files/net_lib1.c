@@ -50,7 +50,8 @@ static inline void *tvmgen_net_data(const void *args, int32_t index)
     return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;
 }
 
-/* ADD int8[1,2,2,3], int8[3] -> int8[1,2,2,3] */
+/* ADD int8[1,2,2,3], int8[3] -> int8[1,2,2,3]
+   The kernel and its structs are in mlfbuild/add.h. */
 MLF_NOINLINE static void tvmgen_net_add_0_operator(const struct mlf_add_quantization *quantization,
     const int8_t *first, const int8_t *second, int8_t *output)
 {
@@ -62,7 +63,8 @@ MLF_NOINLINE static void tvmgen_net_add_0_operator(const struct mlf_add_quantiza
     mlf_add_int8(quantization, &shape, first, second, output);
 }
 
-/* ADD int8[4,3], int8[4,3] -> int8[4,3] */
+/* ADD int8[4,3], int8[4,3] -> int8[4,3]
+   The kernel and its structs are in mlfbuild/add_linear.h. */
 MLF_NOINLINE static void tvmgen_net_add_2_operator(const struct mlf_add_linear *numbers, const int8_t *first,
     const int8_t *second, int8_t *output)
 {

@@ -56,7 +56,8 @@ TVMGEN_NET_OPERATORS_TABLE const struct mlf_net_operator mlf_net_operators[MLF_N
 /* Peak use: 16 of 16 bytes. */
 TVMGEN_NET_WORKSPACE static union mlf_net_workspace tvmgen_net_workspace;
 
-/* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2] */
+/* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2]
+   The kernel and its structs are in mlfbuild/matmul_dsp.h. */
 MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const int32_t *filter, int8_t *output,
     int16_t *scratch)
 {
@@ -71,6 +72,13 @@ MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const
     mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
+/*
+ * The arena of 16 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0         8        0-0  scratch of node mid_dle__
+ */
 int32_t mlf_net_run_hooked(const struct tvmgen_net_inputs *inputs, const struct tvmgen_net_outputs *outputs,
     void *workspace, mlf_net_hook *hook, void *context)
 {

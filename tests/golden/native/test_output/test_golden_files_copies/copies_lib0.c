@@ -39,7 +39,8 @@ TVMGEN_COPIES_PARAMS static const int32_t tvmgen_copies_constant_0[2] = {
     INT32_MIN, 2147483647,
 };
 
-/* RESHAPE int8[2,3] -> int8[6] */
+/* RESHAPE int8[2,3] -> int8[6]
+   The kernel and its structs are in mlfbuild/compiler.h. */
 MLF_NOINLINE static void tvmgen_copies_reshape_0(const void *input, void *output)
 {
     memcpy(output, input, 6);

@@ -48,7 +48,8 @@ TVMGEN_REAL_PARAMS static const float tvmgen_real_fully_connected_0_bias[2] = {
 /* Peak use: 16 of 16 bytes. */
 TVMGEN_REAL_WORKSPACE static union mlf_real_workspace tvmgen_real_workspace;
 
-/* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2] */
+/* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2]
+   The kernel and its structs are in mlfbuild/fully_connected.h. */
 MLF_NOINLINE static void tvmgen_real_fully_connected_0(const float *input, const float *weights, const float *bias,
     float *output)
 {
@@ -61,12 +62,20 @@ MLF_NOINLINE static void tvmgen_real_fully_connected_0(const float *input, const
     mlf_fully_connected_float(&matrix, range, input, weights, bias, output);
 }
 
-/* SOFTMAX float32[1,2] -> float32[1,2] */
+/* SOFTMAX float32[1,2] -> float32[1,2]
+   The kernel and its structs are in mlfbuild/softmax.h. */
 MLF_NOINLINE static void tvmgen_real_softmax_1(const float *input, float *output)
 {
     mlf_softmax_float(1, 2, 1.0f, input, output);
 }
 
+/*
+ * The arena of 16 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0         8        0-1  hidden
+ */
 int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmgen_real_outputs *outputs,
     void *workspace)
 {

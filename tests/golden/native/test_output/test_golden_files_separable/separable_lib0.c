@@ -90,7 +90,8 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
 /* Peak use: 1968 of 1968 bytes. */
 TVMGEN_SEPARABLE_WORKSPACE static union mlf_separable_workspace tvmgen_separable_workspace;
 
-/* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
+/* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4]
+   The kernel and its structs are in mlfbuild/depthwise_conv2d_dsp.h. */
 MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input, const int32_t *filter,
     int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
 {
@@ -121,7 +122,8 @@ MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input
     mlf_depthwise_conv2d_int8_dsp(&depthwise, input, filter, output, scratch);
 }
 
-/* CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
+/* CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4]
+   The kernel and its structs are in mlfbuild/matmul_dsp.h. */
 MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const int32_t *filter, int8_t *output,
     int16_t *scratch)
 {
@@ -136,14 +138,16 @@ MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const in
     mlf_matmul3_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
-/* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
+/* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4]
+   The kernel and its structs are in mlfbuild/add_linear.h. */
 MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_linear *numbers, const int8_t *first,
     const int8_t *second, int8_t *output)
 {
     mlf_add_linear_int8(numbers, 22, -128, 127, 64, first, second, output);
 }
 
-/* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
+/* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3]
+   The kernel and its structs are in mlfbuild/matmul_dsp.h. */
 MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const int8_t *input, const int32_t *filter,
     int8_t *output, int16_t *scratch)
 {
@@ -158,13 +162,32 @@ MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const int8_t *input,
     mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
-/* SOFTMAX int8[1,3] -> int8[1,3] */
+/* SOFTMAX int8[1,3] -> int8[1,3]
+   The kernel and its structs are in mlfbuild/softmax.h. */
 MLF_NOINLINE static void tvmgen_separable_softmax_7(const struct mlf_softmax_quantization *quantization,
     const int8_t *input, int8_t *output)
 {
     mlf_softmax_int8(1, 3, quantization, input, output);
 }
 
+/*
+ * The arena of 1968 bytes. Rows with the same bytes belong to other operators, or one
+ * operator writes its result over its input, or the result is a view of it.
+ *
+ *    offset     bytes  operators  tensor
+ *         0      1840        0-0  scratch of node block 1 depthwise
+ *      1840        64        0-1  block 1 depthwise
+ *         0        24        1-1  scratch of node block 1
+ *      1840        64        1-4  block 1
+ *         0      1840        2-2  scratch of node block 2 depthwise
+ *      1904        64        2-3  block 2 depthwise
+ *         0        24        3-3  scratch of node block 2
+ *      1904        64        3-4  block 2
+ *      1904        64        4-5  sum
+ *      1904        64        5-6  flat
+ *         0       128        6-6  scratch of node logits
+ *      1904         3        6-7  logits
+ */
 int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
     const struct tvmgen_separable_outputs *outputs, void *workspace)
 {

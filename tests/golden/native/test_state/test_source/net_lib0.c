@@ -45,13 +45,15 @@ MLF_ALIGNED(8) static union mlf_net_state tvmgen_net_state;
 /* Not 0 after the first reset of the state. */
 static uint8_t tvmgen_net_state_begun;
 
-/* STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4] */
+/* STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4]
+   The kernel and its structs are in mlfbuild/shift.h. */
 MLF_NOINLINE static void tvmgen_net_shift_0(const uint8_t *kept, const uint8_t *latest, uint8_t *output)
 {
     mlf_shift(1, 16, 4, kept, latest, output);
 }
 
-/* ADD float32[1,4], float32[1,4] -> float32[1,4] */
+/* ADD float32[1,4], float32[1,4] -> float32[1,4]
+   The kernel and its structs are in mlfbuild/add.h. */
 MLF_NOINLINE static void tvmgen_net_add_1(const float *first, const float *second, float *output)
 {
     const struct mlf_broadcast shape = {
