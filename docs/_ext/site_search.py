@@ -7,7 +7,7 @@ Sphinx's search lists the pages that contain every word of a query. Two things k
 - The site was opened as a file. Sphinx's script fetches each page that it found to show an excerpt, and a browser
   fetches nothing from ``file:``. So ``excerpts.js`` carries the text of all pages; only the search page loads it.
 
-It ranks titles first: see ``scorer.js``.
+It ranks titles first, then pages that mention the words often: see ``scorer.js``.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ SYNONYMS = {
     "networks": "model",
     "optimise": "faster",
     "optimize": "faster",
-    "performance": "speed",
     "podman": "docker",
+    "reduce": "smaller",
     "quantization": "quantise",
     "quantisation": "quantise",
     "quantize": "quantise",
@@ -53,10 +53,11 @@ SYNONYMS = {
     "shrink": "smaller",
     "smallest": "smaller",
     "spdx": "sbom",
+    "speed": "faster",
     "tflm": "tensorflow",
     "upgrade": "update",
-    "usart": "serial",
     "uart": "serial",
+    "usart": "serial",
 }
 """A word that readers search for -> the word that stands for both."""
 _ARTICLE = re.compile(r'<article role="main".*?</article>', re.DOTALL)

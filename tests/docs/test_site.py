@@ -56,10 +56,18 @@ SEARCHES = {
     "zephyr": "packages.html",
     "misra": "c-interface.html",
     "two models": "c-interface.html",
-    "wait states": "reference/microcontrollers.html",
+    "wait states": "latency.html",
     "accuracy": "numbers.html",
     "python api": "running.html",
     "onnx operators": "onnx.html",
+    "unsupported operator": "operators.html",
+    "my board": "runners.html",
+    "openocd": "runners.html",
+    "cortex-m33": "toolchains.html",
+    "linker script": "memory.html",
+    "reduce ram": "memory.html",
+    "speed up": "latency.html",
+    "tolerance": "verify.html",
 }
 """What readers type -> the page that the search must list first."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
