@@ -35,7 +35,7 @@ Busy = Callable[[int | None], bool]
 def locked(
     path: Path, busy: Busy, patience: float = 1.0, unprotected: Callable[[], object] = lambda: None
 ) -> Iterator[None]:
-    """Have the lock ``path`` for the ``with`` block; ``busy`` is called if another has it for ``patience`` seconds.
+    """Hold the lock ``path`` during the ``with`` block; ``busy`` is called if another has it for ``patience`` seconds.
 
     If ``busy`` returns false, the block runs without the lock. So it does in a read-only folder, and on a file system
     without locks, for which ``unprotected`` is called. Raises ``StorageError``, and what ``busy`` raises.

@@ -27,9 +27,11 @@ libraries that it bundles and, for an external compiler, its version and its ``i
 why an update rebuilds all archives, and why the same checkout never mixes two versions of generated code.
 
 **Order.** Archives first, in parallel in ``workers``; jobs with the same ``sharing_key`` make one archive, which the
-others copy (``configure_time``). A target's folder is finished after its trees, because packages list their files.
-``locks`` keeps two builds apart: one lock for the build folder, one for each tree, and always in the order of their
-paths, or two processes would wait for each other.
+others copy (``configure_time``). It is compiled on the job with the least RAM: if it fits there, the copies fit the
+others (``compile_once``). A target's folder is finished after its trees, because packages list their files.
+``locks`` keeps two builds apart: one lock for the build folder, one for each tree, and one for the common files of each
+target. Those of trees and targets are taken in the order of their paths, or two processes would wait for each other,
+and are released before Ninja starts, because its steps take them.
 
 **Example.** ``kws`` for ``m4`` and ``m7`` with the same CPU features: one compilation, one copied archive, two trees.
 After an edit of the vectors nothing is made; after an edit of ``optimize`` only the trees; after one of the model all.

@@ -1,4 +1,4 @@
-"""Make the archives that must exist before a build can be configured, because their file lists are not known."""
+"""Make the archives that must exist before a build is configured, because their file lists are not known until then."""
 
 from __future__ import annotations
 

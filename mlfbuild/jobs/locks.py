@@ -1,8 +1,16 @@
 """Builds of one project at the same time.
 
-Two locks: the build folder's, which the outermost ``mlfbuild`` or ``scons`` process has until it ends, and one for the
-tree of each model. Steps of Ninja and Make, ``mlfbuild generate`` and ``mlfbuild plan``, take only the locks of the
-trees that they write, so that they run in parallel. A process that has a tree's lock never waits for that of a folder.
+Three kinds of lock, all in the build folder:
+
+- that of the folder, which the outermost ``mlfbuild`` or ``scons`` process has until it ends (``folder_locked``),
+- one for the archive and tree of each model of a target, and
+- one for the common files of a target: both for the time of a step (``trees_locked``).
+
+A tree that belongs to no project has a lock beside it (``tree_locked``). Steps of Ninja and Make, ``mlfbuild generate``
+and ``mlfbuild plan``, take only the locks of the trees that they write. If they took the folder's lock, they could not
+run in parallel, and a build that has it waits for Ninja, so that both would wait forever if a step did not recognise
+that build as its own (``LOCKED_VARIABLE``, ``is_ancestor``). For the same reason a build releases its tree locks before
+it starts Ninja, whose steps take them. A process that has a tree's lock never waits for the lock of a build folder.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ Notify = Callable[[str], None]
 
 @contextlib.contextmanager
 def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterator[None]:
-    """Have the build folder ``folder`` for the ``with`` block, together with the processes that are started there.
+    """Hold the lock of the build folder during the ``with`` block, for this process and those that it starts there.
 
     If another build has it, call ``notify`` after a second and wait; call it too if the folder cannot be locked. Raises
     ``ConflictError`` instead of waiting unless ``wait``.
@@ -61,7 +69,7 @@ def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda _: None) -> Iterator[None]:
-    """Have the archives and trees of models, or the common files of targets, for the ``with`` block."""
+    """Hold the locks of the archives and trees of models, or of the common files of targets, during the block."""
     with contextlib.ExitStack() as stack:
         for path in sorted({path for job in jobs for path in _lock_files(job)}):  # in one order, or two would deadlock
             stack.enter_context(_locked_for_a_step(path, notify))
@@ -69,7 +77,7 @@ def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda
 
 
 def tree_locked(folder: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
-    """Have a tree that belongs to no project for the ``with`` block."""
+    """Hold the lock of a tree that belongs to no project during the ``with`` block."""
     return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", notify)
 
 

@@ -76,8 +76,9 @@ def compile_if_needed(job: CompileJob) -> bool:
 def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
     """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
 
-    At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
-    ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
+    At most one is compiled: that with the least RAM, so that its copies fit the other boards. The others get copies of
+    an archive that is up to date, which may belong to one of ``lenders``, jobs with the same key that are not made
+    here. Raises as ``compile_model``.
     """
     key = archive_key(sharing[0])
     stale = [job for job in sharing if _recorded(job) != _stamp(job, key)]

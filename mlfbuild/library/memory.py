@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlfbuild.library.names import sanitize_name
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from mlfbuild.library.params import Array
+
 CPU_DEVICE = 1
 """DLPack's kDLCPU, the ``device`` of all entries that TVM writes for microcontrollers."""
+
+
+_FAR = float(1 << 40)
+"""Beyond the range of every quantised dtype, and exact in float32."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,45 @@ class TensorInfo:
         """The names by which arrays for it are accepted: its own and that in the model file, each also as in C."""
         known = [name for name in (self.name, self.source_name) if name]
         return tuple(dict.fromkeys(form for name in known for form in (name, sanitize_name(name))))
+
+    def __str__(self) -> str:
+        """Return name, dtype, shape and quantisation on one line."""
+        shape = "" if self.shape is None else f" {list(self.shape)}"
+        scale = "" if self.scale is None else f", scale {self.scale:.6g}, zero point {self.zero_point}"
+        return f"{self.name} {self.dtype}{shape}{scale}"
+
+    def quantized(self, real: npt.ArrayLike) -> Array:
+        """Return real numbers as the tensor stores them: to nearest, ties away from zero, saturated; NaN as 0.0.
+
+        As ``mlf_<model>_quantize_<tensor>`` of the C header, in float32. A tensor without a scale gets its dtype only.
+        """
+        import numpy as np  # here, because a build that does nothing reads tensors, and importing numpy takes 0.1 s
+
+        from mlfbuild.library.numpy_types import dtype_called
+
+        dtype = dtype_called(self.dtype)
+        if self.scale is None:
+            return np.asarray(real).astype(dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = np.asarray(real, np.float32) / np.float32(self.scale)
+        limited = np.clip(np.nan_to_num(value, nan=0.0, posinf=_FAR, neginf=-_FAR), -_FAR, _FAR)
+        whole = np.trunc(limited)
+        # Not by adding a half: 0.49999997 + 0.5 is 1 in float32.
+        rest = limited - whole
+        stored = whole.astype(np.int64) + (rest >= 0.5) - (rest <= -0.5) + (self.zero_point or 0)
+        bits = 8 * dtype.itemsize
+        low, high = (0, (1 << bits) - 1) if dtype.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+        result: Array = np.clip(stored, low, high).astype(dtype)
+        return result
+
+    def dequantized(self, stored: Array) -> Array:
+        """Return the real numbers, float32, of an array of the tensor; the array itself without a scale."""
+        import numpy as np
+
+        if self.scale is None:
+            return stored
+        real: Array = (stored.astype(np.int64) - (self.zero_point or 0)).astype(np.float32) * np.float32(self.scale)
+        return real
 
 
 @dataclass(frozen=True)

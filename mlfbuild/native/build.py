@@ -1,7 +1,7 @@
 """Compile a request to a library: run the steps in order.
 
     SourceFiles.read -> parse_files -> run_passes -> remove_dead_channels -> _program -> print -> Library
-    _program: lower_all -> plan_memory -> fuse -> plan_memory -> use_free_memory -> link_calls
+    _program: lower_all -> plan_memory -> fuse -> plan_memory, if there are chains -> use_free_memory -> link_calls
 
 Rules:
 
@@ -17,16 +17,17 @@ arena becomes smaller. ``fuse`` estimates that by the bytes in use while each pi
 know offsets, views, or states that are updated in place, so the estimate is wrong in both directions. Therefore the
 network is planned as it is, then with the chains that ``fuse`` selected, and the chains are used only if the real arena
 is smaller. (Each plan is the best of several trials in itself, see ``memory/plan.py``.) The third step,
-``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. Not on
-the Cortex-M7, whose data cache does that already.
+``use_free_memory``, moves nothing: it gives kernels that copy weights the bytes that are free while they run. This step
+is skipped on the Cortex-M7, whose data cache already has that effect.
 
 For example, two 3x3 convolutions of an int8 image of 32x32 with 8 channels, and a MAX_POOL_2D to 16x16::
 
     cortex-m0plus, memory: balanced    3392 bytes as a chain instead of 16960, for 0.9 % more instructions
-    cortex-m4, memory: balanced        16672 bytes: the chain would take 5.2 % more, and only 1 % is allowed
-    cortex-m4, memory: smallest        2976 bytes as a chain
+    cortex-m4, memory: balanced        16672 bytes: that chain would take 5.2 % more, and only 1 % is allowed
+    cortex-m4, memory: smallest        2976 bytes as a chain, for 7.6 % more instructions
 
-With ``executor: graph``, ``graph_executor`` does the steps after the passes instead, with storage ids.
+``passes/fusion`` explains why the chain is so much cheaper on the Cortex-M0+. With ``executor: graph``,
+``graph_executor`` does the steps after the passes instead, with storage ids, and also compares two plans.
 
 This module checks no options (``compiler.py`` does) and writes no archive.
 """

@@ -87,8 +87,9 @@ Dependencies
 ------------
 An archive depends on the content of its model file, on the model's own settings and on mlfbuild's sources, but not on
 the project file, so a comment there rebuilds nothing. Equal content makes equal bytes: if a change makes no difference,
-SCons stops after the archive. SCons does not compare the content of what it built. For that reason trees are compared
-with their RECORD.json when the SConscript is read, and an edited tree is unpacked again.
+SCons stops after the archive. SCons trusts the signature that it stored for a target of its own when it built it, so it
+would not notice an edit. For that reason trees are compared with their RECORD.json when the SConscript is read, and an
+edited tree is unpacked again.
 
 """
 

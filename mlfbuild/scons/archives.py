@@ -242,7 +242,7 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
     env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(_unpack_settings(env, folder))])
     env.Precious(nodes)  # SCons removes targets before it builds them, but the old record lists what to prune
-    env.NoCache(nodes)  # trees are repaired as a whole, from the archive, which may be cached
+    env.NoCache(nodes)  # trees are restored as a whole, from the archive, which may be cached
     whole = tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)

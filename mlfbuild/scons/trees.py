@@ -26,7 +26,11 @@ class TreeNodes:
 _trees: dict[str, TreeNodes] = {}
 """Trees by their folders."""
 _archives: dict[tuple[str, str], Any] = {}
-"""The archive that is compiled, by the key that jobs with equal archives share."""
+"""The archive that is compiled, by the key that jobs with equal archives share: that of the job requested first.
+
+SConscripts are read one after the other, so that the job with the least RAM (``jobs.compile_once``) is not known then.
+A copy that does not fit its board is refused when it is unpacked.
+"""
 _targets: dict[str, tuple[str, Any]] = {}
 """Settings and node of each target's fragment, by its path."""
 

@@ -47,7 +47,7 @@ def generate_model(
     tree_stamp: Path | None = None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> ModelResult:
-    """Compile the job's model unless its archive is current, and repair its tree; correct files keep their time.
+    """Compile the job's model unless its archive is current, and restore its tree; correct files keep their time.
 
     Then write ``stamp``, each time, and ``depfile``, a rule of Make that makes ``stamp`` out of date: if ``depends`` is
     "model", when a file that the archive is made from changes; if it is "tree", when a file of the tree is edited or

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.verify.host import Model
 from support.errors import raises
 from support.examples import first_on_push
-from support.native import compile_network
+from support.host_c import build, write_tree
+from support.native import compile_bytes, compile_network
+from support.tflite_builder import Network
 
 ARCHIVES = (
     "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
@@ -88,6 +91,53 @@ def test_network_of_the_native_compiler(tmp_path: Path) -> None:
     assert model.name == "net"
     assert [tensor.name for tensor in model.inputs] == ["x", "kept"]
     np.testing.assert_array_equal(model.run({"x": X, "kept": X[:, ::-1]})["y"], np.full((1, 4), 3, np.float32))
+
+
+def quantized_network() -> Library:
+    """Return an int8 convolution of one pixel by one weight."""
+    network = Network()
+    x = network.input((1, 8, 8, 1), 0.3, zero_point=-5, name="x")
+    y = network.conv2d(x, np.full((1, 1, 1, 1), 64, np.int8), weight_scales=[0.01], scale=0.25, zero_point=3)
+    network.tensors[y].name = "y"
+    return compile_bytes(network.build())
+
+
+_QUANTIZE = """
+#include <stdio.h>
+#include "tvmgen_net.h"
+int main(void) {
+  float real;
+  while (fread(&real, sizeof real, 1, stdin) == 1) printf("%d ", mlf_net_quantize_x(real));
+  return 0;
+}
+"""
+
+
+def test_real_numbers_are_stored_as_the_header_stores_them(tmp_path: Path) -> None:
+    library = quantized_network()
+    (tensor,) = library.modules[0].inputs
+    # Ties, saturation and what is no number, besides ordinary values.
+    special = [0.5, -0.5, 1.5, -2.5, 0.49999997, -0.49999997, 1e9, -1e30, np.inf, -np.inf, np.nan]
+    steps = np.array([*special, *np.random.default_rng(3).normal(0, 60, 5000)], np.float32)
+    reals = np.concatenate([steps, steps * np.float32(tensor.scale or 0)])
+    program = build(write_tree(library, tmp_path), _QUANTIZE)
+    done = subprocess.run([program], input=reals.tobytes(), capture_output=True, check=True)
+    assert list(tensor.quantized(reals)) == [int(word) for word in done.stdout.split()]
+
+
+def test_real_numbers_go_in_and_come_out(tmp_path: Path) -> None:
+    model = mlfbuild.load(saved(tmp_path, quantized_network()))
+    reals = np.random.default_rng(4).uniform(-36, 39, (1, 8, 8, 1))
+    real = model.run({"x": reals}, quantize=True)["y"]
+    assert real.dtype == np.float32
+    np.testing.assert_allclose(real, 0.64 * reals, atol=0.25)
+    stored = model.run({"x": model.inputs[0].quantized(reals)})["y"]
+    np.testing.assert_array_equal(real, model.outputs[0].dequantized(stored))
+    assert repr(model).splitlines() == [
+        "Model net",
+        "  input   x int8 [1, 8, 8, 1], scale 0.3, zero point -5",
+        "  output  y int8 [1, 8, 8, 1], scale 0.25, zero point 3",
+    ]
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])

@@ -1,9 +1,9 @@
 """Correct the errors of known exporter bugs, if there is one right answer.
 
-Each file is one repair: a function from a library to the repaired library and the list of its repairs, each with the
-code of the finding of ``validate`` that it removes. ``storage`` corrects storage ids of graphs, ``io_sizes`` and
-``size_macros`` sizes of inputs and outputs, ``declarations`` C that contradicts itself, ``dependencies`` repeated
-entries, and ``dates`` local time that is marked as UTC::
+Damaged files are not repaired here: a reader refuses them, and builds restore unpacked trees (``jobs/tree``).
+``all_repairs`` has a function for each bug, from a library to the repaired library and the list of its repairs, each
+with the code of the finding of ``validate`` that it removes. They correct storage ids of graphs, sizes of inputs and
+outputs, C that contradicts itself, repeated entries of dependencies, and local time that is marked as UTC::
 
     result = repaired(*open_dated_archive(path))
     for repair in result.repairs:

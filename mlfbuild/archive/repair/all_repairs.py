@@ -22,7 +22,7 @@ The time zone of a date is not in the metadata, but the members of a tar file ha
 writes ``metadata.json`` right after it has taken the date, and the other files after it. If the times show this order,
 the difference of date and time is the time zone. For example, the date ``14:00:00`` and a ``metadata.json`` of
 ``12:00:01 UTC`` prove UTC+02:00, because zones are multiples of a quarter of an hour and ``_LATE`` seconds are allowed
-for writing. An archive that was packed again does not prove it, with few exceptions: its date is a ``DateInDoubt``.
+for writing. An archive that was packed again rarely proves it; its date is then a ``DateInDoubt``.
 
 Other findings need a decision or another export, and stay as they are.
 """

@@ -68,7 +68,7 @@ class EventProgress(Silent):
 
 @contextlib.contextmanager
 def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
-    """Have the project's build folder for the ``with`` block, and show the progress of the build."""
+    """Hold the lock of the project's build folder during the ``with`` block, and show the progress of the build."""
     from mlfbuild.jobs import BUILD_FOLDER, folder_locked
 
     folder, notify = project.root / BUILD_FOLDER, note_unless_quiet(options)

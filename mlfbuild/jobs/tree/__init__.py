@@ -15,7 +15,8 @@ moved and committed; a build with a committed tree needs neither mlfbuild nor Py
 
 **Who may change what.** ``RECORD.json`` lists the files that mlfbuild wrote, with SHA-256 and size. Only mlfbuild
 changes it: ``unpack`` that of a tree, ``write_target_tree`` that of the folder, ``write_dependencies`` that of the
-required libraries. The rules of ``write_tree``, which writes all three:
+required libraries. Only ``remove_tree``, for a model or libraries that are no longer needed, and ``scons -c`` delete
+it, with the files that it lists. The rules of ``write_tree``, which writes all three:
 
 1. A file in the record is mlfbuild's: it is restored if it is missing or edited (and reported as edited), and removed
    when it is no longer needed. Edits belong in the model or the project file.
@@ -26,7 +27,7 @@ required libraries. The rules of ``write_tree``, which writes all three:
 
 **Interruption.** Before the first change the record is written with the files of the old *and* the new state and
 ``"complete": false``; after the last one with the new state. A process that is killed in between leaves a record that
-names everything it may have written, so the next build repairs the tree, and no file is taken for the user's.
+names everything it may have written, so the next build restores the tree, and no file is taken for the user's.
 
 **Example.** A model loses its second kernel file: the record lists both and is incomplete, ``net_lib1.c`` is removed,
 ``mlf.cmake`` replaced, and the record written again. ``net_lib0.c`` is the same and keeps its time, so Ninja compiles

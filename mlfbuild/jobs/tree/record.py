@@ -2,7 +2,7 @@
 
 mlfbuild restores the files in the list if they are missing or edited, and removes them when they are no longer needed.
 It never touches other files. While a tree is being changed, the record lists the files of the old and of the new state
-and is marked as incomplete, so that the next build repairs a tree whose build was stopped half-way.
+and is marked as incomplete, so that the next build restores a tree whose build was stopped half-way.
 """
 
 from __future__ import annotations

@@ -2,8 +2,12 @@
 
 ``read_model(Path("kws.tflite"), "kws")`` returns a checked ``Graph`` called ``kws``, or raises an error whose place is
 the file and, inside of it, the operator or tensor. A file that ends in ``.onnx`` is read as ONNX, every other file as
-TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``. ``files`` finds the files beside an
-ONNX model that hold its weights, ``choices`` has what a project decides about a model.
+TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``. ``files`` finds the files beside an ONNX model that
+hold its weights, ``choices`` has what a project decides about a model.
+
+Files are not trusted. Each package has a module ``control_flow`` that writes out loops and branches, and a file of a
+kilobyte could become a billion nodes: ``node_budget`` limits what all expansions of a model make together.
+``ConstantBudget`` (``graph/constant_budget``) limits the bytes of constants that are made.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ and ``multiply_by_quantized_multiplier`` computes, in 32 bits:
 Both roundings are gemmlowp's. TensorFlow Lite Micro has ``MultiplyByQuantizedMultiplier`` in
 tensorflow/lite/kernels/internal/common.cc, and ``QuantizeMultiplier`` in quantization_util.cc beside it.
 
-For example, with the factor 0.00213, the multiplier is 1170979884 and the shift -8::
+For example, with the factor 0.00213, the multiplier is 1170979884 and the shift -8 (docs/numbers.md calls that a right
+shift of 8)::
 
     sum     sum * 0.00213   after step 2   after step 3
     233          0.49629            127              0
@@ -29,8 +30,8 @@ The traps:
   (``lowering/common/dsp``).
 - The two roundings treat halves differently. With the factor 0.5, which has shift 0, the sums 1 and -1 become 1 and 0;
   with 0.25, which has shift -1, the sums 2 and -2 become 1 and -1.
-- The multiplier is rounded, too: a fraction just below 1 would become 2**31, which does not fit, so that it is halved
-  and the shift is one larger (``_split``).
+- The multiplier is rounded as well: a fraction just below 1 would become 2**31, which does not fit; in that case it is
+  halved and the shift increased by one (``_split``).
 - -2**31 times -2**31 is the only product that saturates in step 2.
 - Factors are computed in double, from scales that are float32. Where TensorFlow Lite Micro or LiteRT compute in
   float32, the parameter ``rounded`` does, because one bit of the multiplier can move an output.

@@ -1,15 +1,15 @@
 """Rescaling of 64-bit sums of int16 activations, as in TensorFlow Lite Micro's reference kernels.
 
-A layer with int16 activations and int8 weights has products of 23 bits, so that 512 of them can fill 32 bits. Sums have
-64 bits therefore, and another rescaling than those of int8. There are three, and the type of the bias and the format of
-the model decide which one applies:
+A layer with int16 activations and int8 weights has products of 23 bits, so that 512 of them can fill 32 bits. Sums
+therefore have 64 bits, and are rescaled differently from those of int8. There are three ways, and the type of the bias
+and the format of the model decide which one applies:
 
 - narrow: with an int32 bias, sums are taken modulo 2**32 and rescaled as those of int8, with two roundings.
 - wide: with an int64 bias, sums have 64 bits. The multiplier is cut to 15 bits, so that its product with a sum of 48
   bits fits into 64, and the product is rounded once, half up. Without a bias, ``int32_sums`` of the operator decides.
 - fine: of ONNX networks whose sums are proven to fit into 32 bits. The factor has 32 bits after the point, and the
-  product is rounded once, half up. TensorFlow Lite Micro is no judge of such networks, and 15 bits are off by up to
-  half a step of int16.
+  product is rounded once, half up. TensorFlow Lite Micro is not the reference for such networks, and 15 bits are off
+  by up to half a step of int16.
 
 Source of the first two: ``MultiplyByQuantizedMultiplier`` for int32 and for int64 in
 tensorflow/lite/kernels/internal/common.cc; TensorFlow Lite Micro selects it by the type of the bias.

@@ -1,7 +1,7 @@
 """Decide which tensors of an executor graph have the same bytes, and which share a storage id.
 
 TVM's executors allocate one buffer for each storage id, as large as the largest tensor with that id, and do not support
-offsets. So this is another problem than packing an arena: tensors are coloured, and the cost of a colour is its largest
+offsets. So this problem differs from packing an arena: tensors are coloured, and the cost of a colour is its largest
 member. The rules:
 
 1. A RESHAPE costs nothing if one tensor can be both its input and its output (its root). The shape of the root must be

@@ -11,7 +11,8 @@ Rules:
 1. The file of a family has the folder and the stem of its file in ``graph/ops``. If there is none, those of the base
    classes are tried in turn, so that ``common/movement`` serves all operators that only move elements.
 2. A file for one CPU extension appends its name to the stem, such as ``conv2d_dsp`` and ``conv2d_mve``. It returns
-   ``None`` if its kernel does not support the node or is not exact for its constants, and the next one is tried.
+   the reason (a ``str``) if its kernel does not support the node or is not exact for its constants, and the next one is
+   tried.
 3. What can be known at compile time is computed here: multipliers, tables, the order of weights. A kernel finds its
    constants in the order in which it reads them.
 4. A choice depends on the node, its constants, the graph around it and the settings, so that it is the same in every

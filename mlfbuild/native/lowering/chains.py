@@ -2,8 +2,8 @@
 
 Such operators can be executed together, a few rows at a time. They pass rows to each other in line buffers, so that
 intermediate images are never complete in memory. ``stages_of`` and ``follows`` decide what may be a chain,
-``plan_chain`` which rows each operator computes in each step; ``line_buffer.py`` and ``kernels/line_buffer.h`` explain
-the terms.
+``plan_chain`` which rows each operator computes in each step; ``line_buffer.py`` and
+``kernels/portable/convolution/line_buffer.h`` explain the terms.
 
 The planning goes backwards, from the output, which has ``count`` rows per step, no kept rows, and a lead of 0:
 

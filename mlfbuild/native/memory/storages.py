@@ -37,8 +37,8 @@ For example, a ring of 16 float32 values with the state ``h`` before a run and `
 and ``r`` move into the state at offset 0: no copy at the end of the run. ``k`` may not overwrite ``r``, which is the
 state now and not in the arena, so the arena has the 64 bytes of ``k``. ``y`` is in the caller's buffer.
 
-This module does not choose offsets and makes no trade: whether sharing makes the arena smaller is found by ``plan.py``,
-which makes a plan with it and others without.
+This module does not choose offsets and weighs no alternatives: whether sharing makes the arena smaller is found by
+``plan.py``, which makes a plan with it and others without.
 """
 
 from __future__ import annotations

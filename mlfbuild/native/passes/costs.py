@@ -24,9 +24,10 @@ For example, on the Cortex-M4, a 3x3 convolution of an int8 image of 32x32 from 
     products    32 * 32 * 8 outputs * 72 products * 0.85 = 501,350
     outputs     32 * 32 * 8 * 6.5                        =  53,248        554,598 together
 
-Two of them and a pool of 2,048 elements (15 each) are 1,139,917. A chain of the three in 16 steps, with two steps
-before them, adds 58,765: it moves 31,232 bytes and fills 3,072 (30,874 instructions), has 48 calls (10,560), and the 64
-pixels of two rows are no multiple of three, the block of the kernel (17,331 for both convolutions).
+Two of them and a pool of 2,048 elements (15 each) are 1,139,917. An aligned chain of the three in 16 steps, with two
+steps before them, adds 58,765: it moves 31,232 bytes and fills 3,072 (30,874 instructions), has 48 calls (10,560), and
+the 64 pixels of two rows are no multiple of three, the block of the kernel (17,331 for both convolutions). ``fusion``
+compares that with the Cortex-M0+.
 
 The estimate does not count cycles, wait states or caches (``timing`` does, for reports), and it knows no difference
 between cores of one kind. Operators that are never in a chain count only as FULLY_CONNECTED, or not at all: a network

@@ -9,16 +9,20 @@ an operator fails at once, and not in the C. Inputs, outputs and states keep the
 What makes each pass exact:
 
 - ``fold_constants`` computes nodes with the numpy reference, which equals TensorFlow Lite Micro bit for bit in
-  integers.
+  integers. In float32 the reference computes in double, so that a value may differ from the kernel's by rounding.
 - ``remove_identities``, ``shift_states`` and ``fuse_padding`` only save copies. A PAD is fused only if it pads with the
   stored value of 0, because convolutions do that.
 - ``fold_weight_offsets`` subtracts the zero point from weights that stay within int8: the sums have the same integers.
-- ``widen_depthwise`` gives the same products and sums another name, because there is only one input channel.
+- ``widen_depthwise`` gives the same products and sums another name, because there is only one input channel. In
+  float32 the other kernel may add them in another order.
 - ``fuse_activation`` moves the clamp of a RELU into the operator before it. Both tensors must have the same scale and
   zero point: otherwise the RELU rescales, and its rounding would be lost.
-- ``fold_scales`` is for float32 only, and the only pass that changes numbers: the weights are multiplied and rounded
-  once, instead of each sum. Results stay within the tolerance for float32. In integers a factor would change the scales
-  of the weights, and with them every rounding.
+- ``fold_scales`` is for float32 only: the weights are multiplied and rounded once, instead of each sum. In integers a
+  factor would change the scales of the weights, and with them every rounding.
+- ``remove_dead_nodes`` removes only nodes from which no path leads to an output or a new state.
+
+So no pass changes a number of an integer network. In float32, ``fold_constants``, ``widen_depthwise`` and above all
+``fold_scales`` may change results by rounding, within the tolerance for float32; so may ``dead_channels``, below.
 
 Why in this order:
 

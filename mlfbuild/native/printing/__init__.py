@@ -15,7 +15,8 @@ The rules of the text:
    identifiers, only for the members of the structs of inputs and outputs (``member_name``). All others are made of the
    project's name of the model, words of operators and kernels, and numbers.
 4. There are no dates, paths or command lines. The sources contain the hashes of the model file and of the kernel
-   headers, so that they change when those do; the header contains neither. So new weights compile no firmware source.
+   headers and change with them. The header contains neither hash. So new weights compile no firmware source that
+   includes it, unless they change a scale or zero point of an input or output, or the size of the workspace.
 5. Constants, the workspace and the entry function are in sections of their own, so that a linker script can place them
    and --gc-sections can drop them.
 6. Large arrays are printed in pieces, when they are written to a file: their text is several times their size.

@@ -1,7 +1,10 @@
 """Print the comments at the beginning of a model's header and sources.
 
-Only the sources contain the hashes of the model file and of the kernel headers. So a header changes only if the
-interface of the model changes, and the firmware sources that include it are not compiled again without need.
+The sources contain the hashes of the model file and of the kernel headers and change with them. The header contains
+neither hash. It changes with the version of mlfbuild and the name of the model file, which are in both comments; with
+names, shapes, types, scales, zero points and labels of inputs and outputs; with the sizes of workspace and state; and
+with options that declare functions, such as ``hook`` and ``trace``. If other weights leave all of these as they are,
+the firmware sources that include it are not compiled again.
 """
 
 from __future__ import annotations

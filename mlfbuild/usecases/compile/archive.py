@@ -24,7 +24,7 @@ from mlfbuild.archive.compare import compare
 from mlfbuild.compilers import exported_cpu
 from mlfbuild.core import counted
 from mlfbuild.jobs import compiled_library, open_beside
-from mlfbuild.library import Library, Module, OptionValue, TensorInfo, TracedTensor
+from mlfbuild.library import Library, Module, OptionValue, TracedTensor
 from mlfbuild.usecases.compile.file import file_job
 from mlfbuild.usecases.compile.table import Table, as_html, as_text
 from mlfbuild.verify import Traced, first_difference, float_tolerance, pair_ports, pair_traced
@@ -59,15 +59,15 @@ class Archive:
         """Return a network of the archive, compiled for this machine; see ``mlfbuild.load``."""
         return load_library(self.library, "archive", model, isolated=isolated, timeout=timeout)
 
-    def run(self, inputs: _Inputs, model: str | None = None) -> dict[str, _Array]:
-        """Run the network ``model`` on this machine and return its outputs by name.
+    def run(self, inputs: _Inputs, model: str | None = None, *, quantize: bool = False) -> dict[str, _Array]:
+        """Run the network ``model`` on this machine and return its outputs by name, with ``quantize`` as real numbers.
 
         ``inputs`` are arrays by name, or the array of the only input; ``model`` may be omitted if there is one. Each
         call begins with the initial state; ``load`` returns a network that keeps its state. Raises as ``load`` and
         ``Model.run``.
         """
         network = self._network(model)
-        return network.run(_by_name(inputs, network))
+        return network.run(_by_name(inputs, network), quantize=quantize)
 
     def compare(self, other: Archive | _Path, inputs: _Inputs | None = None, model: str | None = None) -> Table:
         """Return a table of the differences between this archive and ``other``, an archive, its file or a model file.
@@ -113,18 +113,12 @@ def _module_rows(module: Module) -> Iterator[tuple[str, str, str]]:
     operators = f", {counted(len(network.operators), 'operator')}{macs}" if network else ""
     yield module.name, "", f"{module.executor or 'single operator'}{operators}"
     for kind, tensors in (("input", module.inputs), ("output", module.outputs)):
-        yield from ((kind, f"{tensor.size:,}", _described(tensor)) for tensor in tensors)
+        yield from ((kind, f"{tensor.size:,}", str(tensor)) for tensor in tensors)
     if module.main:
         yield "constants", f"{sum(each.constants_size for each in module.main):,}", "weights and tables, in flash"
         yield "workspace", f"{sum(each.workspace_size for each in module.main):,}", "memory of a run, in RAM"
     if module.state_size:
         yield "state", f"{module.state_size:,}", "kept between runs, in RAM"
-
-
-def _described(tensor: TensorInfo) -> str:
-    shape = "" if tensor.shape is None else f" {list(tensor.shape)}"
-    scale = "" if tensor.scale is None else f", scale {tensor.scale:.6g}, zero point {tensor.zero_point}"
-    return f"{tensor.name} {tensor.dtype}{shape}{scale}"
 
 
 # Runs ----------------------------------------------------------------------------------------------------------------

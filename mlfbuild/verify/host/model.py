@@ -183,15 +183,28 @@ class Model:
         """Whether it keeps state between runs."""
         return self._module.state_size > 0
 
-    def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+    def __repr__(self) -> str:
+        """Return name, inputs and outputs on one screen."""
+        tensors = [("input ", tensor) for tensor in self.inputs] + [("output", tensor) for tensor in self.outputs]
+        state = ["  keeps a state between runs; reset() sets it back"] if self.keeps_state else []
+        return "\n".join([f"Model {self.name}", *(f"  {kind}  {tensor}" for kind, tensor in tensors), *state])
+
+    def run(self, inputs: Mapping[str, npt.ArrayLike], *, quantize: bool = False) -> dict[str, Array]:
         """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
 
-        An input may also be given by its name in the model file.
+        An input may also be given by its name in the model file. With ``quantize``, inputs and outputs are real
+        numbers: inputs of quantised tensors are stored as ``TensorInfo.quantized`` does, and outputs are float32.
 
         Raises ``ValueError`` if an input is missing, unknown, or has another dtype or shape, before any code of the
         model runs, and ``ProcessFailedError`` if the model returns an error, crashes or takes too long.
         """
-        return self._named(*self._machine.run(self._in_order(inputs)))
+        if quantize:
+            known = {name: tensor for tensor in self.inputs for name in tensor.names}
+            inputs = {name: known[name].quantized(each) if name in known else each for name, each in inputs.items()}
+        outputs = self._named(*self._machine.run(self._in_order(inputs)))
+        return (
+            {tensor.name: tensor.dequantized(outputs[tensor.name]) for tensor in self.outputs} if quantize else outputs
+        )
 
     def trace(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Run once and return the tensors that operators wrote, by name and in order of execution.

@@ -30,8 +30,8 @@ EXP(-gamma * SQUARED_DISTANCES) for RBF. The distances have a kernel because the
 loses digits if x is near p. The result is again a product with a matrix, of coefficients of all pairs of classes.
 
 PAIRWISE_COUPLING makes probabilities of classes from those of pairs, by at most 100 iterations (or one for each class)
-of libsvm's method (Wu, Lin and Weng, 2004) in float32. Its workspace holds the matrix of pairs, its products and
-shares: 4 * classes * (2 * classes + 1) bytes. For example, 0.8 for 0 against 1, 0.6 for 0 against 2 and 0.3 for 1
+of libsvm's method (Wu, Lin and Weng, 2004) in float32. Its scratch memory holds the matrix of pairs, its products
+and shares: 4 * classes * (2 * classes + 1) bytes. For example, 0.8 for 0 against 1, 0.6 for 0 against 2 and 0.3 for 1
 against 2 become 0.52, 0.14 and 0.34.
 
 Trees are not unrolled into C code: that is faster and needs several times the flash (docs/performance.md compares

@@ -4,8 +4,9 @@ A family with several kernels lists them as ``Candidate``, the fastest first; th
 every node. ``choose`` lowers one after the other until one returns a call, and keeps what it learnt in the call: the
 archive's ``plan.json`` is written from that (``native/network.py``), so it cannot differ from what was done.
 
-The order is the estimate: it is that of measured instructions on the CPUs that have the feature. If a kernel loses for
-some sizes, its file refuses the nodes beyond a limit, and the limit is the reason that ``plan.json`` gives.
+The order replaces an estimate: special kernels come before general ones. For integer convolutions that is also the
+order of the instructions counted on QEMU (``passes/costs``). If a kernel loses for some sizes, its file refuses the
+nodes beyond a limit, and the limit is the reason that ``plan.json`` gives.
 """
 
 from __future__ import annotations

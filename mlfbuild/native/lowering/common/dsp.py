@@ -1,4 +1,4 @@
-"""Constants with which the int8 kernels for the DSP extension requantise (``kernels/dsp.h``).
+"""Constants with which the int8 kernels for the DSP extension requantise (``kernels/dsp/dsp.h``).
 
 The reference rounds a sum twice: in the doubling high multiply, and in the right shift (``graph/quantize``). In
 portable C that is a product of 64 bits and some comparisons for each output. The kernels have two shorter forms, and
@@ -140,8 +140,8 @@ _NEAR = 8
 def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DSP) -> DspChannels:
     """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
 
-    It takes half the instructions, and rounds once, and negative numbers as others. An output grows with its sum: it is
-    exact if each output begins at the same sum.
+    It takes half the instructions, but rounds only once, and rounds halves of negative numbers in the same direction as
+    those of positive ones. An output grows with its sum: it is exact if each output begins at the same sum.
     """
     brief = brief_where_exact(channels, zero_point, form)
     return brief if brief.multiplier.all() else channels

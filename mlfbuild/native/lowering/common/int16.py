@@ -1,4 +1,4 @@
-"""Shared by layers with int16 activations; ``kernels/wide_sums.h`` explains narrow and wide sums."""
+"""Shared by layers with int16 activations; ``kernels/portable/numbers/wide_sums.h`` explains narrow and wide sums."""
 
 from __future__ import annotations
 

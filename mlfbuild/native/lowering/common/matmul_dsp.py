@@ -1,4 +1,4 @@
-"""Pack the filter of ``kernels/matmul_dsp.h``: weights of two output channels per word, then their parameters."""
+"""Pack the filter of ``kernels/dsp/matmul_dsp.h``: weights of two output channels per word, then their parameters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
 
 
 def pack_quads(channels: DspChannels) -> npt.NDArray[np.int32] | None:
-    """Return the filter of ``kernels/quad_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
+    """Return the filter of ``kernels/dsp/quad_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
 
     The number of channels is a multiple of four, and so is that of their inputs.
     """

@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED of int16 activations for Helium (MVE): ``kernels/conv2d_int16_mve.h``."""
+"""CONV_2D and FULLY_CONNECTED of int16 activations for Helium (MVE): ``kernels/mve/conv2d_int16_mve.h``."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _fits(channels: DspChannels, depth: int) -> bool:
 
 
 def _pack(channels: DspChannels, depth: int, zero_point: int) -> Array:
-    """Return the filter of ``kernels/conv2d_long_dsp.h``."""
+    """Return the filter of ``kernels/dsp/conv2d_long_dsp.h``."""
     alone, second, first = _columns(channels, depth)
     count = len(first)
     words = (first + (second << _DIGIT)).reshape(count, -1, _INPUTS)

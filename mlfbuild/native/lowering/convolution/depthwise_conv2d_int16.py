@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D of int16 activations: ``kernels/depthwise_conv2d_int16_dsp.h`` and ``..._mve.h``."""
+"""DEPTHWISE_CONV_2D of int16 activations: ``kernels/dsp/depthwise_conv2d_int16_dsp.h`` and ``..._mve.h``."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _along(source: Tensor, output: Tensor) -> int:
 
 
 def _pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
-    """Return the filter of ``kernels/depthwise_conv2d_thumb.h``."""
+    """Return the filter of ``kernels/thumb/depthwise_conv2d_thumb.h``."""
     taps = channels.weights[:, : TAPS * TAPS].reshape(-1, TAPS, TAPS).astype(np.int64)
     # Three products of a column are added in a half word before they are separated, if they fit.
     large = np.abs(taps).sum(axis=1).max(axis=1) > MAGNITUDES

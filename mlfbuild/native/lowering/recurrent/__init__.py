@@ -24,14 +24,14 @@ The rules:
 5. With DSP, int8 uses packed weights (``lstm_dsp.h``), if no sum leaves 30 bits, the sums of the second gate of a pair
    fit in 24 bits, and no factor shifts left by more than 8 bits. Otherwise, and on Helium, the portable kernel runs.
 
-Which of them need workspace: the LSTM with DSP expands both rows to 16 bits, 2 bytes for each of F + U, rounded up to
-four. A GRU whose reset multiplies the state (not the product with it) needs the products of all units before the next
-gate, 4 * U bytes. The others need none.
+Which of them need scratch memory: the LSTM with DSP expands both rows to 16 bits, 2 bytes for each of F + U, rounded
+up to four. A GRU whose reset multiplies the state (not the product with it) needs the products of all units before the
+next gate, 4 * U bytes. The others need none.
 
 For example, an int8 LSTM of 40 inputs and 64 units over 10 steps::
 
-    portable   weights 10240 and 16384 bytes, biases 2048, rescalings 64, table 1026; no workspace
-    dsp        packed 28672 bytes, the same without padding, since both rows are multiples of four; 208 bytes workspace
+    portable   weights 10240 and 16384 bytes, biases 2048, rescalings 64, table 1026; no scratch
+    dsp        packed 28672 bytes, the same without padding, since both rows are multiples of four; 208 bytes scratch
 
 On the Cortex-M4 that takes 1.34 instructions for each product in int8 (packed), and 1.85 in float32.
 

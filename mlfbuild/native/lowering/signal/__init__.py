@@ -18,11 +18,11 @@ The rules:
    differ in the last bit, which rounding can magnify.
 2. Stages of integers divide by their size before they add, so that the spectrum is divided by the length and nothing
    overflows that does not overflow in TensorFlow Lite Micro. Sums wrap around there, and here.
-3. ``fourier`` works in its output, and needs no workspace: ``order`` has the place of each input before the first
-   stage. ``dft`` writes each stage to other memory than it reads, so its workspace is two transforms, 16 bytes for each
-   complex number.
-4. RFFT2D transforms rows and then columns, in place; if rows are cut or padded, the spectra of the rows are in the
-   workspace, because the output has another number of rows.
+3. ``fourier`` works in its output, and needs no scratch memory: ``order`` has the place of each input before the
+   first stage. ``dft`` writes each stage to other memory than it reads, so it needs scratch memory for two transforms,
+   16 bytes for each complex number.
+4. RFFT2D transforms rows and then columns, in place; if rows are cut or padded, the spectra of the rows are in scratch
+   memory, because the output has another number of rows.
 5. int16 has kernels with DSP (a complex number is a word) and for Helium (four at a time, powers of 2 from 32 samples
    on). int32 and float32 are portable.
 
@@ -32,7 +32,7 @@ For example, SignalRfft of 8 int16 samples 1000, 2000 ... 8000::
     result   [4500, 0, -500, 1207, -500, 500, -500, 207, -500, 0], the exact spectrum / 8 rounded
 
 512 samples have four stages of 4, roots of 1532 bytes and an order of 512 bytes. A Dft of 512 float32 samples has roots
-of 4096 bytes, and a workspace of 4096 for 256 complex numbers.
+of 4096 bytes, and scratch memory of 4096 for 256 complex numbers.
 
 ``filter_bank``, ``spectrum`` and ``framing`` are the other operators of TensorFlow Lite Micro's signal library, in
 integers. Those with a state (``framing``, the delay, the estimate of noise) update it in place.
