@@ -46,6 +46,8 @@ PLACEMENTS: Mapping[str, Placement] = {
     "all": Placement(code=_CODE, params=_WEIGHTS),
 }
 """Where code and weights are: in flash, code in RAM, both in RAM."""
+_ZERO = ("m4-zero", "m55-zero")
+"""Cores whose memories never wait, so that the place of code and weights has no effect."""
 PEER = "tflm"
 """The place of a record of TensorFlow Lite Micro with CMSIS-NN, whose code and weights are in flash."""
 ROWS = {
@@ -57,11 +59,7 @@ ROWS = {
     "stm32g0b1": _INT8,
     "m55-zero": _INT8,
 }
-"""Networks by part."""
-_ZERO = ("m4-zero", "m55-zero")
-"""Parts whose memories never wait."""
-_VARIANTS = ("stm32l4r5-single-bank",)
-"""Other settings of a part, which the page leaves out: submitters do not state theirs."""
+"""Networks by part. The page has a table of those with published cycles, and a plot that also has the ideal cores."""
 
 
 @dataclass(frozen=True)
@@ -139,16 +137,16 @@ def record_table(records: Sequence[Record]) -> str:
     head = ["part", "network", "modelled, M cycles", "ms", "TFLM, modelled", "published, M cycles", "by"]
     found = {(r.part, r.network, r.place): r for r in records}
     rows = []
-    for part in sorted(ROWS, key=lambda part: part in _ZERO):
+    for part in PUBLISHED:
         mcu = PARTS[part]
         for network in ROWS[part]:
             flash, tflm = found.get((part, network, "flash")), found.get((part, network, PEER))
-            if flash is None or part in _VARIANTS:
+            if flash is None:
                 continue
-            theirs = PUBLISHED.get(part, {}).get(network)
+            theirs = PUBLISHED[part].get(network)
             rows.append([
                 f"{part}, ±{modelled_error(mcu)} %", network, _million(flash.cycles),
-                "" if part in _ZERO else f"{flash.cycles / mcu.clock * 1000:.2f}",
+                f"{flash.cycles / mcu.clock * 1000:.2f}",
                 "" if tflm is None else _million(tflm.cycles),
                 *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
             ])  # fmt: skip

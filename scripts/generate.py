@@ -214,10 +214,10 @@ def write_documentation() -> None:
 def write_plots() -> None:
     """Write the pictures of committed figures."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    from counting.plot import peers_plot
-    from counting.results import load
+    from plots import PLOTS, drawn
 
-    (ROOT / "docs/images/peers.svg").write_text(peers_plot(load().results), encoding="utf-8")
+    for name, plot in PLOTS.items():
+        (ROOT / "docs/images" / name).write_text(drawn(plot()), encoding="utf-8")
 
 
 _WIDTH = 120

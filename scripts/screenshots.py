@@ -73,13 +73,14 @@ def reports(folder: Path) -> tuple[Path, Path]:
 
 
 SESSION = (
-    "mlfbuild init my-firmware --model digits.tflite",
+    "mlfbuild init my-firmware -q --model digits.tflite --vectors digits.npz",
     "cd my-firmware",
     "mlfbuild build",
     "mlfbuild verify",
-    "mlfbuild report",
+    "mlfbuild report | head -n 10",
+    "mlfbuild profile",
 )
-"""The commands of the recorded session, run as a reader would type them."""
+"""The commands of the recorded session, run as a reader would type them; together they fit on one screen."""
 SESSION_WIDTH = 96
 TERMINAL = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -102,7 +103,8 @@ TERMINAL = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="h
 
 def session(folder: Path) -> None:
     """Run the commands of ``SESSION`` and write them with what they print to docs/images/session.svg."""
-    shutil.copy(ROOT / "examples/digits/models/digits.tflite", folder)
+    for file in ("models/digits.tflite", "tests/digits.npz"):
+        shutil.copy(ROOT / "examples/digits" / file, folder)
     console = Console(record=True, width=SESSION_WIDTH, file=io.StringIO(), force_terminal=True)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "FORCE_COLOR": "1"}
     for command in SESSION:
@@ -111,7 +113,7 @@ def session(folder: Path) -> None:
             folder = folder / command.removeprefix("cd ")
             continue
         done = subprocess.run(
-            command.split(),
+            ["bash", "-c", command],
             cwd=folder,
             env=environment,
             check=True,
@@ -119,7 +121,8 @@ def session(folder: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        console.print(Text.from_ansi(done.stdout.rstrip()), soft_wrap=False)
+        if done.stdout:
+            console.print(Text.from_ansi(done.stdout.rstrip()), soft_wrap=False)
     svg = console.export_svg(title="mlfbuild", code_format=TERMINAL, unique_id="session")
     (IMAGES / "session.svg").write_text(svg, encoding="utf-8")
 
@@ -153,14 +156,17 @@ class Camera:
 
 
 def main() -> None:
-    """Take the pictures."""
+    """Take the pictures; with the argument ``session``, only record the session."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         session(Path(folder))
+        if sys.argv[1:] == ["session"]:
+            return
         report, changes = reports(Path(folder))
         camera = Camera(f"{folder}/profile")
         try:
             camera.take(report, "report-sizes.png", ".top", ".sizes")
+            camera.take(report, "report-arena.png", ".timeline", ".timeline", dark=True)
             camera.take(report, "report-network.png", ".timeline", ".operators", dark=True)
             camera.take(changes, "report-changes.png", ".top", ".differences")
         finally:

@@ -7,7 +7,7 @@ Sphinx's search lists the pages that contain every word of a query. Two things k
 - The site was opened as a file. Sphinx's script fetches each page that it found to show an excerpt, and a browser
   fetches nothing from ``file:``. So ``excerpts.js`` carries the text of all pages; only the search page loads it.
 
-It ranks titles first: see ``scorer.js``.
+It ranks titles first, then pages that mention the words often: see ``scorer.js``.
 """
 
 from __future__ import annotations
@@ -22,27 +22,42 @@ from sphinx.search.en import SearchEnglish
 
 SYNONYMS = {
     "accuracy": "correct",
-    "containerfile": "container",
+    "container": "docker",
+    "containerfile": "docker",
+    "containers": "docker",
+    "cyclonedx": "sbom",
     "devboard": "board",
     "device": "board",
-    "docker": "container",
-    "dockerfile": "container",
+    "devices": "board",
+    "dockerfile": "docker",
+    "fast": "faster",
     "footprint": "size",
     "github": "ci",
     "gitlab": "ci",
     "hardware": "board",
+    "jenkins": "ci",
+    "license": "licence",
     "microcontroller": "mcu",
+    "network": "model",
+    "networks": "model",
     "optimise": "faster",
     "optimize": "faster",
-    "performance": "speed",
+    "podman": "docker",
+    "reduce": "smaller",
+    "quantization": "quantise",
+    "quantisation": "quantise",
     "quantize": "quantise",
-    "quantization": "quantisation",
-    "smaller": "smallest",
+    "quantized": "quantise",
+    "quantised": "quantise",
+    "retrained": "weights",
+    "shrink": "smaller",
+    "smallest": "smaller",
     "spdx": "sbom",
-    "cyclonedx": "sbom",
-    "license": "licence",
+    "speed": "faster",
     "tflm": "tensorflow",
     "upgrade": "update",
+    "uart": "serial",
+    "usart": "serial",
 }
 """A word that readers search for -> the word that stands for both."""
 _ARTICLE = re.compile(r'<article role="main".*?</article>', re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import product
 
@@ -12,6 +13,8 @@ Row = Mapping[str, str]
 Table = Mapping[tuple[str, ...], Row]
 NETWORKS = ("kws", "ic", "ad", "vww")
 CORES = ("M4", "M55")
+LONG = 12
+"""Rows of figures that a reader takes in without a plot."""
 
 
 def rows(name: str, *key: str) -> Table:
@@ -41,3 +44,11 @@ def test_no_peer_of_the_sizes_table_is_stronger_than_the_best_one() -> None:
         row = rows("instructions", "network", "core")[network, core]
         assert (network, row["best peer"]) in rows("sizes", "network", "M4")
         assert number(row["its instructions"]) > number(row["instructions"])
+
+
+def test_a_long_table_has_a_plot_above_it() -> None:
+    for page in PAGES:
+        for section in re.split(r"^#+ ", page.read_text(), flags=re.MULTILINE):
+            for table in re.finditer(r"(?:^\|.*\n)+", section, re.MULTILINE):
+                if table[0].count("\n") - 2 > LONG:
+                    assert "](images/" in section[: table.start()], f"{page.name}: {section.splitlines()[0]}"

@@ -11,6 +11,7 @@ import pytest
 from support.documents import PAGES, REPOSITORY
 
 MOST_WORDS, MOST_PAGES = 60_000, 40
+README_LINES = 120
 LONGEST = 42
 AVOIDED = re.compile(r"\bof yours\b|\ban own\b|, too\.", re.IGNORECASE)
 _FENCE = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
@@ -48,6 +49,12 @@ def test_the_documentation_has_room_for_later_pages() -> None:
     words = {page: len(page.read_text(encoding="utf-8").split()) for page in PAGES}
     assert len(words) <= MOST_PAGES
     assert sum(words.values()) <= MOST_WORDS
+
+
+def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+    lines = (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= README_LINES
+    assert any(line.startswith("![") for line in lines[:15])
 
 
 def test_sentences_of_a_page_are_found() -> None:

@@ -20,12 +20,56 @@ from support.wordings import wordings
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 SEARCHES = {
-    "external flash": "memory.html",
+    "own board": "runners.html",
+    "quantize": "converting.html",
+    "convert": "converting.html",
+    "pytorch": "converting.html",
+    "docker": "ci.html",
+    "github actions": "ci.html",
+    "gitlab": "ci.html",
+    "jenkins": "ci.html",
+    "exit codes": "troubleshooting.html",
     "troubleshooting": "troubleshooting.html",
+    "freertos": "rtos.html",
+    "interrupt": "rtos.html",
+    "streaming": "rtos.html",
+    "arena": "memory.html",
+    "smaller": "memory.html",
+    "external flash": "memory.html",
+    "faster": "latency.html",
     "latency": "latency.html",
+    "stack": "report.html",
     "budgets": "report.html",
+    "lock file": "supply-chain.html",
+    "spdx": "supply-chain.html",
+    "licence": "supply-chain.html",
+    "offline": "supply-chain.html",
+    "tvm archive": "archive.html",
+    "serial port": "serial.html",
+    "gdb": "runners.html",
+    "install": "tutorial.html",
+    "new weights": "init.html",
+    "arduino": "packages.html",
+    "keil": "packages.html",
+    "armclang": "packages.html",
+    "rust": "packages.html",
+    "zephyr": "packages.html",
+    "misra": "c-interface.html",
+    "two models": "c-interface.html",
+    "wait states": "latency.html",
+    "accuracy": "numbers.html",
+    "python api": "running.html",
+    "onnx operators": "onnx.html",
+    "unsupported operator": "operators.html",
+    "my board": "runners.html",
+    "openocd": "runners.html",
+    "cortex-m33": "toolchains.html",
+    "linker script": "memory.html",
+    "reduce ram": "memory.html",
+    "speed up": "latency.html",
+    "tolerance": "verify.html",
 }
-"""What is searched for, and the page that the search must list first."""
+"""What readers type -> the page that the search must list first."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
 
@@ -123,7 +167,7 @@ def test_the_site_contains_the_changelog_and_linked_files(site: Path) -> None:
     assert [version for version in versions if f"<h2>{version}<" not in changelog] == []
     downloads = {path.name for path in (site / "_downloads").rglob("*.*")}
     assert "judge.py" in downloads  # verify.md links to examples/training/judge.py
-    assert '<span class="gp">$ </span>mlfbuild' in (site / "index.html").read_text(encoding="utf-8")
+    assert '<span class="gp">$ </span>mlfbuild' in (site / "tutorial.html").read_text(encoding="utf-8")
 
 
 def test_the_side_file_of_the_tests_is_not_published(site: Path) -> None:
@@ -157,14 +201,37 @@ def test_make_docs_builds_the_site_as_these_tests_do() -> None:
     assert "sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs" in recipe
 
 
-def test_the_search_ranks_titles_first(site: Path, tool: Callable[[str], str]) -> None:
+@dataclass(frozen=True)
+class Found:
+    """The first result of a search, as a browser shows it."""
+
+    page: str
+    excerpt: str
+
+
+@pytest.fixture(scope="module")
+def searched(site: Path, tool: Callable[[str], str]) -> dict[str, Found]:
+    """Return the first result of each query, all from one session of Chromium that opens the site as files."""
     found = {}
     with chromium_driver(tool) as driver:
+        wait = WebDriverWait(driver, 30)
         for query in SEARCHES:
             driver.get(f"{(site / 'search.html').as_uri()}?q={quote(query)}")
-            first = WebDriverWait(driver, 30).until(lambda page: page.find_elements("css selector", ".search li a"))[0]
-            found[query] = Path(urlsplit(first.get_attribute("href") or "").path).name
-    assert found == SEARCHES
+            excerpt = wait.until(lambda page: page.find_elements("css selector", ".search li p.context"))[0].text
+            first = driver.find_element("css selector", ".search li > a").get_attribute("href") or ""
+            page = Path(unquote(urlsplit(first).path)).relative_to(site.resolve()).as_posix()
+            found[query] = Found(page, excerpt)
+    return found
+
+
+def test_the_search_lists_the_right_page_first(searched: dict[str, Found]) -> None:
+    assert len(SEARCHES) >= 30
+    assert {query: found.page for query, found in searched.items()} == SEARCHES
+
+
+def test_results_have_excerpts_when_the_site_is_opened_as_files(searched: dict[str, Found]) -> None:
+    assert [query for query, found in searched.items() if len(found.excerpt) < 40] == []
+    assert "flash" in searched["external flash"].excerpt.lower()
 
 
 def test_troubleshooting_describes_codes_that_exist() -> None:
