@@ -16,7 +16,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import IO, TypeAlias
 
 from mlfbuild.core import InputFileError, StorageError
@@ -56,12 +56,19 @@ class LazyBytes(ABC):
             return NotImplemented
         if self is other:
             return True
-        return len(self) == len(other) and all(a == b for a, b in zip_longest(self.chunks(), chunks(other)))
+        # Not by `chunks`, whose pieces end where those of another kind may not.
+        return len(self) == len(other) and all(
+            self.read(offset, CHUNK) == _read(other, offset, CHUNK) for offset in range(0, len(self), CHUNK)
+        )
 
     __hash__ = None  # type: ignore[assignment]  # equal to bytes, but too large to hash like them
 
 
 Content: TypeAlias = bytes | LazyBytes
+
+
+def _read(content: Content, offset: int, size: int) -> bytes:
+    return content[offset : offset + size] if isinstance(content, bytes) else content.read(offset, size)
 
 
 def chunks(content: Content) -> Iterator[bytes]:

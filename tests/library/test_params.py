@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CHUNK, LazyBytes
+from mlfbuild.library.content import CHUNK
 from mlfbuild.library.params import ParamInfo, load_params, param_infos, save_params
 from support.steps import assert_linear
 
@@ -42,6 +43,14 @@ def test_loads_the_bytes_that_tvm_saves() -> None:
 def test_no_parameters_take_32_bytes() -> None:
     assert save_params({}) == EMPTY_BYTES
     assert load_params(EMPTY_BYTES) == {}
+
+
+def test_large_files_equal_their_bytes() -> None:
+    # Two arrays whose ends are no multiples of the pieces in which files are read.
+    content = save_params({name: np.full(CHUNK + 3, 7, np.int8) for name in ("a", "b")})
+    assert content == bytes(content)
+    assert bytes(content) == content
+    assert content != bytes(len(content))
 
 
 @pytest.mark.parametrize(
