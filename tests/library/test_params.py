@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CHUNK, LazyBytes
-from mlfbuild.library.content import CHUNK
 from mlfbuild.library.params import ParamInfo, load_params, param_infos, save_params
 from support.steps import assert_linear
 
