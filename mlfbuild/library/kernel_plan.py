@@ -34,7 +34,8 @@ def plan_json(modules: Iterable[Module]) -> bytes | None:
     found = {
         name: network.operators
         for name, network in planned.items()
-        if any(operator.kernels for operator in network.operators)
+        # A network without operators, whose outputs are its inputs, has a plan: builds expect the file.
+        if not network.operators or any(operator.kernels for operator in network.operators)
     }
     texts = [f"{json.dumps(name)}: [\n{_joined(map(_operator_text, found[name]))}\n]" for name in sorted(found)]
     text = f'{{"{_VERSION_KEY}": {_VERSION}, "modules": {{\n{_joined(texts)}\n}}}}\n'

@@ -122,7 +122,7 @@ class NetworkOperator:
     removed: RemovedChannels | None = None
     """Channels that the layers have in the model, but not here; ``None`` if they have all."""
     kernels: tuple[NetworkKernel, ...] = ()
-    """The kernels that the compiler considered, in its order; empty if that is unknown, or if no call is needed."""
+    """The kernels that the compiler considered, in its order; empty if unknown. ``none`` is one: no call is needed."""
     by_rows: NetworkRows | None = None
     """``None`` if the operator is computed on whole tensors."""
 

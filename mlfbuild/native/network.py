@@ -155,7 +155,7 @@ def _operator(
         outputs=tuple(_numbers(step.node.outputs, numbers)),
         scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
         removed=_removed(step.node, removed),
-        kernels=() if step.function is None else considered(call),
+        kernels=_IN_PLACE if step.function is None else considered(call),
         by_rows=None if step.function is None else call.by_rows,
     )
 
@@ -173,6 +173,7 @@ def _numbers(names: tuple[str | None, ...], numbers: Mapping[str, int]) -> Itera
 _ONLY = "the only kernel for this operator and its type"
 _ONLY_HERE = "the only kernel for this operator and its type on this CPU"
 _FIRST = "the first in the order of speed that serves the operator on this CPU"
+_IN_PLACE = (NetworkKernel("none", chosen=True, reason="needs no code, because the bytes are already in place"),)
 _SLOWER = "behind the chosen one in the order of speed"
 
 

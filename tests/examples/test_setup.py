@@ -23,6 +23,7 @@ TEST_PACKAGES = {
     "bwrap": "bubblewrap",
     "cargo": "cargo",
     "gdb-multiarch": "gdb-multiarch",
+    "cppcheck": "cppcheck",
     "clang": "clang",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
     "qemu-system-riscv32": "qemu-system-misc",
@@ -149,7 +150,9 @@ def test_the_test_suite_needs_more_compilers_than_the_demo(machine: Machine) -> 
     assert machine.setup().returncode == 0
     done = machine.setup("test")
     assert done.returncode == 3
-    compilers = r"gdb-multiarch clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc"
+    compilers = (
+        r"gdb-multiarch cppcheck clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc"
+    )
     assert re.search(rf"missing: git cargo bubblewrap {compilers} chromium chromium-driver\n", done.stdout)
 
 
@@ -255,6 +258,7 @@ def test_make_help_lists_every_target() -> None:
         "test-compiler",
         "lint",
         "generate",
+        "new-operator",
         "docs",
         "lock",
         "benchmark",

@@ -22,7 +22,7 @@ def _widen(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
     operator = node.operator
     if not isinstance(operator, DepthwiseConv2D):
         return node
-    source, weights, *_ = graph.inputs_of(node)
+    source, weights = graph.inputs_of(node)[:2]
     # With one output channel, both operators are the same.
     if source.shape[3] != 1 or operator.depth_multiplier == 1 or weights.data is None:
         return node

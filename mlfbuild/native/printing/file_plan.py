@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
+from mlfbuild.library import CodegenFile, Library, Module, Network, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
 from mlfbuild.native.c_calling_form import CodeForm
 from mlfbuild.native.kernels import kernel_files, kernel_headers
@@ -95,6 +95,7 @@ def outline_library(name: str, form: CodeForm) -> Library:
         graph_json=graph_text(_HANDED_ON).encode() if form.graph else None,
         source_text=b"-",  # an empty text would have no file
         model_id="-",
+        network=Network(arena=0, tensors=(), operators=()),  # for plan.json
         interface="" if form.graph else "packed" if form.packed else "c",
     )
     return Library((module,))

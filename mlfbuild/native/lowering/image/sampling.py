@@ -63,8 +63,8 @@ def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
 
 
 def _deform_conv(graph: Graph, node: Node, operator: DeformConv) -> KernelCall:
-    (source, filters, offsets, bias, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    mask = rest[0] if rest else None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    (source, filters, offsets, bias), mask = inputs[:4], inputs.optional(4)
     fields = {
         **dict(zip(("batches", "height", "width", "channels"), source.shape, strict=True)),
         **dict(zip(("rows", "columns"), filters.shape, strict=False)),

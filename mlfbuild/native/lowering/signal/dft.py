@@ -20,8 +20,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if isinstance(operator, Rfft2d):
         return _rfft2d(graph, node, operator)
     assert isinstance(operator, Dft)
-    (source, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    window = rest[0] if rest else None
+    inputs, (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    source, window = inputs[0], inputs.optional(1)
     packed = operator.packed(source.shape)
     pointer = "0" if window is None else "window"
     return KernelCall("dft", "dft.h", (

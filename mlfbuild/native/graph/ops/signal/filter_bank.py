@@ -142,7 +142,7 @@ class SignalFilterBankSpectralSubtraction(Operator):
         reason = rules.operands(inputs, outputs[:1], required=2)
         if reason is not None:
             return reason
-        tensors = (*inputs, *outputs)
+        tensors = (*inputs.present, *outputs)
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in tensors)
             or rules.first(rules.shape(tensor, (self.channels,)) for tensor in tensors)
