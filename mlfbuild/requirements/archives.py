@@ -12,6 +12,7 @@ import shutil
 import ssl
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -150,6 +151,12 @@ class _Progress:
         self._on_progress("checking", 0, 0)
 
 
+def _close_refusal(response: Any, **_: Any) -> None:
+    """Close the connection of a ``requests.Response`` that is an error, which pooch leaves to the garbage collector."""
+    if not response.ok:
+        response.close()
+
+
 def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> None:
     """Download ``url`` to the file ``digest`` in ``folder``, and check its hash.
 
@@ -170,6 +177,7 @@ def _download(url: str, digest: str, folder: Path, on_progress: OnProgress) -> N
         headers=headers,
         timeout=SILENCE,
         verify=trusted.cafile or trusted.capath or True,
+        hooks={"response": _close_refusal},
     )
     try:
         if url.lower().startswith("file:"):
