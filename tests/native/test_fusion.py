@@ -116,8 +116,8 @@ def compile_model(shared: Path, model: str, cpu: str, memory: str) -> Library:
 
 def test_comment_of_a_function_names_its_operators(shared: Path) -> None:
     text = generated(compile_model(shared, "ic_int8", "cortex-m4", "balanced"))
-    assert "/* CONV_2D + CONV_2D + ADD int8[1,32,32,16] -> int8[1,32,32,16] */" in text
-    assert "/* CONV_2D + ADD int8[1,32,32,16], int8[1,16,16,32] -> int8[1,16,16,32] */" in text
+    assert "/* CONV_2D + CONV_2D + ADD int8[1,32,32,16] -> int8[1,32,32,16]\n" in text
+    assert "/* CONV_2D + ADD int8[1,32,32,16], int8[1,16,16,32] -> int8[1,16,16,32]\n" in text
 
 
 def test_rows_of_each_step() -> None:

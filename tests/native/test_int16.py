@@ -97,7 +97,7 @@ def test_padding_and_activations_are_fused_into_layers() -> None:
     case = Case(net.build([net.unary("RELU", image, scale=2.0, dtype="int16")]),
                 (np.arange(-16, 16, dtype=np.int16).reshape(1, 4, 4, 2) * 2000,))  # fmt: skip
     text = generated(compile_bytes(case.model))
-    assert "/* CONV_2D int16[1,4,4,2], int8[3,3,3,2] -> int16[1,4,4,3] */" in text
+    assert "/* CONV_2D int16[1,4,4,2], int8[3,3,3,2] -> int16[1,4,4,3]\n" in text
     assert "mlf_pad" not in text
     assert "rectify" not in text
     check_on_host([case], "cortex-m4")
