@@ -56,10 +56,7 @@ class LazyBytes(ABC):
             return NotImplemented
         if self is other:
             return True
-        # Not by `chunks`, whose pieces end where those of another kind may not.
-        return len(self) == len(other) and all(
-            self.read(offset, CHUNK) == _read(other, offset, CHUNK) for offset in range(0, len(self), CHUNK)
-        )
+        return len(self) == len(other) and _equal(self.chunks(), chunks(other))
 
     __hash__ = None  # type: ignore[assignment]  # equal to bytes, but too large to hash like them
 
@@ -67,8 +64,20 @@ class LazyBytes(ABC):
 Content: TypeAlias = bytes | LazyBytes
 
 
-def _read(content: Content, offset: int, size: int) -> bytes:
-    return content[offset : offset + size] if isinstance(content, bytes) else content.read(offset, size)
+def _equal(one: Iterator[bytes], other: Iterator[bytes]) -> bool:
+    """Return whether both, whose pieces may end in different places but are not empty, yield the same bytes.
+
+    Each is iterated once: contents that are generated when they are read would be generated anew for each offset.
+    """
+    left = right = b""
+    while True:
+        left, right = left or next(one, b""), right or next(other, b"")
+        size = min(len(left), len(right))
+        if not size:
+            return left == right
+        if left[:size] != right[:size]:
+            return False
+        left, right = left[size:], right[size:]
 
 
 def chunks(content: Content) -> Iterator[bytes]:
