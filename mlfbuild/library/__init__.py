@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         ARENA, DIGEST_LENGTH, INPUT, MEMORIES, OUTPUT, Network, NetworkConstant, NetworkKernel, NetworkOperator,
         NetworkRows, NetworkScratch, NetworkTensor, RemovedChannels,
     )
-    from mlfbuild.library.numpy_types import dtype_called, is_supported
+    from mlfbuild.library.numpy_types import dtype_called, is_supported, round_half_away
     from mlfbuild.library.other_devices import (
         DEVICE_CODE_SUFFIXES, DEVICE_NAMES, HOST_FOLDER, DeviceCode, all_files, device_code, device_name, device_of,
         with_files,

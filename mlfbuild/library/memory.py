@@ -52,7 +52,7 @@ class TensorInfo:
         """
         import numpy as np  # here, because a build that does nothing reads tensors, and importing numpy takes 0.1 s
 
-        from mlfbuild.library.numpy_types import dtype_called
+        from mlfbuild.library.numpy_types import dtype_called, round_half_away
 
         dtype = dtype_called(self.dtype)
         if self.scale is None:
@@ -60,10 +60,7 @@ class TensorInfo:
         with np.errstate(over="ignore", invalid="ignore"):
             value = np.asarray(real, np.float32) / np.float32(self.scale)
         limited = np.clip(np.nan_to_num(value, nan=0.0, posinf=_FAR, neginf=-_FAR), -_FAR, _FAR)
-        whole = np.trunc(limited)
-        # Not by adding a half: 0.49999997 + 0.5 is 1 in float32.
-        rest = limited - whole
-        stored = whole.astype(np.int64) + (rest >= 0.5) - (rest <= -0.5) + (self.zero_point or 0)
+        stored = round_half_away(limited).astype(np.int64) + (self.zero_point or 0)
         bits = 8 * dtype.itemsize
         low, high = (0, (1 << bits) - 1) if dtype.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
         result: Array = np.clip(stored, low, high).astype(dtype)

@@ -7,7 +7,7 @@ byte: TVM's ``SaveDLTensor`` writes (bits + 7) / 8 bytes per element.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -67,3 +67,11 @@ def type_text(code: int, bits: int, lanes: int) -> str:
 def is_supported(name: str) -> bool:
     """Return whether ``name`` is a type that parameters may have."""
     return name in _CODES
+
+
+def round_half_away(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
+    # Neither np.round, which rounds a half to even, nor floor(x + 0.5): the float32 just below 0.5 plus 0.5 is 1.
+    whole = np.trunc(x)
+    rounded: npt.NDArray[Any] = np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
+    return rounded

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.quantize import round_half_away
+from mlfbuild.library import round_half_away
 
 Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]

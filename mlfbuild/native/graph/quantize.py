@@ -51,6 +51,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.fixed_point import high_multiply, shift_right
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -118,13 +119,6 @@ def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: A
     shifted = np.left_shift(x.astype(np.int64), np.maximum(shifts, 0)).astype(np.int32).astype(np.int64)
     product = high_multiply(shifted, np.asarray(multiplier, np.int64))
     return shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
-
-
-def round_half_away(x: Array) -> Array:
-    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
-    # Neither np.round, which rounds a half to even, nor floor(x + 0.5): the float32 just below 0.5 plus 0.5 is 1.
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:

@@ -44,7 +44,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.graph.quantize import Int32Array, Rescale, round_half_away
+from mlfbuild.library import round_half_away
+from mlfbuild.native.graph.quantize import Int32Array, Rescale
 from mlfbuild.native.graph.tensors import Array
 
 LARGEST_SUM = 1 << 47

@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.lookup_table import Floats, look_up, lookup_table
-from mlfbuild.native.graph.quantize import integer_range, round_half_away, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_of
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 

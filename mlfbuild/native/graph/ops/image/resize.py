@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.quantize import round_half_away
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 FRACTION_BITS = 10
@@ -67,7 +67,7 @@ class ResizeNearestNeighbor(Resize):
         length, result = self._spread(size, wanted)
         offset = np.float32(0.5 if self.half_pixel_centers else 0)
         places = (np.arange(wanted, dtype=np.float32) + offset) * (np.float32(length) / np.float32(result))
-        whole = round_half_away(places) if self.align_corners else np.floor(places)
+        whole: Array = round_half_away(places) if self.align_corners else np.floor(places)
         return np.clip(whole, 0, size - 1).astype(np.int32)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:

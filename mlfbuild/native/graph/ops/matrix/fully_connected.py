@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.convolution import convolution_tensors
@@ -19,7 +20,6 @@ from mlfbuild.native.graph.quantize import (
     double_scale,
     fully_connected_rescales,
     integer_range,
-    round_half_away,
     scale_of,
     zero_point_of,
 )

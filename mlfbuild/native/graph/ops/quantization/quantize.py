@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.native.graph.bases.single import Single
@@ -20,7 +21,6 @@ from mlfbuild.native.graph.quantize import (
     Rescale,
     integer_range,
     requantize_rescale,
-    round_half_away,
     scale_of,
     zero_point_of,
 )
