@@ -58,9 +58,12 @@ def _any_board(targets: Mapping[str, Mapping[str, object]]) -> bool:
 
 
 def _is_modelled(target: Mapping[str, object]) -> bool:
+    mcu = target.get("mcu")
+    if mcu is None:
+        return target.get("timing") is not None
     from mlfbuild.targets import MCUS  # a long table that most project files do not use
 
-    return target.get("mcu") in MCUS or target.get("timing") is not None
+    return mcu in MCUS or target.get("timing") is not None
 
 
 def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mistake:

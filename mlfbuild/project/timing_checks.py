@@ -43,9 +43,10 @@ def complete_targets(document: Document) -> None:
         if not isinstance(entry, dict) or not isinstance(mcu := entry.get("mcu"), str):
             continue
         part = None if mcu in targets.MCUS else targets.part_called(mcu)
-        if part and (model := next((name for name in targets.MCUS if mcu.lower().startswith(name)), None)):
-            entry["mcu"] = mcu = model
-        known = targets.MCUS.get(mcu) or part
+        model = targets.model_of(mcu) if part or mcu in targets.MCUS else None
+        if model is not None:
+            entry["mcu"] = model.name
+        known = model or part
         if known is not None:
             entry.setdefault("cpu", known.cpu)
         if part and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:

@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from mlfbuild.targets.data_files import DATA
+from mlfbuild.targets.mcu_types import Mcu
 from mlfbuild.targets.part_keys import DeviceMemoryKeys, RegionKeys
 
 _SHORTEST = 6
@@ -57,6 +58,14 @@ def part_called(name: str) -> KnownPart | None:
     # More than one pattern can match, and the longest is the most exact.
     matching = [part for pattern, part in parts.items() if fnmatchcase(lower, f"{pattern}*")]
     return max(matching, key=lambda part: len(part.name), default=None)
+
+
+def model_of(name: str) -> Mcu | None:
+    """Return the cycle model of the part ``name``: that of its name, or of the family whose name it begins with."""
+    from mlfbuild.targets.mcus import MCUS  # a long table that most project files do not use
+
+    lower = name.lower()
+    return MCUS.get(name) or next((mcu for family, mcu in MCUS.items() if lower.startswith(family)), None)
 
 
 def parts_beginning(name: str) -> list[KnownPart]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mlfbuild.targets import BOARDS, CPUS, MCUS, all_parts
+from mlfbuild.targets import BOARDS, CPUS, MCUS, KnownPart, Mcu, all_parts, model_of
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,15 @@ def known_targets(patterns: tuple[str, ...] = ()) -> list[KnownTarget]:
         KnownTarget("board", board.name, board.cpu, board.flash.size, board.ram.size, title="emulated by QEMU")
         for board in BOARDS.values()
     ]
-    for mcu in MCUS.values():
-        flash = mcu.memory.flash.size if mcu.memory and mcu.memory.flash else 0
-        ram = mcu.memory.ram.size if mcu.memory else 0
-        found.append(KnownTarget("mcu", mcu.name, mcu.cpu, flash, ram, cycles=True, title=mcu.title))
-    for part in all_parts().values():
-        if part.name not in MCUS:
-            modelled = any(part.name.startswith(name) for name in MCUS)
-            flash = part.memory.flash.size if part.memory.flash else 0
-            found.append(KnownTarget("mcu", part.name, part.cpu, flash, part.memory.ram.size, cycles=modelled))
+    found += [_mcu(mcu, mcu.title, cycles=True) for mcu in MCUS.values()]
+    found += [
+        _mcu(part, cycles=model_of(part.name) is not None) for part in all_parts().values() if part.name not in MCUS
+    ]
     chosen = tuple(f"{pattern.lower()}*" for pattern in patterns)
     return [each for each in found if not chosen or any(fnmatchcase(each.name, pattern) for pattern in chosen)]
+
+
+def _mcu(mcu: Mcu | KnownPart, title: str = "", *, cycles: bool) -> KnownTarget:
+    flash = mcu.memory.flash if mcu.memory else None
+    ram = mcu.memory.ram if mcu.memory else None
+    return KnownTarget("mcu", mcu.name, mcu.cpu, flash.size if flash else 0, ram.size if ram else 0, cycles, title)
