@@ -15,6 +15,7 @@ from string import Template
 import generate
 import onnx
 
+# The TODOs of the templates are what is left to the author: the test fails until they are done.
 _OPERATOR = '''"""$UPPER: see ONNX's $Name."""
 
 from __future__ import annotations

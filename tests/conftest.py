@@ -20,7 +20,7 @@ sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
 
 from support.cmsis_nn import real_cmsis_nn, write_cmsis_nn  # noqa: E402 - the line before it finds it
 from support.examples import PUSH, SWEEP  # noqa: E402
-from support.golden_files import GOLDEN, expand_all, expected, reduce_all  # noqa: E402
+from support.golden_files import GOLDEN, expand_all, expected, reduce_all  # noqa: E402 - as the lines before
 
 CXX = "the product is C, and `make test` does not install what only C++ needs"
 

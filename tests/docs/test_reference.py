@@ -17,8 +17,8 @@ from mlfbuild_reference.lists import LISTS  # noqa: E402
 
 from mlfbuild.cli.app import VERBS, verb_called  # noqa: E402
 from mlfbuild.core.errors import MlfError  # noqa: E402
-from mlfbuild.native.graph.ops import OPERATORS, operator_class  # noqa: E402
-from mlfbuild.native.lowering.dispatch import lowering_module  # noqa: E402
+from mlfbuild.native.graph.ops import OPERATORS, operator_class  # noqa: E402 - after the path of the first
+from mlfbuild.native.lowering.dispatch import lowering_module  # noqa: E402 - after the path of the first
 from mlfbuild.project import json_schema  # noqa: E402
 
 REFERENCE = REPOSITORY / "docs/reference"

@@ -62,7 +62,7 @@ def mistake_in(value: object, schema: Mapping[str, Any]) -> tuple[str, str] | No
     # JSON Schema counts 1.0 as an integer, which Python does not take as an index; a lone surrogate cannot be written
     # in UTF-8.
     types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "string": _is_text})
-    strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # jsonschema has no annotation for it
     error = best_match(strict(schema).iter_errors(value))
     return None if error is None else _described(error)
 
