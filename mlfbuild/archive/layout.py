@@ -142,7 +142,7 @@ class _Files(dict[str, Content]):
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:
     """Return the facts that a reader could not find in TVM's keys or the module's files."""
-    # What a reader will find by itself is not recorded, so an archive of TVM is written without the key.
+    # Values that a reader derives are not recorded, so an archive of TVM is written without the key.
     found = with_interface(_as_in_metadata(module, form), module.name)
     several = len(library.modules) > 1
     return Extension(

@@ -7,7 +7,7 @@ A compiler maps a request, which names a model file, a CPU and options, to a ``L
 
 The four compilers, and what each trusts:
 
-- ``native`` generates C for ``.tflite`` and ``.onnx`` files. It is a room of its own, and its output needs no checks.
+- ``native`` generates C for ``.tflite`` and ``.onnx`` files. It is a separate room, and its output needs no checks.
 - ``archive`` reads an archive that another tool exported. The code is compiled already, so it has no options of code
   generation: it can rename the module, use the runtime in the archive, and add the hook between operators.
 - ``tvm`` runs ``tvmc`` of an installed TVM, whose arguments differ from release to release (``tvm/tvmc.py``).

@@ -43,7 +43,7 @@ def bundle_key(job: CompileJob) -> str:
 
 
 def _required_names(job: CompileJob) -> set[str]:
-    # What another compiler will require is known only after it has run, so the key contains every library that it could
+    # The libraries of another compiler are known only after it has run, so the key contains every library that it could
     # require. An edit of one that it does not need makes the archive again, which costs time but is never wrong.
     if job.compiler != "archive" or not job.bundles:
         return {provider.name for provider in job.bundles}

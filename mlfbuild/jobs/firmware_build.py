@@ -213,7 +213,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], on_progress: OnProg
     stamp.unlink(missing_ok=True)
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
-    # CMake reports a missing compiler with many lines of its own; this error names the package.
+    # CMake reports a missing compiler with many lines; this error names the package.
     require_compiler(job.target.toolchain, definitions)
     on_progress("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")

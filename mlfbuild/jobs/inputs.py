@@ -69,7 +69,7 @@ def check_inputs(job: CompileJob) -> None:
     for entry in program.inputs:
         place = real_place(program.folder / entry)
         files = _entry(entry, program.folder) if glob.has_magic(entry) else ()
-        # The archive would be one of its own inputs, and be out of date as soon as it is written.
+        # Otherwise the archive would be among its inputs, and out of date as soon as it is written.
         if place in {built, *built.parents} or any(built in real_place(path).parents for path in (place, *files)):
             raise UsageError(
                 "inputs-in-build-folder",

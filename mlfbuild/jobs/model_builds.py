@@ -287,7 +287,7 @@ def _made_beside(tree: Path) -> list[Path]:
 def _is_unpacked(folder: Path) -> bool:
     try:
         record = read_record(folder)
-    # A folder of the user may have a RECORD.json of its own, or one of a newer mlfbuild: it is not ours to remove.
+    # A user's folder may have another RECORD.json, or one of a newer mlfbuild, which must not be removed.
     except (ConflictError, InputFileError):
         return False
     return record is not None and bool(record.archive)

@@ -149,7 +149,7 @@ def split(library: Library, archive: str) -> dict[str, Library]:
     if len(library.modules) < 2:
         return {module.name: library for module in library.modules}
     parts = with_own_registries([MergedModule(archive, module) for module in library.modules])
-    # Alone in an archive, a module needs neither the weak variable nor the folder of its own that merging gave it.
+    # The only module of an archive needs neither the weak variable nor the separate folder that merging gave it.
     parts = [with_usual_kernels(with_strong_context(part)) for part in parts]
     others = files_by_module(library)
     return {

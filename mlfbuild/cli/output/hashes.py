@@ -55,7 +55,7 @@ def hashes_json(image: ReceivedImage) -> dict[str, Any]:
 
 
 def bundle_json(bundle: DeviceBundle, sha256: str) -> dict[str, Any]:
-    """Return the facts of a bundle, whose own hash is ``sha256``, as JSON values; what is unknown is ``None``."""
+    """Return the facts of a bundle, whose own hash is ``sha256``, as JSON values; unknown ones are ``None``."""
     return {
         "bundle_sha256": sha256,
         "target": bundle.target,

@@ -1,6 +1,6 @@
 """Find and run the program of an external compiler, and check the archive that it writes.
 
-``run`` runs the program in a process group of its own and ends all of it with the build. ``archive`` reads what it
+``run`` runs the program in a separate process group and ends all of it with the build. ``archive`` reads what it
 wrote as an untrusted archive, which must pass ``validate``, and removes the export date, so that the same model gives
 the same library again.
 """

@@ -147,7 +147,7 @@ DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)
 """The oldest and the newest release of TVM whose tvmc writes Model Library Format."""
 
-# On a line of its own, because imports may print warnings.
+# On a separate line, because imports may print warnings.
 _ASK = "import tvm; print('\\ntvm', tvm.__version__)"
 _ANSWER = re.compile(r"^tvm (([0-9]+)\.([0-9]+)\S*)$", re.MULTILINE)
 _ADVICE = "install TVM 0.8 to 0.18 for it, or name another interpreter (python: in the project file)"
