@@ -15,7 +15,7 @@ from typing import Any
 
 from mlfbuild.core import MlfError
 from mlfbuild.jobs import CompileJob
-from mlfbuild.native import Choices, Graph, Node, Tensor, read_model
+from mlfbuild.native import Graph, Node, Tensor, read_network
 
 _MODEL_FILES = {".tflite", ".onnx"}
 _ROLES = ("input", "weights", "bias")
@@ -39,7 +39,7 @@ def source_facts(job: CompileJob) -> SourceFacts:
     if source.suffix.lower() in _MODEL_FILES:
         # The report is complete without these facts, and the model file may be gone.
         with contextlib.suppress(MlfError):
-            graph = read_model(source, job.model, choices=Choices.of(job.request.options))
+            graph, _ = read_network(job.request)
             nodes = {node.name: _node(graph, node) for node in graph.nodes}
             tensors = {name: _quantization(graph.tensor(name)) for name in graph.tensors}
             return SourceFacts(nodes, {name: facts for name, facts in tensors.items() if facts})
