@@ -36,8 +36,8 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     """
     # These import yaml and pydantic, which commands without a project file do not need.
     from mlfbuild.project.document import read_document
+    from mlfbuild.project.known_devices import complete_targets
     from mlfbuild.project.references import check_references
-    from mlfbuild.project.timing_checks import complete_targets
     from mlfbuild.project.validate import newer_version, validate
 
     document = read_document(path)

@@ -16,7 +16,6 @@ from mlfbuild.project.problems import KeyPath
 from mlfbuild.targets import (
     CPUS,
     TIMED_CORES,
-    DeviceMemoryKeys,
     Mcu,
     MemoryCache,
     MemoryKeys,
@@ -31,32 +30,6 @@ if TYPE_CHECKING:
 _KEYS = {"mcu", "clock", "timing"}
 _MOST_SECTORS = 64
 """Sectors of a line that the plugin of QEMU can simulate (``verify/emulator/memories.h``)."""
-
-
-def complete_targets(document: Document) -> None:
-    """Give each target the CPU of its microcontroller and its runner the memories, so that all other checks see them.
-
-    A part whose name begins with that of a cycle model, such as ``stm32l4r5zi``, has this model and its own memories.
-    Other models have their memories in their table (``verify/device/layout.py``).
-    """
-    for _, entry in document.entries("targets"):
-        if not isinstance(entry, dict) or not isinstance(mcu := entry.get("mcu"), str):
-            continue
-        part = None if mcu in targets.MCUS else targets.part_called(mcu)
-        model = targets.model_of(mcu) if part or mcu in targets.MCUS else None
-        if model is not None:
-            entry["mcu"] = model.name
-        known = model or part
-        if known is not None:
-            entry.setdefault("cpu", known.cpu)
-        if part and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
-            runner.setdefault("memory", _as_written(part.memory))
-
-
-def _as_written(memory: DeviceMemoryKeys) -> dict[str, dict[str, int]]:
-    """Return ``memory`` as a project file has it."""
-    regions = {"ram": memory.ram, "flash": memory.flash}
-    return {name: {"origin": region.origin, "size": region.size} for name, region in regions.items() if region}
 
 
 def check_timing(document: Document) -> None:
