@@ -149,6 +149,11 @@ class TargetJob:
     """The name of its microcontroller, whether its cycles are modelled or not."""
 
     @property
+    def part_files(self) -> tuple[Path, ...]:
+        """The project's file that describes the microcontroller, if there is one."""
+        return (Path(self.part),) if self.part and self.part.endswith(".toml") else ()
+
+    @property
     def run_board(self) -> Board | None:
         """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device."""
         return self.board or (emulated_board(self.cpu) if self.mcu or self.runner or self.part else None)

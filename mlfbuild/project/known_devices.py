@@ -13,6 +13,7 @@ as they are: they are boards of test firmware.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mlfbuild import targets
@@ -28,14 +29,20 @@ _USUAL_PORT = 3333
 """Of GDB servers without a port of their own in the table."""
 
 
-def complete_targets(document: Document) -> None:
-    """Give each target what its board and its microcontroller determine, so that all other checks see it."""
+def complete_targets(document: Document, root: Path) -> None:
+    """Give each target what its board and its microcontroller determine, so that all other checks see it.
+
+    Files of parts are relative to ``root``.
+    """
     for name, entry in document.entries("targets"):
         if isinstance(entry, dict):
             path = ("targets", name)
             board = _board(document, path, entry)
             mcu = entry.get("mcu")
-            _complete_mcu(entry)
+            if isinstance(mcu, str) and mcu.endswith(".toml"):
+                _complete_from_file(document, path, entry, str((root / mcu).absolute()))
+            else:
+                _complete_mcu(entry)
             if isinstance(mcu, str) and isinstance(entry.get("runner"), dict):
                 _complete_runner(document, (*path, "runner"), entry["runner"], mcu, board)
 
@@ -81,6 +88,20 @@ def _is_same_part(one: str, other: str) -> bool:
     one, other = one.lower(), other.lower()
     part = targets.part_called(one)
     return one.startswith(other) or other.startswith(one) or (part is not None and part == targets.part_called(other))
+
+
+def _complete_from_file(document: Document, path: KeyPath, entry: dict[str, Any], file: str) -> None:
+    """Give a target what the file of its microcontroller has, or report the file's mistake."""
+    try:
+        part = targets.part_file(file)
+    except Mistake as mistake:
+        document.add((*path, "mcu"), mistake)
+        return
+    assert part is not None
+    entry["mcu"] = file
+    entry.setdefault("cpu", part.cpu)
+    if part.keys.memory and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
+        runner.setdefault("memory", _as_written(part.keys.memory))
 
 
 def _complete_mcu(entry: dict[str, Any]) -> None:

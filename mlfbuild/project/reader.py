@@ -46,7 +46,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
-    complete_targets(document)
+    complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:

@@ -40,7 +40,8 @@ def _cpu(value: str) -> Mistake | None:
 
 def _mcu(value: str) -> Mistake | None:
     """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
-    if value in targets.MCUS or targets.part_called(value):
+    # Files are read, and their mistakes reported, before any key is checked.
+    if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml"):
         return None
     sizes = targets.parts_beginning(value)
     if sizes:
@@ -49,7 +50,8 @@ def _mcu(value: str) -> Mistake | None:
     return Mistake(
         "unknown-mcu",
         reason=f"unknown mcu {in_quotes(value)}",
-        hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and runner",
+        hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and "
+        "runner, or describe it in a file: mcu: mychip.toml",
     )
 
 
@@ -88,7 +90,7 @@ MCU = Late(
                     "enum": list(targets.MCUS),
                     "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
                 },
-                {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9?-]+$"},
+                {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9?-]+$|\.toml$"},
             ]
         },
     )
