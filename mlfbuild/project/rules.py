@@ -34,8 +34,14 @@ def _cpu(value: str) -> Mistake | None:
     if value in CPUS:
         return None
     mistake = unknown("cpu", value, CPUS)
+    return Mistake(mistake.code, reason=mistake.reason, hint=_other_key(value))
+
+
+def _other_key(value: str) -> str:
+    """Return the hint that ``value`` belongs under another key, empty if no key knows it."""
     is_mcu = value in targets.MCUS or targets.part_called(value) is not None
-    return Mistake(mistake.code, reason=mistake.reason, hint=f"write mcu: {value}" if is_mcu else "")
+    key = "mcu" if is_mcu else "board" if targets.development_board(value) else ""
+    return f"write {key}: {value}" if key else ""
 
 
 def _mcu(value: str) -> Mistake | None:
@@ -50,7 +56,8 @@ def _mcu(value: str) -> Mistake | None:
     return Mistake(
         "unknown-mcu",
         reason=f"unknown mcu {in_quotes(value)}",
-        hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and "
+        hint=_other_key(value)
+        or "`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and "
         "runner, or describe it in a file: mcu: mychip.toml",
     )
 

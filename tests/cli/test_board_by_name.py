@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,3 +80,36 @@ def test_board_that_is_not_emulated_is_refused_where_qemu_runs(folder: Folder) -
     assert folder.run("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "alpha.tar", "-q").status == 0
     arguments = ("run", "alpha.tar", "--board", "nucleo-f446re", "--inputs", "alpha.npz", "-o", "out.npz")
     assert folder.refused(*arguments) == (2, "board-not-emulated", "nucleo-f446re")
+
+
+@pytest.mark.parametrize(
+    ("target", "mcu", "flash"),
+    [
+        ("mcu: part.toml", None, 256 << 10),
+        ("board: adafruit-feather-m0", None, 256 << 10),
+        ("board: nrf52840dk", "nrf52840", None),
+    ],
+)
+def test_bundle_has_the_memories_that_another_machine_cannot_know(
+    folder: Folder, target: str, mcu: str | None, flash: int | None
+) -> None:
+    folder.write(
+        "part.toml",
+        """title = "Our part"
+cpu = "cortex-m4"
+clock = "64 MHz"
+memories = {flash = {size = "256 KiB", waits = 2}, sram = {size = "64 KiB"}}
+[memory]
+flash = {origin = 0, size = "256 KiB"}
+ram = {origin = 0x20000000, size = "64 KiB"}
+source = "data sheet"
+""",
+    )
+    use(folder, target)
+    assert folder.run("bundle", "-o", "b.mlfbundle", "-q").status == 0
+    with tarfile.open(folder.root / "b.mlfbundle") as bundle:
+        manifest = bundle.extractfile("./bundle.json")
+        assert manifest is not None
+        found = json.load(manifest)["target"]
+    assert found["mcu"] == mcu
+    assert (found["memory"]["flash"]["size"] if found["memory"] else None) == flash
