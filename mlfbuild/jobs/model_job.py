@@ -150,8 +150,9 @@ class TargetJob:
 
     @property
     def part_files(self) -> tuple[Path, ...]:
-        """The project's file that describes the microcontroller, if there is one."""
-        return (Path(self.part),) if self.part and self.part.endswith(".toml") else ()
+        """The file or CMSIS-Pack that describes the microcontroller, if the project names one."""
+        pack, mark, _ = (self.part or "").rpartition("#")
+        return (Path(pack),) if mark else (Path(self.part),) if self.part and self.part.endswith(".toml") else ()
 
     @property
     def run_board(self) -> Board | None:

@@ -23,6 +23,8 @@ from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.runner import TRANSPORTS
 from mlfbuild.targets import CPUS, GDB_SERVERS, DevelopmentBoard, DeviceMemoryKeys
 
+PACK_MARK = "#"
+"""Between the path of a CMSIS-Pack and the name of a device."""
 AUTO = "auto"
 """A serial port, or a target type of pyOCD, that the board or the microcontroller determines."""
 _USUAL_PORT = 3333
@@ -41,6 +43,8 @@ def complete_targets(document: Document, root: Path) -> None:
             mcu = entry.get("mcu")
             if isinstance(mcu, str) and mcu.endswith(".toml"):
                 _complete_from_file(document, path, entry, str((root / mcu).absolute()))
+            elif isinstance(mcu, dict) or (isinstance(mcu, str) and PACK_MARK in mcu):
+                mcu = _complete_from_pack(document, path, entry, root)
             else:
                 _complete_mcu(entry)
             if isinstance(mcu, str) and isinstance(entry.get("runner"), dict):
@@ -102,6 +106,35 @@ def _complete_from_file(document: Document, path: KeyPath, entry: dict[str, Any]
     entry.setdefault("cpu", part.cpu)
     if part.keys.memory and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
         runner.setdefault("memory", _as_written(part.keys.memory))
+
+
+def _complete_from_pack(document: Document, path: KeyPath, entry: dict[str, Any], root: Path) -> str | None:
+    """Give a target what a CMSIS-Pack has about its device, and return the name of the device.
+
+    The target's ``mcu`` becomes the path of the pack with the name. Report a mistake and return ``None`` if it has one.
+    """
+    keys = entry["mcu"]
+    try:
+        if not isinstance(keys, dict) or {*keys} != {"pack", "device"} or not all(map(_is_text, keys.values())):
+            reason = "is neither the name of a microcontroller nor a device in a CMSIS-Pack"
+            raise Mistake("pack-invalid", reason=reason, hint="write mcu: {pack: vendor.pack, device: NAME}")
+        pack = (root / keys["pack"]).absolute()
+        part = targets.pack_device(pack, keys["device"])
+        cpu = entry.setdefault("cpu", part.cpu)
+        if isinstance(cpu, str) and cpu in CPUS and CPUS[cpu].core != CPUS[part.cpu].core:
+            reason = f"{keys['device']} has a {part.cpu}, but the target's cpu is {cpu}"
+            raise Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {part.cpu}, or remove cpu")
+    except Mistake as mistake:
+        document.refuse((*path, "mcu"), mistake)
+        return None
+    entry["mcu"] = f"{pack}{PACK_MARK}{part.name}"
+    if isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
+        runner.setdefault("memory", _as_written(part.memory))
+    return part.name
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _complete_mcu(entry: dict[str, Any]) -> None:

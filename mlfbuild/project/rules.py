@@ -46,8 +46,8 @@ def _other_key(value: str) -> str:
 
 def _mcu(value: str) -> Mistake | None:
     """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
-    # Files are read, and their mistakes reported, before any key is checked.
-    if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml"):
+    # Files and packs are read, and their mistakes reported, before any key is checked.
+    if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml") or "#" in value:
         return None
     sizes = targets.parts_beginning(value)
     if sizes:
@@ -98,7 +98,14 @@ MCU = Late(
                     "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
                 },
                 {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9?-]+$|\.toml$"},
-            ]
+                {
+                    "type": "object",
+                    "properties": {"pack": {"type": "string"}, "device": {"type": "string"}},
+                    "required": ["pack", "device"],
+                    "additionalProperties": False,
+                },
+            ],
+            "type": ["string", "object"],
         },
     )
 )

@@ -101,7 +101,8 @@ class TargetSpec(Keys):
     regions: Mapping[Annotated[str, SECTION], Annotated[str, rules.REGION]] = field(default_factory=dict)
     """Memory region of the linker script for each section that models place data in."""
     mcu: Annotated[str, rules.MCU] | None = None
-    """Microcontroller: its core, memories and cycle model as far as known; or a file that describes it, mychip.toml.
+    """Microcontroller: its core, memories and cycle model as far as known; or a file that describes it, mychip.toml;
+    or the device of a CMSIS-Pack, {pack: vendor.pack, device: STM32F407VGT6}.
     Default: that of a `board` you own."""
     clock: Frequency | None = None
     """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""

@@ -23,7 +23,8 @@ _Row = TypeVar("_Row", bound=Keys)
 
 def parsed(text: str) -> dict[str, Any]:
     """Return the content of a TOML file; raises ``ValueError`` with line and column in its text."""
-    return tomllib.loads(text)
+    content: dict[str, Any] = tomllib.loads(text)
+    return content
 
 
 def rows(table: str, kind: type[_Row]) -> Iterator[tuple[str, _Row]]:

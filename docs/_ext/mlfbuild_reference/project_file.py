@@ -93,6 +93,8 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         )
     if value["type"] == "array":
         return f"list of {_plural(_kind(value.get('items', {'type': 'string'}), titles))}"
+    if value["type"] == "object" and "properties" in value:
+        return f"{{{', '.join(value['properties'])}}}"
     if value["type"] == "object":
         (inner,) = value.get("patternProperties", {"": value.get("additionalProperties")}).values()
         return f"by name: {_kind(inner, titles)}"
