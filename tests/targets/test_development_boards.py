@@ -90,6 +90,11 @@ def test_spelling_of_a_board_does_not_matter(tmp_path: Path, name: str) -> None:
     ("keys", "address", "start"),
     [
         ("board: pico2, runner: {server: probe-rs}", "localhost:1337", "probe-rs gdb --chip RP235x"),
+        (
+            "board: pico, runner: {server: openocd}",
+            "localhost:3333",
+            "openocd -f interface/cmsis-dap.cfg -c adapter speed 2000 -f target/rp2040.cfg",
+        ),
         ("mcu: STM32F407VGT6, runner: {server: probe-rs}", "localhost:1337", "probe-rs gdb --chip STM32F407VG"),
         ("mcu: stm32f407vgt6, runner: {server: pyocd}", "localhost:3333", "pyocd gdbserver --target stm32f407vgtx"),
         ("mcu: nrf52840, runner: {server: pyocd}", "localhost:3333", "pyocd gdbserver --target nrf52840"),
