@@ -1,6 +1,7 @@
 """Write ``mlfbuild/targets/data/parts.csv``, memory maps of microcontrollers, from the target files of probe-rs.
 
-    git clone https://github.com/probe-rs/probe-rs && python scripts/parts.py probe-rs
+    git clone https://github.com/probe-rs/probe-rs && git clone https://github.com/pyocd/pyOCD
+    python scripts/parts.py probe-rs pyOCD
 
 probe-rs (MIT or Apache-2.0) derives them from the makers' CMSIS-Packs. Only facts are taken: name, flash and RAM. Its
 files state the architecture of the core, not its name, so ``SERIES`` has the cores, from the makers' data sheets.
@@ -8,10 +9,14 @@ files state the architecture of the core, not its name, so ``SERIES`` has the co
 Parts that differ in pins only share a row, whose name has ``?`` for the letter of the package's pins. Of the RAM, a row
 has the largest contiguous part that needs no clock to be enabled after reset; of the flash, what the core starts from.
 Parts that cannot start test firmware from flash without a boot stage of the maker have no flash.
+
+``chips`` are probe-rs' names of the parts of a row; an ``x`` stands for any letter.
+``pyocd`` is the target type that pyOCD (Apache-2.0) contains for them, if it contains one.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import re
 import subprocess
@@ -19,6 +24,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +51,17 @@ SERIES = {
     r"r7fa(4m1|4w1|6m[123]|6t1)": "cortex-m4",
     r"r7fa2": "cortex-m23",
     r"r7fa[46]": "cortex-m33",
+    r"r7fa8": "cortex-m85",
     r"cy8c6": "cortex-m4",
     r"mimxrt106": "cortex-m7",
-    r"max32690": "cortex-m4",
+    r"max32(6[56]|690)": "cortex-m4",
+    r"rp2040": "cortex-m0plus",
+    r"rp235x$": "cortex-m33",
 }
 """The beginning of a part's name in lower case -> its core; the first that matches."""
-_BOOTED_BY_MAKER = re.compile(r"cy8c6|mimxrt")
+_BOOTED_BY_MAKER = re.compile(r"cy8c6|mimxrt|rp2")
+_NAMES = {"rp235x": ("rp2350",), "mimxrt1060": ("mimxrt1060", "mimxrt1061", "mimxrt1062")}
+"""Names of parts that probe-rs lists by a name of several."""
 _ALWAYS_CLOCKED = ((0x0800_0000, 0x0810_0000), (0x2000_0000, 0x2800_0000))
 """RAM with clocks on after reset: PSoC 6 has it at 0x08000000; the STM32H7's memories from 0x30000000 need a clock."""
 
@@ -74,6 +85,10 @@ def _tagged(loader: _Loader, tag: str, node: yaml.Node) -> Any:
 _Loader.add_multi_constructor("!", _tagged)
 
 
+_KIB = 1024
+_M4_ADI = "cortex-m4", (0x1000_0000, 512 * _KIB), (0x2000_0000, 128 * _KIB)
+
+
 @dataclass(frozen=True, order=True)
 class Row:
     """Core and memories; origins and sizes in bytes, a size of 0 for none."""
@@ -83,16 +98,26 @@ class Row:
     ram: tuple[int, int]
 
 
-def parts(folder: Path) -> Iterator[tuple[str, Row]]:
-    """Yield name and row of every part in the target files of ``folder``."""
+OTHERS = {
+    "max32655": Row(*_M4_ADI),
+    "max78000": Row(*_M4_ADI),
+    "max78002": Row("cortex-m4", (0x1000_0000, 2560 * _KIB), (0x2000_0000, 384 * _KIB)),
+}
+"""Parts that probe-rs does not have: the nodes flash0 and sram0 to sram7 in dts/arm/adi/max32 of Zephyr (Apache-2.0),
+of max32xxx.dtsi 09ab7886, max32655.dtsi 14626e75, max78000.dtsi 0d020be3 and max78002.dtsi 0225b4db."""
+
+
+def parts(folder: Path) -> Iterator[tuple[str, Row, str]]:
+    """Yield name, row and probe-rs' name of every part in the target files of ``folder``."""
     for path in sorted(folder.glob("*.y*ml")):
         for variant in yaml.load(path.read_text(encoding="utf-8"), _Loader)["variants"]:  # noqa: S506 - a SafeLoader
             name = variant["name"].lower().split("_")[0]
             cpu = next((cpu for start, cpu in SERIES.items() if re.match(start, name)), None)
-            if cpu and not re.search(r"_(network|apponly|selfdebug|ns)", variant["name"].lower()):
+            if cpu and not re.search(r"_(network|apponly|selfdebug|ns|riscv)", variant["name"].lower()):
                 memories = variant["memory_map"]
                 flash = _FLASH_OF.get(variant["name"].lower()) or _flash(name, memories)
-                yield name, Row(cpu, flash, _ram(name, memories))
+                for each in _NAMES.get(name, (name,)):
+                    yield each, Row(cpu, flash, _ram(name, memories)), variant["name"]
 
 
 def _flash(name: str, memories: list[dict[str, Any]]) -> tuple[int, int]:
@@ -125,21 +150,48 @@ def _joined(memories: list[dict[str, Any]]) -> list[tuple[int, int]]:
     return regions
 
 
-def grouped(found: Iterator[tuple[str, Row]]) -> dict[str, Row]:
-    """Return the rows by name or pattern; parts of several sizes that one pattern would match keep their names."""
+def grouped(found: Iterator[tuple[str, Row, str]]) -> dict[str, tuple[Row, list[str]]]:
+    """Return rows and chips by name or pattern; parts of several sizes that one pattern matches keep their names."""
     by_pattern: dict[str, dict[str, Row]] = defaultdict(dict)
-    for name, row in found:
+    chips: dict[str, list[str]] = defaultdict(list)
+    for name, row, chip in found:
+        chips[name].append(chip)
         # STM32F407VG: line F407, V for 100 pins, G for 1 MiB
         stm32 = re.fullmatch(r"(stm32\w{4})[a-z](\w)(.*)", name)
         members = by_pattern[f"{stm32[1]}?{stm32[2]}" if stm32 else _short(name)]
         members[name] = _smaller(members.get(name, row), row)
-    rows: dict[str, Row] = {}
+    rows: dict[str, tuple[Row, list[str]]] = {}
     for pattern, members in by_pattern.items():
         if len(set(members.values())) == 1:
-            rows[pattern] = next(iter(members.values()))
+            rows[pattern] = next(iter(members.values())), [chip for name in members for chip in chips[name]]
         else:
-            rows.update(members)
+            rows.update({name: (row, chips[name]) for name, row in members.items()})
     return dict(sorted(rows.items()))
+
+
+def pyocd_types(checkout: Path) -> list[str]:
+    """Return the target types that pyOCD contains: the keys of BUILTIN_TARGETS."""
+    tree = ast.parse((checkout / "pyocd/target/builtin/__init__.py").read_text(encoding="utf-8"))
+    table = next(
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "BUILTIN_TARGETS"
+    )
+    assert isinstance(table, ast.Dict)
+    return [str(ast.literal_eval(key)) for key in table.keys if key]
+
+
+def pyocd_type(part: str, chips: list[str], types: list[str]) -> str:
+    """Return the type of ``types`` for ``part``, in which ``x`` stands for any letter; empty without one."""
+    same = [chip.lower() for chip in chips if chip.lower() in types]
+    if part.startswith(_PYOCD_FAMILIES):
+        return next(family for family in _PYOCD_FAMILIES if part.startswith(family))
+    name = part.replace("?", "x")
+    return next((each for each in types if each in same or fnmatchcase(name, each.replace("x", "?"))), "")
+
+
+_PYOCD_FAMILIES = ("nrf54lm20a", "nrf54l", "nrf91", "nrf51")
+"""Types that are the beginning of the names of several parts."""
 
 
 def _smaller(one: Row, other: Row) -> Row:
@@ -155,18 +207,27 @@ def _short(name: str) -> str:
     return name
 
 
+def _commit(checkout: Path) -> str:
+    command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def main() -> None:
     """Write the table."""
-    checkout = Path(sys.argv[1])
-    commit = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-    rows = {name: row for name, row in grouped(parts(checkout / "probe-rs/targets")).items() if row.ram[1]}
+    probe_rs, pyocd = Path(sys.argv[1]), Path(sys.argv[2])
+    types = pyocd_types(pyocd)
+    rows = {name: found for name, found in grouped(parts(probe_rs / "probe-rs/targets")).items() if found[0].ram[1]}
+    rows |= {name: (row, []) for name, row in OTHERS.items()}
     with TABLE.open("w", encoding="utf-8", newline="") as file:
-        file.write(f"# Written by scripts/parts.py from probe-rs {commit.stdout.strip()}, probe-rs/targets.\n")
+        file.write(f"# Written by scripts/parts.py from probe-rs {_commit(probe_rs)}, probe-rs/targets,\n")
+        file.write(f"# and pyOCD {_commit(pyocd)}, pyocd/target/builtin.\n")
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["part", "cpu", "flash", "flash size", "ram", "ram size"])
-        for name, row in rows.items():
+        writer.writerow(["part", "cpu", "flash", "flash size", "ram", "ram size", "chips", "pyocd"])
+        for name, (row, chips) in sorted(rows.items()):
             flash = [hex(row.flash[0]), row.flash[1]] if row.flash[1] else ["", ""]
-            writer.writerow([name, row.cpu, *flash, hex(row.ram[0]), row.ram[1]])
+            ram = [hex(row.ram[0]), row.ram[1]]
+            names = [" ".join(dict.fromkeys(chips)), pyocd_type(name, chips, types)]
+            writer.writerow([name, row.cpu, *flash, *ram, *names])
 
 
 if __name__ == "__main__":

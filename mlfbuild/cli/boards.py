@@ -6,7 +6,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output.printing import show, show_json
-from mlfbuild.core import UsageError, text_table
+from mlfbuild.core import UsageError, listed, text_table
 
 
 @verb("format")
@@ -14,24 +14,29 @@ from mlfbuild.core import UsageError, text_table
 def boards(options: SharedOptions, names: tuple[str, ...]) -> None:
     """List the processor cores, boards and microcontrollers by name.
 
-    The words are those of `cpu`, `board` and `mcu` of a target. NAME is the beginning of some: `boards stm32f4`. In the
-    name of a microcontroller, `?` stands for any letter. One with `cycles` has a cycle model; the others give a target
-    its core and its runner the memories.
+    The words are those of `cpu`, `board` and `mcu` of a target. NAME is the beginning of some, or of a board's
+    microcontroller: `boards stm32f4`. In the name of a microcontroller, `?` stands for any letter. One with `cycles`
+    has a cycle model; `debugger` is the GDB server for the one on the board, and `serial` marks those with a serial
+    port.
     """
+    from mlfbuild.targets import close_boards
     from mlfbuild.usecases import known_targets
 
     found = known_targets(names)
     if not found:
+        close = listed([each for name in names for each in close_boards(name)])
         raise UsageError(
             "unknown-mcu",
             place=" ".join(names),
             reason="no core, board or microcontroller has this name",
-            hint="for another microcontroller, write cpu, and its memories under timing and runner",
+            hint=f"did you mean {close}?"
+            if close
+            else "for another microcontroller, write cpu, and its memories under timing and runner",
         )
     if options.json:
         show_json(found)
         return
-    rows = [("key", "name", "core", "flash KiB", "RAM KiB", "")]
+    rows = [("key", "name", "core", "flash KiB", "RAM KiB", "debugger", "")]
     rows += [
         (
             each.key,
@@ -39,7 +44,10 @@ def boards(options: SharedOptions, names: tuple[str, ...]) -> None:
             each.cpu,
             f"{each.flash >> 10:,}" if each.flash else "",
             f"{each.ram >> 10:,}" if each.ram else "",
-            " ".join(filter(None, ["cycles;" if each.cycles else "", each.title])).rstrip(";"),
+            each.server,
+            "; ".join(
+                filter(None, [each.mcu, "cycles" if each.cycles else "", "serial" if each.usb else "", each.title])
+            ),
         )
         for each in found
     ]

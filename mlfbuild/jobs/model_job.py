@@ -145,11 +145,19 @@ class TargetJob:
     """The microcontroller, at the target's clock, whose cycles are modelled. It decides no byte that is built."""
     runner: RunnerKeys | None = None
     """The device that firmware runs on instead of the board. It decides no byte that is built for firmware."""
+    part: str | None = None
+    """The name of its microcontroller, whether its cycles are modelled or not."""
+
+    @property
+    def part_files(self) -> tuple[Path, ...]:
+        """The file or CMSIS-Pack that describes the microcontroller, if the project names one."""
+        pack, mark, _ = (self.part or "").rpartition("#")
+        return (Path(pack),) if mark else (Path(self.part),) if self.part and self.part.endswith(".toml") else ()
 
     @property
     def run_board(self) -> Board | None:
-        """The emulated board that counts runs: the target's, or one with its CPU if cycles are modelled or measured."""
-        return self.board or (emulated_board(self.cpu) if self.mcu or self.runner else None)
+        """The emulated board that counts runs: the target's, or one with the CPU of its microcontroller or device."""
+        return self.board or (emulated_board(self.cpu) if self.mcu or self.runner or self.part else None)
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:

@@ -120,6 +120,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         budgets=None if toolchain is None else budgets_of(project, target.name),
         mcu=mcu_of(target),
         runner=target.runner,
+        part=target.mcu,
     )
 
 

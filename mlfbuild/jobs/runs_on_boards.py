@@ -19,7 +19,7 @@ def run_placement(target: TargetJob, model: CompileJob, folder: Path, *, on_devi
     If the board is not the target's own, the fragment is written into ``folder``.
     """
     # A board that stands in for the target has none of its regions, so the sections are placed in regions of the board.
-    if on_device or target.board is not None or target.mcu is None:
+    if on_device or target.board is not None or target.run_board is None:
         return target.placement_fragment if target.placed else None
     sections = run_sections(target, model)
     for name, content in placement_files(sections, on_board=True).items():
@@ -34,12 +34,15 @@ def run_sections(target: TargetJob, model: CompileJob) -> list[PlacedSection]:
     in its flash, and all others in its last region, where the cycle model tells them apart by their addresses.
     """
     board = target.run_board
-    if target.board is not None or target.mcu is None or board is None:
+    if target.board is not None or board is None:
         return list(target.placed)
-    flash = next(iter(target.mcu.memories))
+    if target.mcu is None:  # its memories have no names but those of the project's regions
+        flash, placed = "flash", [(section, section.region.lower()) for section in target.placed]
+    else:
+        flash, placed = next(iter(target.mcu.memories)), list(modelled_sections(target, model))
     return [
         replace(section, region=(board.flash if memory == flash and not section.memory else board.others[-1]).name)
-        for section, memory in modelled_sections(target, model)
+        for section, memory in placed
     ]
 
 

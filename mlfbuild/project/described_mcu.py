@@ -43,7 +43,7 @@ def memory_of_region(mcu: Mcu, region: str) -> str | None:
 
 def whole_mcu(target: TargetSpec) -> Mcu | None:
     """Return the microcontroller of ``target`` at its highest clock, with the project's own values, if it has one."""
-    own, base = target.timing, targets.MCUS.get(target.mcu or "")
+    own, base = target.timing, targets.model_called(target.mcu or "")
     if own is None:
         return base
     if base is None:

@@ -36,8 +36,8 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     """
     # These import yaml and pydantic, which commands without a project file do not need.
     from mlfbuild.project.document import read_document
+    from mlfbuild.project.known_devices import complete_targets
     from mlfbuild.project.references import check_references
-    from mlfbuild.project.timing_checks import complete_targets
     from mlfbuild.project.validate import newer_version, validate
 
     document = read_document(path)
@@ -46,7 +46,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
-    complete_targets(document)
+    complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:

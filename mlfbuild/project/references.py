@@ -33,7 +33,7 @@ def check_references(document: Document) -> None:
         _check_folder_names(document, section)
     for name, target in document.entries("targets"):
         if not {"cpu", "mcu"} & {*target}:
-            mistake = Mistake("missing-key", reason='missing key "cpu"', hint="add cpu or mcu")
+            mistake = Mistake("missing-key", reason='missing key "cpu"', hint="add board, mcu or cpu")
             document.add(("targets", name), mistake, at_key=True)
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from mlfbuild import targets
-from mlfbuild.core import Mistake, in_quotes, suggestion, unknown
+from mlfbuild.core import Mistake, in_quotes, listed, unknown
 from mlfbuild.core.keys import Late, Rule, named, not_blank, one_of
 from mlfbuild.library import NAME
 from mlfbuild.library.keys import FACT_NAME, fact_name_problem, fact_problem
@@ -34,13 +34,20 @@ def _cpu(value: str) -> Mistake | None:
     if value in CPUS:
         return None
     mistake = unknown("cpu", value, CPUS)
+    return Mistake(mistake.code, reason=mistake.reason, hint=_other_key(value))
+
+
+def _other_key(value: str) -> str:
+    """Return the hint that ``value`` belongs under another key, empty if no key knows it."""
     is_mcu = value in targets.MCUS or targets.part_called(value) is not None
-    return Mistake(mistake.code, reason=mistake.reason, hint=f"write mcu: {value}" if is_mcu else "")
+    key = "mcu" if is_mcu else "board" if targets.development_board(value) else ""
+    return f"write {key}: {value}" if key else ""
 
 
 def _mcu(value: str) -> Mistake | None:
     """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
-    if value in targets.MCUS or targets.part_called(value):
+    # Files and packs are read, and their mistakes reported, before any key is checked.
+    if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml") or "#" in value:
         return None
     sizes = targets.parts_beginning(value)
     if sizes:
@@ -49,7 +56,9 @@ def _mcu(value: str) -> Mistake | None:
     return Mistake(
         "unknown-mcu",
         reason=f"unknown mcu {in_quotes(value)}",
-        hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and runner",
+        hint=_other_key(value)
+        or "`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and "
+        "runner, or describe it in a file: mcu: mychip.toml",
     )
 
 
@@ -64,14 +73,18 @@ C_COMPILER = one_of("C compiler", (GCC, CLANG))
 
 
 def _board(value: str) -> Mistake | None:
-    """Return why ``value`` is not an emulated board; most other names are those of real ones."""
-    if value in BOARDS:
+    """Return why ``value`` is not a known board."""
+    if value in BOARDS or targets.development_board(value):
         return None
-    mistake = unknown("board", value, BOARDS)
-    hint = (
-        "" if suggestion(value, BOARDS) else "for your own hardware, omit board: it selects a board that QEMU emulates"
-    )
-    return Mistake(mistake.code, reason=mistake.reason, hint=hint)
+    close = targets.close_boards(value)
+    hint = f"did you mean {listed(close)}? " if close else ""
+    hint += "`mlfbuild boards` lists the known ones; for another, omit board and write mcu or cpu"
+    return Mistake("unknown-board", reason=f"unknown board {in_quotes(value)}", hint=hint)
+
+
+def _emulated(value: str) -> Mistake | None:
+    """Return why ``value`` is not a board that QEMU emulates."""
+    return None if value in BOARDS else unknown("board", value, BOARDS)
 
 
 MCU = Late(
@@ -84,12 +97,30 @@ MCU = Late(
                     "enum": list(targets.MCUS),
                     "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
                 },
-                {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]+$"},
+                {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9?-]+$|\.toml$"},
+                {
+                    "type": "object",
+                    "properties": {"pack": {"type": "string"}, "device": {"type": "string"}},
+                    "required": ["pack", "device"],
+                    "additionalProperties": False,
+                },
+            ],
+            "type": ["string", "object"],
+        },
+    )
+)
+BOARD = Late(
+    lambda: Rule(
+        _board,
+        {
+            "anyOf": [
+                {"type": "string", "enum": list(BOARDS)},
+                {"type": "string", "enum": list(targets.all_boards())},
             ]
         },
     )
 )
-BOARD = Rule(_board, {"enum": list(BOARDS)})
+EMULATED_BOARD = Rule(_emulated, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
 LEVEL = one_of("optimisation level", LEVELS)

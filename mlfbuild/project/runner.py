@@ -29,6 +29,9 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "baud": ("serial", "gdb", "pyocd", "labgrid"),
     "console": ("gdb", "pyocd"),
 }
+_EACH_TRANSPORT = [{"required": [key]} for key in TRANSPORTS]
+_NO_TRANSPORT: Mapping[str, Any] = {"not": {"anyOf": _EACH_TRANSPORT}}
+"""Of a runner that gets ``gdb`` from its target's board or microcontroller."""
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])?:[0-9]{1,5}|/dev/\S+|COM[0-9]+")
 _LAST_PORT = 65535
 
@@ -56,16 +59,19 @@ class RunnerKeys(Keys):
 
     TITLE = "runner"
     SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "oneOf": [{"required": [key]} for key in TRANSPORTS],
-        "dependentSchemas": {key: {"anyOf": [{"required": [one]} for one in only]} for key, only in _ONLY_WITH.items()},
+        "oneOf": [*_EACH_TRANSPORT, _NO_TRANSPORT],
+        "dependentSchemas": {
+            key: {"anyOf": [*({"required": [one]} for one in only), *([_NO_TRANSPORT] if "gdb" in only else [])]}
+            for key, only in _ONLY_WITH.items()
+        },
     }
 
-    qemu: Annotated[str, rules.BOARD] | None = None
+    qemu: Annotated[str, rules.EMULATED_BOARD] | None = None
     """Board that QEMU emulates, driven through its GDB stub like a device."""
     gdb: Annotated[str, Rule(_remote)] | None = None
     """GDB server to connect to: localhost:3333, or the serial port of a Black Magic Probe."""
     pyocd: Annotated[str, Rule(not_blank("a target type"))] | None = None
-    """Target type of pyOCD, which accesses the probe without a server: stm32f446re"""
+    """Target type of pyOCD, which accesses the probe without a server: stm32f446re. auto: that of the target's part."""
     serial: _Port | None = None
     """Serial port, or URL of pyserial, of firmware that contains mlf_serial.c: /dev/ttyACM0"""
     labgrid: Annotated[str, Rule(not_blank("a place"))] | None = None
@@ -73,9 +79,10 @@ class RunnerKeys(Keys):
     run: _Words = ()
     """Your command to run the image {elf}; its exit status is that of the firmware."""
     start: _Words = ()
-    """With `gdb`: command that starts the server; mlfbuild stops it at the end."""
+    """With `gdb`: command that starts the server; mlfbuild stops it at the end. Default: that of `server` alone."""
     server: Annotated[str, _SERVER] | None = None
-    """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
+    """Kind of the GDB server, which decides how it resets the device. Alone, it stands for `gdb` and `start` of the
+    target's part. Default: taken from `start`."""
     flash: _Words = ()
     """With `serial`, `labgrid` or `run`: your command to write the image {elf} to the device."""
     uart: ProjectPath | None = None
@@ -85,7 +92,7 @@ class RunnerKeys(Keys):
     baud: Count = 115_200
     """Bits per second of the serial port."""
     console: _Port | None = None
-    """With `gdb` or `pyocd`: serial port, or URL of pyserial, whose output `run-firmware` shows."""
+    """With `gdb` or `pyocd`: serial port, or URL of pyserial, whose output `run-firmware` shows; auto: the board's."""
     memory: DeviceMemoryKeys | None = None
     """Memories for test firmware. Default: those of the target's `mcu`."""
     counter: Annotated[str, one_of("counter", tuple(CYCLE_COUNTERS))] | None = None

@@ -84,15 +84,16 @@ class TargetSpec(Keys):
 
     TITLE = "target"
     SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "anyOf": [{"required": ["cpu"]}, {"required": ["mcu"]}],
-        "dependentSchemas": {"clock": {"anyOf": [{"required": ["mcu"]}, {"required": ["timing"]}]}},
+        "anyOf": [{"required": ["cpu"]}, {"required": ["mcu"]}, {"required": ["board"]}],
+        "dependentSchemas": {"clock": {"anyOf": [{"required": [key]} for key in ("mcu", "timing", "board")]}},
     }
 
     name: str = field(metadata=DERIVED)
     cpu: Annotated[str, rules.CPU] = ""
     """Processor core to compile for. Default: the core of `mcu`."""
     board: Annotated[str, rules.BOARD] | None = None
-    """Board that QEMU emulates; adds start-up code and a memory map."""
+    """Board that QEMU emulates, which adds start-up code and a memory map; or one that you own, such as nucleo-f446re,
+    which gives `mcu` and `runner`."""
     c_compiler: Annotated[str, rules.C_COMPILER] | None = None
     """C compiler whose toolchain file for the CPU is used. Default: gcc."""
     toolchain: ProjectPath | None = None
@@ -100,13 +101,15 @@ class TargetSpec(Keys):
     regions: Mapping[Annotated[str, SECTION], Annotated[str, rules.REGION]] = field(default_factory=dict)
     """Memory region of the linker script for each section that models place data in."""
     mcu: Annotated[str, rules.MCU] | None = None
-    """Microcontroller whose cycles `profile` models."""
+    """Microcontroller: its core, memories and cycle model as far as known; or a file that describes it, mychip.toml;
+    or the device of a CMSIS-Pack, {pack: vendor.pack, device: STM32F407VGT6}.
+    Default: that of a `board` you own."""
     clock: Frequency | None = None
     """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""
     timing: TimingKeys | None = None
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
     runner: RunnerKeys | None = None
-    """Device that `verify`, `profile`, `flash` and `run-firmware` use instead of `board`."""
+    """Device that `verify`, `profile`, `flash` and `run-firmware` use. Default: the debugger on a `board` you own."""
     devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
     """Other devices whose code archives contain, by the name of the folder in codegen/."""
 

@@ -16,10 +16,10 @@ from mlfbuild.project.problems import KeyPath
 from mlfbuild.targets import (
     CPUS,
     TIMED_CORES,
-    DeviceMemoryKeys,
     Mcu,
     MemoryCache,
     MemoryKeys,
+    PartFile,
     TimedMemory,
     TimingKeys,
     needed_keys,
@@ -31,32 +31,6 @@ if TYPE_CHECKING:
 _KEYS = {"mcu", "clock", "timing"}
 _MOST_SECTORS = 64
 """Sectors of a line that the plugin of QEMU can simulate (``verify/emulator/memories.h``)."""
-
-
-def complete_targets(document: Document) -> None:
-    """Give each target the CPU of its microcontroller and its runner the memories, so that all other checks see them.
-
-    A part whose name begins with that of a cycle model, such as ``stm32l4r5zi``, has this model and its own memories.
-    Other models have their memories in their table (``verify/device/layout.py``).
-    """
-    for _, entry in document.entries("targets"):
-        if not isinstance(entry, dict) or not isinstance(mcu := entry.get("mcu"), str):
-            continue
-        part = None if mcu in targets.MCUS else targets.part_called(mcu)
-        model = targets.model_of(mcu) if part or mcu in targets.MCUS else None
-        if model is not None:
-            entry["mcu"] = model.name
-        known = model or part
-        if known is not None:
-            entry.setdefault("cpu", known.cpu)
-        if part and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
-            runner.setdefault("memory", _as_written(part.memory))
-
-
-def _as_written(memory: DeviceMemoryKeys) -> dict[str, dict[str, int]]:
-    """Return ``memory`` as a project file has it."""
-    regions = {"ram": memory.ram, "flash": memory.flash}
-    return {name: {"origin": region.origin, "size": region.size} for name, region in regions.items() if region}
 
 
 def check_timing(document: Document) -> None:
@@ -80,9 +54,10 @@ def check_timing(document: Document) -> None:
 
 
 def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
-    base, own = targets.MCUS.get(target.mcu or ""), target.timing
+    base, own = targets.model_called(target.mcu or ""), target.timing
+    file = targets.part_file(target.mcu or "")
     core = CPUS[target.cpu].core
-    known = base or (targets.part_called(target.mcu) if target.mcu else None)
+    known = base or file or (targets.part_called(target.mcu) if target.mcu else None)
     if known is not None and CPUS[known.cpu].core != core:
         reason = f"{target.mcu} has a {known.cpu}, but the target's cpu is {target.cpu}"
         yield ("mcu",), Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {known.cpu}, or remove cpu")
@@ -95,16 +70,29 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
         return
     if core not in TIMED_CORES:
         reason = f"there is no cycle model of {core}"
-        hint = f"remove timing, or use a target with one of {listed(TIMED_CORES)}"
-        yield ("timing",), Mistake("core-without-timing", reason=reason, hint=hint)
+        key, what = ("timing", "timing") if own else ("mcu", "its memories")
+        hint = f"remove {what}, or use a target with one of {listed(TIMED_CORES)}"
+        yield (key,), Mistake("core-without-timing", reason=reason, hint=hint)
         return
-    found = [*_incomplete(base, target)]
+    found = [*_of_file(file, target), *_incomplete(base, target)]
     yield from found
     # With something missing, the checks of values against each other would report its consequences.
     if not found:
         mcu = whole_mcu(target)
         assert mcu is not None
         yield from _misfits(mcu, target)
+
+
+def _of_file(file: PartFile | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the mistakes between the values in the file of a target's microcontroller, at their lines in it."""
+    if file is None or file.model is None:
+        return
+    base = targets.MCUS[file.keys.based_on] if file.keys.based_on else None
+    alone = replace(target, timing=file.keys, clock=None, regions={})
+    found = list(_incomplete(base, alone)) or list(_misfits(file.model, alone))
+    for path, mistake in found:
+        reason = f"{file.place(path[1:])}: {mistake.reason}"
+        yield ("mcu",), Mistake(mistake.code, reason=reason, hint=mistake.hint)
 
 
 def _incomplete(base: Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:

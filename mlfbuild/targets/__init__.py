@@ -4,13 +4,15 @@
     BOARDS["mps2-an386"]     a ``Board`` that QEMU emulates: its CPU and memory regions
     MCUS["stm32l4r5"]        an ``Mcu`` for the cycle model: clock, memories with wait states, caches, sources
     part_called("stm32f407vg")  a ``KnownPart``: core and memory map of a microcontroller without a cycle model
+    development_board("pico")  a ``DevelopmentBoard`` that people own: its microcontroller and debugger
+    target_keys("pico")      the keys of a target that one word stands for: ``{"board": "pico"}``
     GDB_SERVERS["openocd"]   a ``GdbServer``: how it resets a device
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
-The rows are entries of TOML files in ``data``, each with its sources, and are read when a table is first used; those of
-memory maps alone are in ``data/parts.csv`` (``parts``). A microcontroller has the keys of ``timing`` in a project file
-(``part_keys``). Toolchain files (``cmake/toolchains``), the JSON Schema and the reference pages are generated from the
-rows.
+The rows are entries of TOML files in ``data``, each with its sources, and are read when a table is first used. Those of
+memory maps and of boards that people own are in CSV files (``parts``, ``development_boards``). A microcontroller has
+the keys of ``timing`` in a project file (``part_keys``). Toolchain files (``cmake/toolchains``), the JSON Schema and
+the reference pages are generated from the rows.
 
 What an entry of a CPU decides. The native compiler uses nothing but the row; it asks for the name of a core only for
 the Cortex-M7, whose two pipelines are no feature of the architecture (``native/settings``):
@@ -51,12 +53,17 @@ if TYPE_CHECKING:
     from mlfbuild.targets.boards import BOARDS
     from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path, require_compiler
     from mlfbuild.targets.cpus import CPUS, compiler_program
+    from mlfbuild.targets.development_boards import (
+        DevelopmentBoard, all_boards, close_boards, development_board, server_words, target_keys,
+    )
     from mlfbuild.targets.gdb_servers import GDB_SERVERS
     from mlfbuild.targets.libraries import has_c_library
     from mlfbuild.targets.macros import MacroRule, macro_rules
     from mlfbuild.targets.macs import fewest_instructions, macs_an_instruction
     from mlfbuild.targets.mcu_types import Mcu, MemoryCache, TimedMemory, needed_keys
     from mlfbuild.targets.mcus import MCUS, ideal_mcu
+    from mlfbuild.targets.packs import pack_device
+    from mlfbuild.targets.part_files import PartFile, model_called, part_file
     from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
     from mlfbuild.targets.parts import KnownPart, all_parts, model_of, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mlfbuild.core import Mistake
 from mlfbuild.core.keys import DERIVED, Keys, read_keys
@@ -21,6 +21,12 @@ DATA = Path(__file__).resolve().parent / "data"
 _Row = TypeVar("_Row", bound=Keys)
 
 
+def parsed(text: str) -> dict[str, Any]:
+    """Return the content of a TOML file; raises ``ValueError`` with line and column in its text."""
+    content: dict[str, Any] = tomllib.loads(text)
+    return content
+
+
 def rows(table: str, kind: type[_Row]) -> Iterator[tuple[str, _Row]]:
     """Yield the name and the keys of each entry of ``table``, a file of ``data``, in its order.
 
@@ -30,7 +36,7 @@ def rows(table: str, kind: type[_Row]) -> Iterator[tuple[str, _Row]]:
     is_named = any(each.name == "name" and each.metadata == DERIVED for each in fields(kind))  # type: ignore[arg-type]  # every subclass is a dataclass
     name = ""
     try:
-        for name, values in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        for name, values in parsed(path.read_text(encoding="utf-8")).items():
             yield name, read_keys(kind, values, **({"name": name} if is_named else {}))
     except Mistake as mistake:
         raise Mistake(mistake.code, reason=f"{path}: {name}: {mistake.reason}", hint=mistake.hint) from None

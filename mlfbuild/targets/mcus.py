@@ -17,18 +17,23 @@ def _mcus() -> Mapping[str, Mcu]:
     found: dict[str, Mcu] = {}
     for name, keys in (row for table in _FILES for row in rows(table, PartKeys)):
         # Only entries before this one, so there are no circles.
-        base = found[keys.based_on] if keys.based_on else Mcu(name, keys.title, "", 0, {})
-        given = {
-            "cpu": keys.cpu,
-            "sources": keys.sources,
-            "assumptions": keys.assumptions,
-            "error": int(keys.error or 0),
-            "memory": keys.memory,
-        }
-        changes = {field: value for field, value in given.items() if value}
-        part = replace(base.changed(keys), name=name, title=keys.title, **changes)  # type: ignore[arg-type]
+        part = part_of_keys(name, keys, found[keys.based_on] if keys.based_on else None)
         found[name] = part.at(part.clock)
     return MappingProxyType(found)
+
+
+def part_of_keys(name: str, keys: PartKeys, base: Mcu | None) -> Mcu:
+    """Return the part ``name`` with the values of ``keys``, and those of ``base`` for what ``keys`` leaves out."""
+    base = base or Mcu(name, keys.title, "", 0, {})
+    given = {
+        "cpu": keys.cpu,
+        "sources": keys.sources,
+        "assumptions": keys.assumptions,
+        "error": int(keys.error or 0),
+        "memory": keys.memory,
+    }
+    changes = {field: value for field, value in given.items() if value}
+    return replace(base.changed(keys), name=name, title=keys.title, **changes)  # type: ignore[arg-type]
 
 
 MCUS = _mcus()

@@ -11,6 +11,7 @@ public file has for all parts: ``MCUS`` has the microcontrollers with a cycle mo
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -20,6 +21,7 @@ from mlfbuild.targets.data_files import DATA
 from mlfbuild.targets.mcu_types import Mcu
 from mlfbuild.targets.part_keys import DeviceMemoryKeys, RegionKeys
 
+_ORDERED_STM32 = re.compile(r"(stm32\w{4}[a-z]\w[a-z])\d\w*")
 _SHORTEST = 6
 """Characters of a name whose sizes are worth listing: stm32f has hundreds of parts, stm32f4 dozens."""
 
@@ -34,6 +36,28 @@ class KnownPart:
     """Name in the table of CPUs."""
     memory: DeviceMemoryKeys
     """Regions for test firmware after reset."""
+    chips: tuple[str, ...] = ()
+    """Names in probe-rs of the parts that the row stands for; ``x`` stands for any letter."""
+    pyocd: str = ""
+    """Target type that pyOCD contains; empty if a CMSIS-Pack has it, or none."""
+
+    def chip(self, name: str) -> str:
+        """Return the name in probe-rs of the part that the user calls ``name``; empty if probe-rs does not have it."""
+        fitting = (chip for chip in self.chips if _same_letters(name.lower(), chip.lower()))
+        return next(fitting, self.chips[0] if self.chips else "")
+
+    def pyocd_type(self, name: str) -> str:
+        """Return pyOCD's target type of the part that the user calls ``name``; empty if it is not known.
+
+        CMSIS-Packs of ST call a part as it is marked, with ``x`` for the range of temperatures: ``stm32f407vgtx``.
+        """
+        ordered = _ORDERED_STM32.fullmatch(name.lower())
+        return self.pyocd or (f"{ordered[1]}x" if ordered else "")
+
+
+def _same_letters(name: str, chip: str) -> bool:
+    """Return whether ``name`` and ``chip`` agree as far as both go; ``x`` of a chip, and ``?``, are any letter."""
+    return all(one == other or other == "x" or one == "?" for one, other in zip(name, chip, strict=False))
 
 
 @cache
@@ -44,7 +68,7 @@ def all_parts() -> Mapping[str, KnownPart]:
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
         flash = RegionKeys(int(row["flash"], 16), int(row["flash size"])) if row["flash"] else None
         memory = DeviceMemoryKeys(RegionKeys(int(row["ram"], 16), int(row["ram size"])), flash)
-        found[row["part"]] = KnownPart(row["part"], row["cpu"], memory)
+        found[row["part"]] = KnownPart(row["part"], row["cpu"], memory, tuple(row["chips"].split()), row["pyocd"])
     return found
 
 

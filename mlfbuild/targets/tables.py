@@ -45,7 +45,20 @@ def emulated_board(cpu: Cpu) -> Board | None:
 
 
 def board_called(name: str) -> Board:
-    """Return the board called ``name``; raises ``UsageError`` with the nearest name."""
+    """Return the emulated board called ``name``.
+
+    Raises ``UsageError`` with the nearest name, or for a board that people own, with an emulated one that has its core.
+    """
+    if name not in BOARDS:
+        from mlfbuild.targets.development_boards import development_board  # a table that most commands do not use
+        from mlfbuild.targets.parts import part_called
+
+        owned = development_board(name)
+        part = part_called(owned.mcu) if owned else None
+        emulated = emulated_board(CPUS[part.cpu]) if part else None
+        if owned:
+            hint = f"use {emulated.name}, which runs the same code" if emulated else ""
+            raise UsageError("board-not-emulated", place=name, reason="QEMU does not emulate this board", hint=hint)
     return _find(BOARDS, "board", name)
 
 

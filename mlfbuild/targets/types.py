@@ -138,6 +138,13 @@ class GdbServer(Keys):
     attach: tuple[str, ...] = ()
     """Commands after GDB has connected."""
     mode: str = "extended-remote"
+    start: tuple[str, ...] = ()
+    """Command that starts it for a part: ``{openocd}``, ``{jlink}``, ``{pyocd}`` and ``{chip}`` are the part's names in
+    OpenOCD, J-Link, pyOCD and probe-rs. Empty if the command depends on how the server is installed."""
+    debuggers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words behind the program in ``start`` for each kind of debugger, if it must be told."""
+    select: tuple[str, ...] = ()
+    """Words at the end of ``start`` that choose the debugger with the serial number ``{probe}``."""
     answer: str = ""
     """Regular expression for what only this server answers to a question of ``runners.gdb_servers``; empty if nothing
     is known."""

@@ -25,7 +25,7 @@ from mlfbuild.core import (
 from mlfbuild.jobs import Progress, Silent, TargetJob, Task, check_output, target_jobs, watched
 from mlfbuild.library import Library
 from mlfbuild.project import Project, RunnerKeys, load_project
-from mlfbuild.targets import board_called, cpu_called, mcu_called
+from mlfbuild.targets import MCUS, DeviceMemoryKeys, Mcu, board_called, cpu_called, mcu_called, part_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify import verify_jobs
 from mlfbuild.verify import BundledModel, DeviceBundle
@@ -154,10 +154,20 @@ def bundle_project(
         library, identity = open_archive_with_id(job.model.archive)
         name = executor.chosen_module(library, job.module or None, str(job.model.archive)).name
         found.append(_model(job.model.archive, library, identity, name, job.vectors))
-    memory = target.runner.memory if target.runner else None
-    return _written(
-        DeviceBundle(target.name, target.cpu, target.board, target.mcu, tuple(found), memory), image, output
-    )
+    # Another machine has the table of microcontrollers, but not what the project says about its own.
+    mcu = target.mcu if target.mcu and target.mcu.name in MCUS else None
+    memory = (target.runner.memory if target.runner else None) or _part_memory(target, mcu)
+    return _written(DeviceBundle(target.name, target.cpu, target.board, mcu, tuple(found), memory), image, output)
+
+
+def _part_memory(target: TargetJob, mcu: Mcu | None) -> DeviceMemoryKeys | None:
+    """Return the memories of the microcontroller of ``target`` unless ``mcu``, a row of the table, has them."""
+    if mcu is not None or target.board is not None:
+        return None
+    if target.mcu is not None and target.mcu.memory is not None:
+        return DeviceMemoryKeys(target.mcu.memory.ram, target.mcu.memory.flash)
+    part = part_called(target.part) if target.part else None
+    return part.memory if part else None
 
 
 def _callable(library: Library) -> list[str]:

@@ -144,10 +144,12 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "budgets": applied.to_json() if applied is not None else "",
         "firmware": list(applied.firmware) if applied is not None else [],
         "dependencies": [_dependency(dependency) for dependency in dependencies],
-        "watched": [_text(path) for path in (*originals, *original_folders(job, dependencies), *copies)],
+        "watched": [
+            _text(path) for path in (*originals, *original_folders(job, dependencies), *copies, *job.part_files)
+        ],
         "up_to_date": all(holds(job.tree / path, chunks(data)) for path, data in files.items())
         and all(holds(job.dependencies_folder / path, chunks(data)) for path, data in needed.items()),
-        "reads": [_text(path) for path in originals],
+        "reads": [_text(path) for path in (*originals, *job.part_files)],
         "writes": [_text(path) for path in (*(job.tree / path for path in files), *copies, *records)],
         "strays": [
             {"model": name, "tree": _text(job.tree / name), "files": [_text(path) for path in paths]}

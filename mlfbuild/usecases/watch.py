@@ -18,8 +18,9 @@ Stamps = Mapping[Path, "tuple[int, int] | None"]
 
 def project_inputs(project: Project) -> list[Path]:
     """Return every file that the archives of ``project`` are made from; models may be missing."""
-    jobs = [job for target in target_jobs(project) for job in target.models]
-    return list(dict.fromkeys(path for job in jobs for path in read_files(job)))
+    targets = target_jobs(project)
+    read = [path for target in targets for job in target.models for path in read_files(job)]
+    return list(dict.fromkeys([*read, *(path for target in targets for path in target.part_files)]))
 
 
 def stamps(paths: Iterable[Path]) -> Stamps:

@@ -19,14 +19,30 @@ def test_beginning_of_a_name_selects(folder: Folder) -> None:
     listed = folder.run("boards", "--format", "json", "STM32F407", "stm32l4r5").json
     found = {each["name"]: each for each in listed}
     assert found["stm32f407?g"] == {
-        "key": "mcu", "name": "stm32f407?g", "cpu": "cortex-m4", "flash": 1 << 20, "ram": 128 << 10, "cycles": False,
-        "title": "",
+        "key": "mcu", "name": "stm32f407?g", "cpu": "cortex-m4", "mcu": "", "flash": 1 << 20, "ram": 128 << 10,
+        "cycles": False, "server": "", "usb": "", "title": "",
     }  # fmt: skip
     assert found["stm32l4r5"]["cycles"]
+    # Boards are also selected by their microcontroller.
+    board = found["disco-f407vg"]
+    assert (board["key"], board["mcu"], board["server"], board["flash"]) == (
+        "board",
+        "stm32f407vgt6",
+        "openocd",
+        1 << 20,
+    )
+    assert found["nucleo-l4r5zi"]["cycles"]
+
+
+def test_middle_of_a_name_selects_if_no_name_begins_with_it(folder: Folder) -> None:
+    assert {each["name"] for each in folder.run("boards", "--format", "json", "feather-m4").json} == {
+        "adafruit-feather-m4", "adafruit-feather-m4-can",
+    }  # fmt: skip
+    assert folder.run("boards", "--format", "json", "pico").json[0]["name"] == "pico"
 
 
 def test_unknown_name_is_refused(folder: Folder) -> None:
-    assert folder.refused("boards", "arduino") == (2, "unknown-mcu", "arduino")
+    assert folder.refused("boards", "toaster") == (2, "unknown-mcu", "toaster")
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("help",), ("-h",)])

@@ -13,7 +13,7 @@ from mlfbuild.targets.parts import all_parts
 FAMILIES = (
     *("stm32f0", "stm32f1", "stm32f3", "stm32f4", "stm32f7", "stm32g0", "stm32g4", "stm32h5", "stm32h7", "stm32l0"),
     *("stm32l4", "stm32u5", "stm32wb", "nrf52", "nrf53", "nrf54l", "atsamd21", "atsamd51", "mimxrt1060", "efr32"),
-    *("cy8c6", "r7fa4", "r7fa6"),
+    *("cy8c6", "r7fa4", "r7fa6", "r7fa8", "rp2040", "rp2350", "max32655", "max32666", "max78000", "max78002"),
 )
 """The parts that people own, by the beginning of their names."""
 
@@ -51,6 +51,24 @@ def test_beginning_of_a_name_lists_sizes_of_the_same_line() -> None:
     assert part_called("stm32f407") is None
     assert [part.name for part in parts_beginning("stm32f407")] == ["stm32f407?e", "stm32f407?g"]
     assert parts_beginning("stm32") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "pyocd"),
+    [
+        ("stm32f407vgt6", "STM32F407VG", "stm32f407vgtx"),
+        ("stm32f407vg", "STM32F407VG", ""),
+        ("stm32l475vgt6", "STM32L475VG", "stm32l475xg"),
+        ("nrf5340", "nRF5340_xxAA", ""),
+        ("rp2350", "RP235x", "rp2350"),
+        ("cy8c624abzi-s2d44", "CY8C624ABZI-S2D44", "cy8c6xxa"),
+        ("max78000", "", ""),
+    ],
+)
+def test_part_has_its_names_in_debuggers(name: str, chip: str, pyocd: str) -> None:
+    part = part_called(name)
+    assert part is not None
+    assert (part.chip(name), part.pyocd_type(name)) == (chip, pyocd)
 
 
 def target(tmp_path: Path, keys: str) -> object:

@@ -58,6 +58,10 @@ def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tupl
             yield from _tables(schema, value, seen)
 
 
+_LONGEST_LIST = 40
+"""Values of a key that are listed; a command lists those of longer tables."""
+
+
 def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     required = of.get("required", ())
     lines = []
@@ -77,6 +81,8 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     if "$ref" in value:
         name = titles[value["$ref"].rpartition("/")[2]]
         return f"[`{name}`](#{name})"
+    if len(value.get("enum", ())) > _LONGEST_LIST:
+        return "text"
     if "enum" in value:
         return ", ".join(map(code, value["enum"]))
     if "const" in value:
@@ -87,6 +93,8 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         )
     if value["type"] == "array":
         return f"list of {_plural(_kind(value.get('items', {'type': 'string'}), titles))}"
+    if value["type"] == "object" and "properties" in value:
+        return f"{{{', '.join(value['properties'])}}}"
     if value["type"] == "object":
         (inner,) = value.get("patternProperties", {"": value.get("additionalProperties")}).values()
         return f"by name: {_kind(inner, titles)}"

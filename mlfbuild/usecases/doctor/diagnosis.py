@@ -197,7 +197,7 @@ def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
         cpu = CPUS[target.cpu]
-        board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
+        board = BOARDS[target.board] if target.board else emulated_board(cpu) if target.mcu or mcu_of(target) else None
         yield name, cpu, board, toolchain_of(target), _counts(project, target), target.runner
 
 

@@ -1,0 +1,134 @@
+"""Boards that people own: microcontroller, debugger, and the names that the debugger's programs use.
+
+``data/development_boards.csv`` has a row for each board, with its source; ``scripts/boards.py`` wrote it. In contrast
+to ``BOARDS``, no emulator runs them and mlfbuild has no start-up code for them: a board gives a target its ``mcu``, and
+its runner the command of the GDB server.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from mlfbuild.core import UsageError
+from mlfbuild.targets.boards import BOARDS
+from mlfbuild.targets.cpus import CPUS
+from mlfbuild.targets.data_files import DATA
+from mlfbuild.targets.parts import KnownPart, all_parts, part_called
+
+_SAME_IN_JLINK = ("stm32", "nrf52", "r7fa")
+"""Parts that J-Link and probe-rs call alike, as the table of boards shows; a test compares them."""
+
+
+@dataclass(frozen=True)
+class DevelopmentBoard:
+    """A row of the table; empty texts for what is not known."""
+
+    board: str
+    """Name in a project file, in lower case with hyphens: ``nucleo-f446re``."""
+    title: str
+    """The maker's name."""
+    mcu: str
+    """Part as on the chip, in lower case."""
+    debugger: str
+    """Kind of debugger on the board: ``stlink``, ``jlink``, ``cmsis-dap``."""
+    server: str
+    """GDB server for the debugger: a key of ``GDB_SERVERS``. Empty if the board has no debugger."""
+    openocd: str
+    """OpenOCD's target: ``stm32f4x``."""
+    jlink: str
+    """SEGGER's name of the part."""
+    pyocd: str
+    """Target type of pyOCD."""
+    usb: str
+    """Regular expression for USB vendor and product of the debugger's serial port: ``0483:374B``."""
+    source: str
+    """Repository and commit that the row is from."""
+
+
+@cache
+def all_boards() -> Mapping[str, DevelopmentBoard]:
+    """Return every board by its name."""
+    lines = (DATA / "development_boards.csv").read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return {row["board"]: DevelopmentBoard(**row) for row in rows}
+
+
+@cache
+def _by_letters() -> Mapping[str, DevelopmentBoard]:
+    return {_letters(name): board for name, board in all_boards().items()}
+
+
+def _letters(name: str) -> str:
+    return "".join(each for each in name.lower() if each.isalnum())
+
+
+def development_board(name: str) -> DevelopmentBoard | None:
+    """Return the board called ``name``, whose case, hyphens and underscores do not matter; ``None`` without one.
+
+    A name that QEMU's machines have is none of these boards.
+
+    >>> development_board("NUCLEO_F446RE").mcu
+    'stm32f446ret6'
+    """
+    return None if name in BOARDS else _by_letters().get(_letters(name))
+
+
+def close_boards(name: str) -> list[str]:
+    """Return up to three boards, emulated ones too, whose names are close to ``name`` or contain it."""
+    names = [*BOARDS, *all_boards()]
+    part = _letters(name)
+    containing = [each for each in names if len(part) > 2 and part in _letters(each)]
+    close = difflib.get_close_matches(name.lower().replace("_", "-"), names, n=3)
+    return list(dict.fromkeys([*containing, *close]))[:3]
+
+
+def target_keys(name: str) -> dict[str, str]:
+    """Return the keys of a target that the one word ``name`` stands for, such as ``{"mcu": "nrf52840"}``.
+
+    A core is ``cpu``; an emulated board is ``cpu`` and ``board``; a board that people own is ``board``, and a
+    microcontroller is ``mcu``. Raises ``UsageError`` for any other word, with the closest names.
+    """
+    from mlfbuild.targets.mcus import MCUS  # a long table
+
+    if name in CPUS:
+        return {"cpu": name}
+    if name in BOARDS:
+        return {"cpu": BOARDS[name].cpu, "board": name}
+    board = development_board(name)
+    if board is not None:
+        return {"board": board.board}
+    if name in MCUS or part_called(name):
+        return {"mcu": name}
+    close = list(dict.fromkeys([*close_boards(name), *difflib.get_close_matches(name.lower(), CPUS, n=1)]))
+    raise UsageError(
+        "unknown-target-name",
+        place=name,
+        reason="no core, board or microcontroller has this name",
+        hint=(f"did you mean {', '.join(close)}? " if close else "") + "`mlfbuild boards` lists all names",
+    )
+
+
+def server_words(mcu: str, board: DevelopmentBoard | None) -> dict[str, str]:
+    """Return the names of the part ``mcu``, which ``board`` may have, for the placeholders of ``GdbServer.start``.
+
+    Names that are not known are missing.
+    """
+    part = part_called(mcu) or _first_of(mcu)
+    chip = part.chip(mcu) if part else ""
+    words = {
+        "openocd": board.openocd if board else "",
+        "jlink": (board.jlink if board else "") or (chip if mcu.lower().startswith(_SAME_IN_JLINK) else ""),
+        "pyocd": (board.pyocd if board else "") or (part.pyocd_type(mcu) if part else ""),
+        "chip": chip,
+    }
+    return {name: word for name, word in words.items() if word}
+
+
+def _first_of(family: str) -> KnownPart | None:
+    """Return the first part whose name begins with ``family``: a cycle model is for several."""
+    beginning = family.lower().partition("-")[0]
+    return next((part for name, part in all_parts().items() if name.startswith(beginning)), None)
