@@ -8,7 +8,8 @@ files state the architecture of the core, not its name, so ``SERIES`` has the co
 
 Parts that differ in pins only share a row, whose name has ``?`` for the letter of the package's pins. Of the RAM, a row
 has the largest contiguous part that needs no clock to be enabled after reset; of the flash, what the core starts from.
-Parts that cannot start test firmware from flash without a boot stage of the maker have no flash.
+Parts that cannot start test firmware from flash without a boot stage of the maker have no flash, nor have parts that
+keep settings in the middle of it.
 
 ``chips`` are probe-rs' names of the parts of a row; an ``x`` stands for any letter.
 ``pyocd`` is the target type that pyOCD (Apache-2.0) contains for them, if it contains one.
@@ -60,6 +61,9 @@ SERIES = {
 }
 """The beginning of a part's name in lower case -> its core; the first that matches."""
 _BOOTED_BY_MAKER = re.compile(r"cy8c6|mimxrt|rp2")
+_SETTINGS_IN_FLASH = re.compile(r"r7fa(2|4m1|4w1|6m[123]|6t1)")
+"""Parts that keep option-setting memory from address 0x400, between code (user's manuals of RA2, RA4M1, RA6M1: OFS0,
+OFS1 and the security MPU). Test firmware has code there, and what it happens to be could lock the part for ever."""
 _NAMES = {"rp235x": ("rp2350",), "mimxrt1060": ("mimxrt1060", "mimxrt1061", "mimxrt1062")}
 """Names of parts that probe-rs lists by a name of several."""
 _ALWAYS_CLOCKED = ((0x0800_0000, 0x0810_0000), (0x2000_0000, 0x2800_0000))
@@ -121,7 +125,7 @@ def parts(folder: Path) -> Iterator[tuple[str, Row, str]]:
 
 
 def _flash(name: str, memories: list[dict[str, Any]]) -> tuple[int, int]:
-    if _BOOTED_BY_MAKER.match(name):
+    if _BOOTED_BY_MAKER.match(name) or _SETTINGS_IN_FLASH.match(name):
         return (0, 0)
     bootable = [each for each in memories if each["kind"] == "Nvm" and (each.get("access") or {}).get("boot")]
     return _joined(bootable)[0] if bootable else (0, 0)
