@@ -34,22 +34,22 @@ MLF_KERNEL struct mlf_int32x4 mlf_conv2d_sum4_int8(const struct mlf_window *wind
     const int32_t pitch = window->filter.height * line;
     for (int32_t row = 0; row < window->filter.height; row++, filter += line) {
         if (row < rows->first || row >= rows->end) {
-            sum = mlf_fill4_int8(sum, zero_point, filter, pitch, line);
+            sum = mlf_fill_1x4_int8(sum, zero_point, filter, pitch, line);
             continue;
         }
         const int32_t left = columns->first * depth;
         const int32_t right = columns->end * depth;
-        sum = mlf_fill4_int8(sum, zero_point, filter, pitch, left);
+        sum = mlf_fill_1x4_int8(sum, zero_point, filter, pitch, left);
         if (window->dilation.width == 1) {
             const int32_t at = mlf_pixel(window, rows, columns, row, columns->first);
-            sum = mlf_dot4_int8(sum, input + at, filter + left, pitch, right - left);
+            sum = mlf_dot_1x4_int8(sum, input + at, filter + left, pitch, right - left);
         } else {
             for (int32_t column = columns->first; column < columns->end; column++) {
                 const int32_t at = mlf_pixel(window, rows, columns, row, column);
-                sum = mlf_dot4_int8(sum, input + at, filter + column * depth, pitch, depth);
+                sum = mlf_dot_1x4_int8(sum, input + at, filter + column * depth, pitch, depth);
             }
         }
-        sum = mlf_fill4_int8(sum, zero_point, filter + right, pitch, line - right);
+        sum = mlf_fill_1x4_int8(sum, zero_point, filter + right, pitch, line - right);
     }
     return sum;
 }
@@ -127,12 +127,12 @@ MLF_KERNEL struct mlf_float32x4 mlf_conv2d_sum4_float(const struct mlf_window *w
         const float *const weights = filter + row * line;
         if (window->dilation.width == 1) {
             const int32_t at = mlf_pixel(window, rows, columns, row, columns->first);
-            sum = mlf_dot4_float(sum, input + at, weights + columns->first * depth, pitch,
-                                 (columns->end - columns->first) * depth);
+            sum = mlf_dot_1x4_float(sum, input + at, weights + columns->first * depth, pitch,
+                                    (columns->end - columns->first) * depth);
         } else {
             for (int32_t column = columns->first; column < columns->end; column++) {
                 const int32_t at = mlf_pixel(window, rows, columns, row, column);
-                sum = mlf_dot4_float(sum, input + at, weights + column * depth, pitch, depth);
+                sum = mlf_dot_1x4_float(sum, input + at, weights + column * depth, pitch, depth);
             }
         }
     }

@@ -5,9 +5,9 @@
  * [N, H', W', O]. int16 has no zero point, so that taps in the padding add nothing.
  *
  * The order is that of conv2d.h: pixel by pixel, four output channels at a time, which share the loads of the input.
- * wide_sums.h has their inner product in C, and dot4.h the one that 1x1 filters use, with its cost on each core. There
- * is a kernel for each way in which sums become outputs, which wide_sums.h describes. The filter stays as in the model,
- * and no scratch memory is used.
+ * wide_sums.h has their inner product in C, and dot_1x4.h the one that 1x1 filters use, with its cost on each core.
+ * There is a kernel for each way in which sums become outputs, which wide_sums.h describes. The filter stays as in the
+ * model, and no scratch memory is used.
  */
 #ifndef MLF_CONV2D_INT16_H_
 #define MLF_CONV2D_INT16_H_
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "wide_sums.h"
 #include "window.h"
 
@@ -29,18 +29,18 @@ MLF_KERNEL struct mlf_int64x4 mlf_conv2d_sum4_int16(const struct mlf_window *win
     const int32_t pitch = window->filter.height * line;
     struct mlf_int64x4 sum = {0, 0, 0, 0};
     if (pitch == depth) { /* 1x1 */
-        return mlf_dot4_row_int16(sum, input + mlf_pixel(window, rows, columns, 0, 0), filter, depth);
+        return mlf_dot_1x4_row_int16(sum, input + mlf_pixel(window, rows, columns, 0, 0), filter, depth);
     }
     for (int32_t row = rows->first; row < rows->end; row++) {
         const int8_t *const weights = filter + row * line;
         if (window->dilation.width == 1) {
             const int32_t at = mlf_pixel(window, rows, columns, row, columns->first);
-            sum = mlf_dot4_int16(sum, input + at, weights + columns->first * depth, pitch,
-                                 (columns->end - columns->first) * depth);
+            sum = mlf_dot_1x4_int16(sum, input + at, weights + columns->first * depth, pitch,
+                                    (columns->end - columns->first) * depth);
         } else {
             for (int32_t column = columns->first; column < columns->end; column++) {
                 const int32_t at = mlf_pixel(window, rows, columns, row, column);
-                sum = mlf_dot4_int16(sum, input + at, weights + column * depth, pitch, depth);
+                sum = mlf_dot_1x4_int16(sum, input + at, weights + column * depth, pitch, depth);
             }
         }
     }

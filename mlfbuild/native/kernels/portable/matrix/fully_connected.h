@@ -33,7 +33,7 @@ MLF_KERNEL void mlf_fully_connected_row_int8(const struct mlf_matrix *matrix,
         const struct mlf_channel *const channel = &channels[c];
         struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
                                   (uint32_t)channel[3].bias};
-        sum = mlf_dot4_int8(sum, input, weights + c * depth, depth, depth);
+        sum = mlf_dot_1x4_int8(sum, input, weights + c * depth, depth, depth);
         output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
         output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
         output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
@@ -64,7 +64,7 @@ MLF_KERNEL void mlf_fully_connected_row_float(const struct mlf_matrix *matrix, s
     int32_t c = 0;
     for (; c + 4 <= matrix->outputs; c += 4) {
         struct mlf_float32x4 sum = {bias[c], bias[c + 1], bias[c + 2], bias[c + 3]};
-        sum = mlf_dot4_float(sum, input, weights + c * depth, depth, depth);
+        sum = mlf_dot_1x4_float(sum, input, weights + c * depth, depth, depth);
         output[c] = mlf_clamp_float(sum.v0, range);
         output[c + 1] = mlf_clamp_float(sum.v1, range);
         output[c + 2] = mlf_clamp_float(sum.v2, range);

@@ -10,7 +10,7 @@
  * the addition after it, which compilers do on cores with fused multiply-add.
  *
  * CONV_2D copies the numbers under a window to scratch memory, with the zero point in the padding, so that the inner
- * products of dot4.h add all of them. A filter of one element reads the image itself.
+ * products of dot_1x4.h add all of them. A filter of one element reads the image itself.
  */
 #ifndef MLF_HYBRID_H_
 #define MLF_HYBRID_H_
@@ -22,7 +22,7 @@
 #include "compiler.h"
 #include "depthwise_conv2d.h"
 #include "dot.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "fully_connected.h"
 #include "requantize.h"
 #include "window.h"
@@ -157,7 +157,7 @@ MLF_KERNEL void mlf_row_hybrid(const struct mlf_hybrid *hybrid, int32_t row, int
         struct mlf_int32x4 sum = {
             mlf_first_sum_hybrid(hybrid, row, c), mlf_first_sum_hybrid(hybrid, row, c + 1),
             mlf_first_sum_hybrid(hybrid, row, c + 2), mlf_first_sum_hybrid(hybrid, row, c + 3)};
-        sum = mlf_dot4_row_int8(sum, input, weights + c * inputs, inputs);
+        sum = mlf_dot_1x4_row_int8(sum, input, weights + c * inputs, inputs);
         output[c] = mlf_scaled_hybrid(hybrid, row, c, sum.v0);
         output[c + 1] = mlf_scaled_hybrid(hybrid, row, c + 1, sum.v1);
         output[c + 2] = mlf_scaled_hybrid(hybrid, row, c + 2, sum.v2);
