@@ -89,17 +89,9 @@ MLF_KERNEL int64_t mlf_conv2d_sum_int16(const struct mlf_window *window, const s
                                            const int16_t *input, const int8_t *filter,                                 \
                                            const struct channel_type *channels, int16_t *output)                       \
     {                                                                                                                  \
-        for (int32_t batch = 0; batch < window->batches; batch++) {                                                    \
-            for (int32_t y = 0; y < window->output.height; y++) {                                                      \
-                const struct mlf_taps rows = mlf_rows(window, y);                                                      \
-                for (int32_t x = 0; x < window->output.width; x++) {                                                   \
-                    const struct mlf_taps columns = mlf_columns(window, x);                                            \
-                    mlf_conv2d_pixel_int16_##way(window, &rows, &columns, range, input, filter, channels, output);     \
-                    output += window->output_channels;                                                                 \
-                }                                                                                                      \
-            }                                                                                                          \
-            input += window->input.height * window->input.width * window->input_channels;                              \
-        }                                                                                                              \
+        MLF_EACH_PIXEL(window, input, output,                                                                          \
+                       mlf_conv2d_pixel_int16_##way(window, &rows, &columns, range, input, filter, channels,           \
+                                                    output));                                                          \
     }
 
 MLF_CONV2D_INT16(wide, mlf_wide_channel)

@@ -179,12 +179,16 @@ MLF_KERNEL void mlf_fully_connected_hybrid(const struct mlf_matrix *matrix, cons
     }
 }
 
-/* Copy the numbers under a window. */
-MLF_KERNEL void mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
-                                 const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
-                                 int8_t *patch)
+/* Return the numbers under a window: in the image if the filter is 1x1, otherwise a copy in `scratch`. */
+MLF_KERNEL const int8_t *mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
+                                          const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
+                                          int8_t *scratch)
 {
     const uint32_t depth = (uint32_t)window->input_channels;
+    int8_t *patch = scratch;
+    if (window->filter.height * window->filter.width == 1) {
+        return input + mlf_pixel(window, rows, columns, 0, 0);
+    }
     for (int32_t row = 0; row < window->filter.height; row++) {
         for (int32_t column = 0; column < window->filter.width; column++, patch += depth) {
             if (row < rows->first || row >= rows->end || column < columns->first || column >= columns->end) {
@@ -194,6 +198,7 @@ MLF_KERNEL void mlf_patch_hybrid(const struct mlf_window *window, const struct m
             }
         }
     }
+    return scratch;
 }
 
 MLF_KERNEL void mlf_conv2d_hybrid(const struct mlf_window *window, const struct mlf_hybrid *hybrid,
@@ -206,12 +211,7 @@ MLF_KERNEL void mlf_conv2d_hybrid(const struct mlf_window *window, const struct 
             const struct mlf_taps rows = mlf_rows(window, y);
             for (int32_t x = 0; x < window->output.width; x++) {
                 const struct mlf_taps columns = mlf_columns(window, x);
-                const int8_t *patch = scratch;
-                if (taps == 1) {
-                    patch = input + mlf_pixel(window, &rows, &columns, 0, 0);
-                } else {
-                    mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
-                }
+                const int8_t *const patch = mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
                 mlf_row_hybrid(hybrid, batch, taps * window->input_channels, window->output_channels, patch, filter,
                                output);
                 output += window->output_channels;
