@@ -20,6 +20,7 @@
 
 #include "compiler.h"
 #include "dot.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 

@@ -16,6 +16,7 @@
 
 #include "compiler.h"
 #include "dot_1x4.h"
+#include "each_pixel.h"
 #include "wide_sums.h"
 #include "window.h"
 

@@ -16,6 +16,7 @@
 #include "compiler.h"
 #include "conv2d.h"
 #include "dot.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "each_pixel.h"
 #include "wide_sums.h"
 #include "window.h"
 

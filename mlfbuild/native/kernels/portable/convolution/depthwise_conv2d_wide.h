@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 
