@@ -179,16 +179,12 @@ MLF_KERNEL void mlf_fully_connected_hybrid(const struct mlf_matrix *matrix, cons
     }
 }
 
-/* Return the numbers under a window: in the image if the filter is 1x1, otherwise a copy in `scratch`. */
-MLF_KERNEL const int8_t *mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
-                                          const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
-                                          int8_t *scratch)
+/* Copy the numbers under a window. */
+MLF_KERNEL void mlf_copy_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
+                                      const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
+                                      int8_t *patch)
 {
     const uint32_t depth = (uint32_t)window->input_channels;
-    int8_t *patch = scratch;
-    if (window->filter.height * window->filter.width == 1) {
-        return input + mlf_pixel(window, rows, columns, 0, 0);
-    }
     for (int32_t row = 0; row < window->filter.height; row++) {
         for (int32_t column = 0; column < window->filter.width; column++, patch += depth) {
             if (row < rows->first || row >= rows->end || column < columns->first || column >= columns->end) {
@@ -198,6 +194,17 @@ MLF_KERNEL const int8_t *mlf_patch_hybrid(const struct mlf_window *window, const
             }
         }
     }
+}
+
+/* Return the numbers under a window: in the image if the filter is 1x1, otherwise a copy in `scratch`. */
+MLF_KERNEL const int8_t *mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
+                                          const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
+                                          int8_t *scratch)
+{
+    if (window->filter.height * window->filter.width == 1) {
+        return input + mlf_pixel(window, rows, columns, 0, 0);
+    }
+    mlf_copy_patch_hybrid(window, rows, columns, zero_point, input, scratch);
     return scratch;
 }
 
