@@ -300,7 +300,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     needed = kernel_workspace(kernels)
     renamed, stubs = _spelling(name, header)
     pools = _pools(kernels, placement)
-    memory = StaticMemory(name, needed, placement, pools)
+    memory = StaticMemory(name, needed, placement, pools=pools)
     around = bool(needed or module.runtime or memory.shared)
     if around:
         runs = ("run", "run_hooked") if module.complete else ("run",)

@@ -23,7 +23,15 @@ from mlfbuild.library import (
     print_operators,
     struct_prefix,
 )
-from mlfbuild.library.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
+from mlfbuild.library.cgen import (
+    ALIGNMENT,
+    PARAMS_SECTION,
+    SCRATCH_TYPES,
+    array_lines,
+    comment_text,
+    integer,
+    record_lines,
+)
 from mlfbuild.library.keys import Placement
 
 _CODES = {name: code for code, name in CODE_NAMES.items()}
@@ -72,7 +80,15 @@ class GraphSource:
     def memory(self) -> StaticMemory:
         """The static workspace: storage, then the workspace of kernels."""
         size = self.plan.storage_size + self.kernel_workspace
-        return StaticMemory(struct_prefix(self.module), size, self.placement, self.pools)
+        return StaticMemory(struct_prefix(self.module), size, self.placement, self._types, self.pools)
+
+    @property
+    def _types(self) -> frozenset[str]:
+        """The C types of what the static workspace holds."""
+        tensors = (tensor for call in self.plan.calls for tensor in call.tensors)
+        names = {self.plan.graph.dltype[each.entry] for each in tensors if each.place.area is Area.STORAGE}
+        stored = frozenset(C_TYPES[name] for name in names if name in C_TYPES)
+        return stored | SCRATCH_TYPES if self.kernel_workspace or self.pools else stored
 
 
 def print_graph(source: GraphSource, preamble: str) -> str:

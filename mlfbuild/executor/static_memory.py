@@ -1,4 +1,4 @@
-"""The static memory of a module's runs: an array of its own, or the one that models share.
+"""The static memory of a module's runs: a variable of its own, or the one that models share.
 
 In the shared workspace, the memory pools of the module's code come first, and the generated workspace follows, because
 one run uses both.
@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from mlfbuild.executor.pools import PlacedPools
 from mlfbuild.library import SHARED_WORKSPACE
-from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, print_shared_workspace
+from mlfbuild.library.cgen import (
+    ALIGNMENT,
+    SCRATCH_TYPES,
+    WORKSPACE_SECTION,
+    print_shared_workspace,
+    union_members,
+)
 from mlfbuild.library.keys import Placement
 
 
@@ -24,6 +30,8 @@ class StaticMemory:
     size: int
     """Bytes for tensors and kernels; 0 for none."""
     placement: Placement
+    types: frozenset[str] = SCRATCH_TYPES
+    """The C types of the elements that it holds."""
     pools: tuple[PlacedPools, ...] = ()
     """The pools of the module's code that are in the shared workspace."""
 
@@ -35,11 +43,15 @@ class StaticMemory:
     def at(self, offset: int) -> str:
         """Return the address in C of the byte at ``offset`` of the generated workspace."""
         start = self._start + offset
-        return f"{self._name} + {start}" if start else self._name
+        return f"{self._bytes} + {start}" if start else self._bytes
 
     @property
     def _name(self) -> str:
         return SHARED_WORKSPACE if self.shared else f"{self.prefix}_workspace"
+
+    @property
+    def _bytes(self) -> str:
+        return f"{self._name}.uint8_elements"
 
     @property
     def _start(self) -> int:
@@ -47,18 +59,23 @@ class StaticMemory:
 
     def begin(self) -> Iterator[str]:
         """Yield the statements with which a run begins: those that place the pools of the module's code."""
-        yield from (f"    {pools.function}({SHARED_WORKSPACE});" for pools in self.pools)
+        yield from (f"    {pools.function}({self._bytes});" for pools in self.pools)
 
     def definition(self) -> str:
-        """Return the definition of the array; empty if there is none."""
+        """Return the definition of the variable, a union of the types of its elements; empty if there is none."""
         if self.shared:
             alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
             # The linker makes one symbol of all common definitions of a name, with the size of the largest and the
             # strictest alignment: no model has to know what the others need.
             attributes = f"__attribute__((common, aligned({alignment})))"
-            declarator = f"uint8_t {SHARED_WORKSPACE}[{self._start + self.size}]"
-            text = print_shared_workspace(self.prefix, declarator, attributes, "__attribute__((weak))")
+            text = print_shared_workspace(
+                self.prefix, self._declarator(self._start + self.size), attributes, "__attribute__((weak))"
+            )
             return "\n".join([*text, *(f"\n{pools.prototype}" for pools in self.pools)])
         section = self.placement.workspace or WORKSPACE_SECTION
         attributes = f'__attribute__((section("{section}"), aligned({ALIGNMENT})))'
-        return f"{attributes}\nstatic uint8_t {self._name}[{self.size}];" if self.size else ""
+        return f"{attributes}\nstatic {self._declarator(self.size)};" if self.size else ""
+
+    def _declarator(self, size: int) -> str:
+        members = (f"    {member}" for member in union_members(size, self.types))
+        return "\n".join(["union {", *members, f"}} {self._name}"])

@@ -39,7 +39,7 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     assert calls[0].split()[2:] == ["32", f"{counts[0] / 32:.2f}", "16", "FULLY_CONNECTED", "t3"]
     assert [re.split(" {2,}", line)[-1] for line in calls[1:]] == ["between operators", "total"]
     verbose = folder.run("profile", "--model", "alpha", "-v").out
-    assert "FULLY_CONNECTED t3  tvmgen_alpha_fully_connected_0\n" in verbose
+    assert "FULLY_CONNECTED t3  tvmgen_alpha_fully_connected_8_to_4\n" in verbose
     assert beta.splitlines()[0].endswith("instructions for zeros")
     assert folder.run("profile").out == ended.out, "a target without a board is left out, and counts repeat"
     (facts,) = folder.run("profile", "--model", "alpha", "--format", "json").json["profiles"]

@@ -146,7 +146,7 @@ def test_a_host_calls_operators_of_the_system_library(opened: Client, template: 
     session = Session(opened)
     system = session.function("runtime.SystemLib")
     assert system is not None
-    operator = session.get(session.call(system), "tvmgen_tiny_fully_connected_0")
+    operator = session.get(session.call(system), "tvmgen_tiny_fully_connected_8_to_4")
     source, target = session.allocate("int8", (1, 8)), session.allocate("int8", (1, 4))
     constants = session.allocate(weights.dtype.name, weights.shape)
     session.copy_to(source, INPUT)

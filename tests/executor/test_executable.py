@@ -43,7 +43,7 @@ def test_storage_of_a_graph_is_smaller_than_its_ids_require(shared: Path) -> Non
     found = executable(module_of(shared, "kws_int8-graph"))
     assert found is not None
     text = bytes(found.generated["executor/kws_int8_entry.c"]).decode()
-    assert "mlf_workspace_begin(tvmgen_kws_int8_workspace + 48000, 56192);" in text  # of 102,950 bytes
+    assert "mlf_workspace_begin(tvmgen_kws_int8_workspace.uint8_elements + 48000, 56192);" in text  # of 102,950 bytes
 
 
 SOURCE = """
@@ -135,7 +135,9 @@ def test_objects_have_symbols_of_their_module(shared: Path) -> None:
         name for name in kernels.declared if name.endswith("_conv")
     }
     entry = bytes(found.generated["executor/conv_entry.c"]).decode()
-    assert "mlf_workspace_begin(tvmgen_conv_workspace + 40960, 110864);" in entry  # of the metadata, and 16 pieces
+    assert (
+        "mlf_workspace_begin(tvmgen_conv_workspace.uint8_elements + 40960, 110864);" in entry
+    )  # of the metadata, and 16 pieces
 
 
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "gcc", "clang"])

@@ -65,9 +65,9 @@ def test_pools_of_a_run_do_not_overlap(shared: Path) -> None:
     assert "(uint8_t (*)[36])(workspace + 0);" in found["many_lib0.c"]
     assert "(uint8_t (*)[100])(workspace + 64);" in found["many_lib1.c"]
     assert "(uint8_t (*)[1])(workspace + 176);" in found["many_lib1.c"]
-    assert "aligned(64))) uint8_t mlf_shared_workspace[192];" in found["many_entry.c"]
+    assert "aligned(64))) union {\n    uint8_t uint8_elements[192];\n" in found["many_entry.c"]
     calls = [line for line in found["many_entry.c"].splitlines() if line.startswith("    mlf_many_place_pools")]
-    assert calls == [f"    mlf_many_place_pools_{number}(mlf_shared_workspace);" for number in (0, 1)]
+    assert calls == [f"    mlf_many_place_pools_{number}(mlf_shared_workspace.uint8_elements);" for number in (0, 1)]
 
 
 def test_workspace_of_kernels_is_behind_the_pools(shared: Path) -> None:
@@ -75,8 +75,8 @@ def test_workspace_of_kernels_is_behind_the_pools(shared: Path) -> None:
     kernel = b"int32_t tvmgen_many_more(void) {\n  TVMBackendAllocWorkspace(1, 0, (uint64_t)20, 2, 32);\n}\n"
     extra = CodegenFile(PurePosixPath("host/src/more.c"), kernel)
     entry = texts(replace(module, codegen=(*module.codegen, extra)))["many_entry.c"]
-    assert "mlf_workspace_begin(mlf_shared_workspace + 48, 32);" in entry
-    assert "uint8_t mlf_shared_workspace[80];" in entry
+    assert "mlf_workspace_begin(mlf_shared_workspace.uint8_elements + 48, 32);" in entry
+    assert "    float float_elements[20];\n} mlf_shared_workspace;" in entry
 
 
 def test_modules_without_static_memory_share_none(shared: Path) -> None:

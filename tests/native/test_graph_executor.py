@@ -285,7 +285,7 @@ def test_registry_can_be_merged() -> None:
     s.node(Add(), s.tensor("x", 3), "x", s.tensor("y", 3))
     registry = parse_registry(generated(graph_library(s.graph(["x"], ["y"]))))
     assert registry is not None
-    assert registry.functions == (("tvmgen_net_add_0", "tvmgen_net_add_0"),)
+    assert registry.functions == (("tvmgen_net_add_3", "tvmgen_net_add_3"),)
     assert registry.count_bytes == 2
 
 

@@ -27,7 +27,7 @@ RARE = {"DEPTHWISE_CONV_2D": (1008,)}
 CALLS = {
     "CONV_2D": "mlf_conv2d_(pointwise_)?int8_mve",
     "CONV_2D 1x1": "mlf_(conv2d|kept)_pointwise_int8_mve",
-    "CONV_2D small": "mlf_kept_conv2d_int8_mve",
+    "CONV_2D small": "mlf_conv2d_4x2_int8_mve",
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
     "DEPTHWISE_CONV_2D": "mlf_depthwise_(conv2d|planes)_int8_mve",
     "DEPTHWISE_CONV_2D 3x3": "mlf_depthwise_planes_int8_mve",
@@ -108,7 +108,7 @@ def test_assembly_that_computes_addresses_is_aligned(helium_compiler: list[str],
         with (tmp_path / "net.o").open("rb") as file:
             sections = ELFFile(file).iter_sections()
             found |= {
-                each.name: each["sh_addralign"] for each in sections if re.match(r"\.text\.mlf_gem[mv]_", each.name)
+                each.name: each["sh_addralign"] for each in sections if re.match(r"\.text\.mlf_dot_\dx\d_", each.name)
             }
     assert len(found) > 4 and set(found.values()) == {4}, "ADR counts from a multiple of 4"
 

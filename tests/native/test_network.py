@@ -123,7 +123,7 @@ def test_each_call_names_its_constants() -> None:
         s.graph(["x"], ["y"]), replace(request("net"), options={"memory": "fastest"}), sha256(b"net")
     )
     first, second, third = network_of(library).operators
-    assert (first.name, first.operator, first.function) == ("node a", "CONV_2D", "tvmgen_net_conv2d_0")
+    assert (first.name, first.operator, first.function) == ("node a", "CONV_2D", "tvmgen_net_conv2d_1x1_8x8x4")
     assert second.function == first.function, "equal shapes share a function"
     assert first.symbols and second.symbols and not {*first.symbols} & {*second.symbols}
     assert any("constant" in symbol for symbol in third.symbols)

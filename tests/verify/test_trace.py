@@ -99,7 +99,7 @@ def test_every_tensor_equals_the_output_of_its_operator(load: Load, isolated: bo
     operators = [each.operator for each in model.traced]
     assert operators == ["CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "CONCATENATION", "RESHAPE", "FULLY_CONNECTED"]
     functions = [each.function for each in model.traced]
-    assert functions[0] == "tvmgen_blocks_conv2d_0"
+    assert functions[0] == "tvmgen_blocks_conv2d_3x3_16x16x4_to_16x16x8"
     assert functions[4] == "", "a reshape has nothing to do"
 
 
@@ -236,7 +236,7 @@ def test_graph_of_the_native_compiler(load: Load) -> None:
     got = model.trace(inputs)
     assert list(got) == ["wide", "deep", "small", "twice", "logits"]
     assert_as_in(evaluate(graph, inputs), got)
-    assert [each.function for each in model.traced][-1] == "tvmgen_blocks_fully_connected_5"
+    assert [each.function for each in model.traced][-1] == "tvmgen_blocks_fully_connected_2x256_to_2x3"
     (module,) = library.modules
     lying = replace(module, trace=module.trace[1:])
     assert [each.tensor.name for each in traced_tensors(lying)][-1] == "tvmgen_blocks_fully_connected_5"

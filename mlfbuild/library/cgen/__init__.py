@@ -6,6 +6,7 @@ The native compiler and the generated executors use it. It knows no tensors, ope
     names       names of tensors -> identifiers, any text -> comments
     licence     the comment at the beginning of a file, with its licence
     sections    the names of linker sections
+    elements    bytes and types of elements -> members of a union
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
     registry    functions -> TVM's table of functions by name
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.library.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
     from mlfbuild.library.cgen.arena import Buffer, Span, Work, lower_bound, place
+    from mlfbuild.library.cgen.elements import SCRATCH_TYPES, union_members
     from mlfbuild.library.cgen.licence import LICENCE, notice
     from mlfbuild.library.cgen.literals import (
         array_lines, braces, floating, hexadecimal_lines, integer, record_lines, text,

@@ -27,7 +27,7 @@ Rules, most of which follow from TVM's C runtime, which supports no ``__nop``, `
 
 For example, LOGISTIC, FULLY_CONNECTED and LOGISTIC of 64 int8 elements become the graph inputs ``x``, ``p0`` (the table
 of 256 bytes) and ``p1`` (1152 words of packed weights), and three calls, of which the first and the last one name the
-same function, ``tvmgen_kws_logistic_0``, with the arguments (tensor, p0). The runtime passes outputs after the inputs.
+same function, ``tvmgen_kws_logistic_64``, with the arguments (tensor, p0). The runtime passes outputs after the inputs.
 
 The C here does not run by itself: it has no run function, and the header of the model only states shapes and scales.
 ``executor`` makes C with TVM's C interface of any such graph when an archive is unpacked.

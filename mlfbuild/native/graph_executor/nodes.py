@@ -20,8 +20,10 @@ from mlfbuild.native.graph import C_TYPES, Array, Graph, Node
 from mlfbuild.native.graph_executor.storage import Shape, StoragePlan
 from mlfbuild.native.lowering import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.printing import (
+    FunctionNames,
     Interface,
     NodeFunction,
+    NodeFunctions,
     included_headers,
     runtime_dtype,
     runtime_shape,
@@ -115,7 +117,8 @@ class _Making:
         self.packed: dict[tuple[object, ...], PackedFunction] = {}
         self.constants: list[Constant] = []
         self.params: list[Array] = []
-        self._functions: dict[tuple[object, ...], NodeFunction] = {}
+        self._functions = NodeFunctions(FunctionNames(graph, self.prefix, "_operator"))
+        self._names = FunctionNames(graph, self.prefix)
         self._constant_names: dict[Constant, str] = {}
         self._param_numbers: dict[tuple[str, Shape, str], int] = {}
         self._nodes: list[_CallNode] = []
@@ -132,10 +135,7 @@ class _Making:
         params = [self._joined(arrays)] if joined else [self._param(values) for values in arrays]
         inputs = (*(self._source(tensor) for tensor in read), *params)
         arguments = tuple(self._arguments(name, node, call, joined=joined))
-        function = self._function(f"{name}_operator", node, call)
-        new = PackedFunction(name, function, arguments, call.scratch)
-        packed = self.packed.setdefault((function.name, arguments, call.scratch), new)
-        self._nodes.append(_CallNode(name, packed.name, inputs, node.outputs))
+        self._nodes.append(_CallNode(name, self._packed(node, call, arguments).name, inputs, node.outputs))
 
     def _with_array(self, parameter: Parameter) -> Parameter:
         """Return ``parameter``; if it names a constant tensor, with its elements instead of the name."""
@@ -178,9 +178,13 @@ class _Making:
     def _data(self, argument: int) -> str:
         return f"{self.prefix}_data(args, {argument})"
 
-    def _function(self, name: str, node: Node, call: KernelCall) -> NodeFunction:
-        declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
-        return self._functions.setdefault((call.operator, declared, call.body), NodeFunction(name, call, node))
+    def _packed(self, node: Node, call: KernelCall, arguments: tuple[str, ...]) -> PackedFunction:
+        function = self._functions.add(node, call)
+        key = (function.name, arguments, call.scratch)
+        if key not in self.packed:
+            name = self._names.add(node, call.operator)
+            self.packed[key] = PackedFunction(name, function, arguments, call.scratch)
+        return self.packed[key]
 
     def _constant(self, named: Constant, value: Constant) -> str:
         key = replace(value, name="")

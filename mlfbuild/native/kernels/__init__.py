@@ -4,6 +4,10 @@ Here they are sorted by core: ``portable`` is C99 for any machine, in a folder p
 ``numbers``, which all of them use; ``thumb`` is for cores without SIMD, ``dsp`` for those with the DSP extension,
 ``mve`` for Helium, ``vfp`` for scalar float32. In an archive all are in one folder, and they include each other by the
 name alone. So a name is used once.
+
+An inner product is called ``dot``, with the size of its micro-tile, rows by columns: ``dot_3x2`` keeps the sums of
+three pixels (or rows of a matrix) times two output channels in registers. ``matmul`` and ``conv2d`` are whole products
+and convolutions, which call it tile by tile.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ The rules of the text:
 
 1. The order of a C file is fixed: includes, macros of sections, constants, workspace, state, operators, entries.
 2. Nodes whose calls have the same word, parameters and body share one function, and equal constants of one class are
-   stored once. Names come from the first user, ``tvmgen_<model>_<operator>_<index of the node>``.
+   stored once. Functions are named by operator and shapes (``functions``), constants by their first user,
+   ``tvmgen_<model>_<operator>_<index of the node>_<constant>``.
 3. Names in a model file are untrusted. They are in comments and string literals, and made harmless there; as
    identifiers, only for the members of the structs of inputs and outputs (``member_name``). All others are made of the
    project's name of the model, words of operators and kernels, and numbers.
@@ -25,10 +26,10 @@ The rules of the text:
 
 For example, a network LOGISTIC, FULLY_CONNECTED, LOGISTIC of 64 int8 elements, called kws, for the Cortex-M4::
 
-    tvmgen_kws_logistic_0(table, input, output)         used by the nodes 0 and 2, with one table of 256 bytes
-    tvmgen_kws_fully_connected_1(input, filter, output) used by node 1
-    mlf_kws_run(inputs, outputs, workspace)             reentrant; three calls with literal offsets, such as &arena[64]
-    tvmgen_kws_run(inputs, outputs)                     TVM's interface, calls mlf_kws_run with the static workspace
+    tvmgen_kws_logistic_64(table, input, output)          used by the nodes 0 and 2, with one table of 256 bytes
+    tvmgen_kws_fully_connected_64(input, filter, output)  used by node 1
+    mlf_kws_run(inputs, outputs, workspace)               reentrant; three calls with offsets, such as &arena[64]
+    tvmgen_kws_run(inputs, outputs)                       TVM's interface, calls mlf_kws_run with the static workspace
 
 The header of this model declares the last two, and has the shapes and scales of ``x`` and ``y``. If the image calls
 ``mlf_kws_run`` only, the linker drops ``tvmgen_kws_run`` and with it the static workspace of 128 bytes.
@@ -47,12 +48,13 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.printing.file_plan import facts_path, header_path, outline_library, source_path
     from mlfbuild.native.printing.files import codegen_files
+    from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
     from mlfbuild.native.printing.header import print_facts, print_header
     from mlfbuild.native.printing.interface import Interface, chosen_problem, interface_of, runtime_dtype, runtime_shape
     from mlfbuild.native.printing.notices import cpu_check, source_notice
     from mlfbuild.native.printing.packed import COUNT_BYTES, PACKED_ARGUMENTS, print_entry, print_tvm_metadata
     from mlfbuild.native.printing.program import (
-        LinkedModel, ModelStep, NodeFunction, included_headers, link_calls, node_comment, operator_label, tensor_lives,
+        LinkedModel, ModelStep, included_headers, link_calls, node_comment, operator_label, tensor_lives,
     )
     from mlfbuild.native.printing.source import declarator, print_function, print_source
     from mlfbuild.native.printing.text import graph_text

@@ -12,19 +12,10 @@ from mlfbuild.native.graph.ops import Fused, Reshape
 from mlfbuild.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.native.memory import Location, Plan, StorageKind
 from mlfbuild.native.printing.constant_sections import class_of
+from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
 from mlfbuild.native.printing.interface import Interface
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
-
-
-@dataclass(frozen=True)
-class NodeFunction:
-    """An operator function; nodes whose functions have equal text share it."""
-
-    name: str
-    call: KernelCall
-    node: Node
-    """The first node that calls it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +138,7 @@ def link_calls(
         (linking.address(to), linking.place(tensor), graph.tensor(tensor).size) for tensor, to in plan.copies
     )
     resets = tuple(linking.reset(state) for state in graph.states)
-    functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
+    functions, constants = tuple(linking.functions), tuple(linking.constants)
     classes = linking.classes
     return LinkedModel(
         name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook, form
@@ -176,7 +167,7 @@ class _Linking:
         self.graph = graph
         self.plan = plan
         self.interface = interface
-        self.functions: dict[tuple[object, ...], NodeFunction] = {}
+        self.functions = NodeFunctions(FunctionNames(graph, prefix))
         self.constants: list[Constant] = []
         self.classes: dict[str, str] = {}
         self._names: dict[Constant, str] = {}
@@ -186,7 +177,7 @@ class _Linking:
         # Input and output are the same bytes.
         if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
             return ModelStep(index, node, None, ())
-        function = self._function(index, node, call)
+        function = self.functions.add(node, call)
         arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
         return ModelStep(index, node, function, arguments)
 
@@ -204,12 +195,6 @@ class _Linking:
 
     def _same_place(self, node: Node) -> bool:
         return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]
-
-    def _function(self, index: int, node: Node, call: KernelCall) -> NodeFunction:
-        declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
-        new = NodeFunction(f"{self.prefix}_{call.operator}_{index}", call, node)
-        # Not by the kernel's name alone: the sizes are literals in the body.
-        return self.functions.setdefault((call.operator, declared, call.body), new)
 
     def _arguments(self, prefix: str, call: KernelCall, scratch: int) -> tuple[str, ...]:
         arguments = []

@@ -14,11 +14,12 @@ from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import Pointer, print_checks, print_null_check, print_result_macros
 from mlfbuild.native.printing.file_plan import header_path
+from mlfbuild.native.printing.functions import NodeFunction
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
 from mlfbuild.native.printing.packed import print_main
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment, tensor_lives
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, node_comment, tensor_lives
 from mlfbuild.native.printing.state import (
     print_reset,
     print_state,

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.library import SHARED_WORKSPACE, WORKSPACE_POOL, brief
-from mlfbuild.library.cgen import ALIGNMENT, WORKSPACE_SECTION, busy_name, print_exclusive_call, print_shared_workspace
+from mlfbuild.library.cgen import (
+    ALIGNMENT,
+    SCRATCH_TYPES,
+    WORKSPACE_SECTION,
+    busy_name,
+    print_exclusive_call,
+    print_shared_workspace,
+    union_members,
+)
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import print_null_check
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.state import print_beginning
-
-_WIDTHS = {"int16_t": 2, "int32_t": 4, "int64_t": 8, "float": 4}
-"""Bytes of elements; those of one byte may be accessed as any character type, and signs do not matter (C11 6.5)."""
-_SCRATCH_TYPES = frozenset({"int16_t", "int32_t", "float"})
-"""What kernels store in scratch memory."""
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
@@ -32,33 +35,27 @@ def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
 
 
 def print_memory_types(program: LinkedModel) -> Iterator[str]:
-    """Yield the types of the workspace and of the state: unions of arrays of the elements that the code stores there.
-
-    Bytes of an array of uint8_t may not be accessed as another type (C11 6.5, paragraphs 6 and 7), although compilers
-    with casts to such an array rarely notice. In a union, each element of each type is an object of that type.
-    """
+    """Yield the types of the workspace and of the state: unions of the types of what the code stores there."""
     sizes = {StorageKind.ARENA: program.plan.arena_size, StorageKind.STATE: program.plan.state_size}
     for area, size in sizes.items():
         if size:
             kind = "workspace" if area is StorageKind.ARENA else "state"
-            members = [("uint8_t", size), *_arrays(program, area, size)]
             yield "\n".join(
                 [
                     brief(f"memory for a {kind}: it may hold elements of each of these types at any time"),
                     f"union mlf_{program.name}_{kind} {{",
-                    *(f"  {c_type} {c_type.removesuffix('_t')}_elements[{count}];" for c_type, count in members),
+                    *(f"  {member}" for member in union_members(size, _types(program, area))),
                     "};",
                 ]
             )
 
 
-def _arrays(program: LinkedModel, area: StorageKind, size: int) -> Iterator[tuple[str, int]]:
-    """Yield (type, elements) of the arrays of several bytes that ``area`` of ``size`` bytes holds."""
+def _types(program: LinkedModel, area: StorageKind) -> set[str]:
+    """Return the C types of the elements that ``area`` holds."""
     tensors = (name for name, location in program.plan.locations.items() if location.area is area)
-    used = {C_TYPES[program.graph.tensor(name).dtype].removeprefix("u") for name in tensors}
-    if area is StorageKind.ARENA and any(function.call.scratch for function in program.functions):
-        used |= _SCRATCH_TYPES
-    yield from ((c_type, size // width) for c_type, width in _WIDTHS.items() if c_type in used and size >= width)
+    used = {C_TYPES[program.graph.tensor(name).dtype] for name in tensors}
+    scratch = area is StorageKind.ARENA and any(function.call.scratch for function in program.functions)
+    return used | SCRATCH_TYPES if scratch else used
 
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:

@@ -40,14 +40,16 @@ QUANTIZED = (DType.INT8, DType.INT16)
 """The element types that represent real numbers with a scale and a zero point."""
 
 
-def operands(inputs: Inputs, outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
-    """Check that there are ``required`` inputs, at most ``optional`` more, and one output."""
+def operands(
+    inputs: Inputs, outputs: Sequence[Tensor], required: int, optional: int = 0, *, results: int = 1
+) -> Reason:
+    """Check that there are ``required`` inputs, at most ``optional`` more, and ``results`` outputs."""
     if not required <= len(inputs) <= required + optional:
         wanted = f"{required} to {required + optional}" if optional else str(required)
         return f"has {len(inputs)} inputs, takes {wanted}"
     if len(inputs[:required].present) < required:
         return "a required input is absent"
-    return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
+    return None if len(outputs) == results else f"has {len(outputs)} outputs, writes {results}"
 
 
 def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import Rescale, scale_of
 from mlfbuild.native.graph.tensors import DType, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM, fine_multiplier, wide_rescale
@@ -50,6 +51,29 @@ def check(
         or rules.parameters(weights, bias, channels, axis, biases, offset=source.dtype is DType.INT8, computed=computed)
         or (_check_range(weights, bias, channels) if source.dtype is DType.INT16 else None)
         or (_check_bias(source, weights, bias, output) if source.dtype in rules.QUANTIZED else None)
+    )
+
+
+def check_integers(inputs: Inputs, outputs: Sequence[Tensor]) -> rules.Reason:
+    """Return why int8 numbers, their zero point, constant weights and optional offsets do not fit an int32 result."""
+    reason = rules.operands(inputs, outputs, required=3, optional=1)
+    if reason is not None:
+        return reason
+    (_, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
+    return (
+        rules.first(rules.typed(tensor, DType.INT8) for tensor in inputs[:3].present)
+        or rules.typed(outputs[0], DType.INT32)
+        or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
+        or (None if weights.constant else f"{weights} must be constant")
+        or (None if offsets is None else _check_offsets(offsets, weights))
+    )
+
+
+def _check_offsets(offsets: Tensor, weights: Tensor) -> rules.Reason:
+    return (
+        rules.typed(offsets, DType.INT32)
+        or rules.shape(offsets, weights.shape[:1])
+        or (None if offsets.constant else f"{offsets} must be constant")
     )
 
 

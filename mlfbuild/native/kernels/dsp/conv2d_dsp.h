@@ -13,7 +13,7 @@
  * of the inputs (0, 2) of each pixel, then of (1, 3). Then gathered windows as bytes, then copied pairs of the filter.
  *
  * Expanding three pixels takes 10 instructions for 12 inputs on cores that issue one at a time, once for all output
- * channels. Weights stay bytes in flash: block_dsp.h spends one SXTB16 on those of 12 products. Blocks of two need a
+ * channels. Weights stay bytes in flash: dot_3x2_dsp.h spends one SXTB16 on those of 12 products. Blocks of two need a
  * third less memory and take 6 % more instructions.
  */
 #ifndef MLF_CONV2D_DSP_H_
@@ -155,8 +155,8 @@ MLF_KERNEL void mlf_conv2d_block_dsp(const struct mlf_conv2d_dsp *conv2d, int32_
                                      const int32_t *filter, int8_t *output, int32_t pixel)
 {
     const int32_t pitch = conv2d->matmul.outputs;
-    mlf_pixels_dsp(&conv2d->matmul, pixels == 3 ? MLF_THREE_PIXELS : MLF_TWO_PIXELS, rows, filter,
-                   output + pixel * pitch, conv2d->matmul.rows < pixels ? 0 : pitch);
+    mlf_dot_channels_dsp(&conv2d->matmul, pixels == 3 ? MLF_TILE_3X2 : MLF_TILE_2X2, rows, filter,
+                         output + pixel * pitch, conv2d->matmul.rows < pixels ? 0 : pitch);
 }
 
 /* The windows of a block that begins at `pixel`; one is repeated if the output is smaller than a block. */
@@ -197,14 +197,14 @@ MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t
 {
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
     const int32_t pitch = matmul->rows < pixels ? 0 : matmul->outputs;
-    struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * matmul->inputs), &block);
+    struct mlf_dot_dsp dot = mlf_dot_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * matmul->inputs), &dot);
     for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixels, pixel)) {
         struct mlf_corner_dsp corners[3];
         mlf_corners_dsp(conv2d, pixels, input, pixel, corners);
         mlf_expand_windows_dsp(conv2d, pixels, corners, padding, scratch);
         if (pixels == 3) {
-            mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
+            mlf_dot_channels3_dsp(&dot, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
         } else {
             mlf_conv2d_block_dsp(conv2d, pixels, scratch, filter, output, pixel);
         }
@@ -224,8 +224,8 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
     const int32_t groups = (matmul->inputs + 3) / 4;
     int8_t *const bytes = (int8_t *)(scratch + 3 * 4 * groups);
     const int32_t pitch = matmul->rows < 3 ? 0 : matmul->outputs;
-    struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 12 * groups * blocks), &block);
+    struct mlf_dot_dsp dot = mlf_dot_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 12 * groups * blocks), &dot);
     memset(bytes, 0, (size_t)(12 * groups * blocks));
     const int32_t step = matmul->rows < 3 ? 1 : 3;
     for (int32_t first = 0, end; first < matmul->rows; first = end) {
@@ -242,7 +242,7 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
         for (int32_t at = first; at < end; at += step, window += 12 * groups) {
             const int32_t pixel = at > matmul->rows - step ? matmul->rows - step : at;
             (void)mlf_expand3_dsp(scratch, window, window + 4 * groups, window + 8 * groups, groups);
-            mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
+            mlf_dot_channels3_dsp(&dot, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
         }
     }
     mlf_activate_dsp(matmul, output);

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for cores with the DSP extension: the inputs of three pixels are
- * copied side by side, padding as zeros, and multiplied with all output channels (block_int16_dsp.h, which describes
+ * copied side by side, padding as zeros, and multiplied with all output channels (dot_3x2_int16_dsp.h, which describes
  * the filter).
  *
  * Layout of scratch memory: words of two inputs; word k of pixel p is at 3 * k + p, or at k for a single pixel. So one
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "block_int16_dsp.h"
 #include "compiler.h"
+#include "dot_3x2_int16_dsp.h"
 #include "window.h"
 
 /* A matrix product and its activation. */
@@ -36,27 +36,27 @@ MLF_KERNEL void mlf_activate_int16_dsp(const struct mlf_matmul_int16_dsp *matmul
     mlf_clamp_int16_dsp(output, matmul->rows * matmul->outputs, matmul->minimum, matmul->maximum);
 }
 
-MLF_KERNEL const int32_t *mlf_pairs_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
-                                              const int16_t *rows, const int32_t *filter, int16_t *output,
-                                              const struct mlf_block_int16_dsp *block)
+MLF_KERNEL const int32_t *mlf_dot_pairs_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
+                                                  const int16_t *rows, const int32_t *filter, int16_t *output,
+                                                  const struct mlf_dot_int16_dsp *dot)
 {
     if (pixels == 3) {
-        return matmul->minimum == 0 ? mlf_pixels3_relu_int16_dsp(rows, filter, output, block)
-                                    : mlf_pixels3_int16_dsp(rows, filter, output, block);
+        return matmul->minimum == 0 ? mlf_dot_3x2_relu_int16_dsp(rows, filter, output, dot)
+                                    : mlf_dot_3x2_int16_dsp(rows, filter, output, dot);
     }
-    return matmul->minimum == 0 ? mlf_pixel_relu_int16_dsp(rows, filter, output, block)
-                                : mlf_pixel_int16_dsp(rows, filter, output, block);
+    return matmul->minimum == 0 ? mlf_dot_1x2_relu_int16_dsp(rows, filter, output, dot)
+                                : mlf_dot_1x2_int16_dsp(rows, filter, output, dot);
 }
 
 /* All output channels of one or three pixels. */
-MLF_KERNEL void mlf_pixels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels, const int16_t *rows,
-                                     const int32_t *filter, int16_t *output)
+MLF_KERNEL void mlf_dot_channels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
+                                           const int16_t *rows, const int32_t *filter, int16_t *output)
 {
-    struct mlf_block_int16_dsp block = {(matmul->inputs + 3) / 4, matmul->outputs / 2, 2 * matmul->outputs};
-    filter = mlf_pairs_int16_dsp(matmul, pixels, rows, filter, output, &block);
+    struct mlf_dot_int16_dsp dot = {(matmul->inputs + 3) / 4, matmul->outputs / 2, 2 * matmul->outputs};
+    filter = mlf_dot_pairs_int16_dsp(matmul, pixels, rows, filter, output, &dot);
     if (matmul->outputs % 2 != 0) {
-        block.pairs = 1;
-        (void)mlf_pairs_int16_dsp(matmul, pixels, rows, filter, output + matmul->outputs - 2, &block);
+        dot.pairs = 1;
+        (void)mlf_dot_pairs_int16_dsp(matmul, pixels, rows, filter, output + matmul->outputs - 2, &dot);
     }
 }
 
@@ -103,7 +103,7 @@ MLF_KERNEL void mlf_matvec_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
                                      const int32_t *filter, int16_t *output)
 {
     for (int32_t row = 0; row < matmul->rows; row++) {
-        mlf_pixels_int16_dsp(matmul, 1, input + row * matmul->inputs, filter, output + row * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, 1, input + row * matmul->inputs, filter, output + row * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }
@@ -125,7 +125,7 @@ MLF_KERNEL void mlf_matmul_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
         for (int32_t p = 0; p < count; p++) {
             mlf_place_int16_dsp(scratch + 2 * p, count, 0, input + (row + p) * depth, depth);
         }
-        mlf_pixels_int16_dsp(matmul, count, scratch, filter, output + row * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, output + row * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }
@@ -181,7 +181,7 @@ MLF_KERNEL void mlf_conv2d_int16_dsp(const struct mlf_window *window, const stru
             mlf_place_window_int16_dsp(window, input + batch * size, line - batch * window->output.height,
                                        first + p - line * window->output.width, scratch + 2 * p, count);
         }
-        mlf_pixels_int16_dsp(matmul, count, scratch, filter, output + first * matmul->outputs);
+        mlf_dot_channels_int16_dsp(matmul, count, scratch, filter, output + first * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }

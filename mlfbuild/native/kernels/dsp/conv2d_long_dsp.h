@@ -25,11 +25,11 @@
  *   multiplier, shift, rounding << shift, as dsp.h describes
  * Of the pairs of a block, the four X of an input are adjacent, in the order of rows of the filter and channels.
  *
- * Cost: 27 cycles for 36 products on a Cortex-M4 (0.75 each), where block_dsp.h takes 24 for 24; 12 inputs take 150
+ * Cost: 27 cycles for 36 products on a Cortex-M4 (0.75 each), where dot_3x2_dsp.h takes 24 for 24; 12 inputs take 150
  * instructions for 216 products, with the loop. For each input of a block, four pairs are made with 5.25 instructions
- * each, once for all output channels. Outputs have more to do after the sums than in block_dsp.h, so that the compiler
- * requires eight input channels. A filter needs 60 bytes where the model has 36, and the outputs in columns of padding
- * are lost: one of each `width` + 1.
+ * each, once for all output channels. Outputs have more to do after the sums than in dot_3x2_dsp.h, so that the
+ * compiler requires eight input channels. A filter needs 60 bytes where the model has 36, and the outputs in columns of
+ * padding are lost: one of each `width` + 1.
  */
 #ifndef MLF_CONV2D_LONG_DSP_H_
 #define MLF_CONV2D_LONG_DSP_H_
@@ -41,7 +41,7 @@
 #include "dsp.h"
 
 /* The parameters of a block; assembly reads them by position. */
-struct mlf_six_dsp {
+struct mlf_dot_6x1_dsp {
     int32_t bytes;      /* of the pairs */
     int32_t channels;   /* of the output */
     int32_t *carry;     /* the high word of the last sum of the block before, for each channel */
@@ -101,8 +101,8 @@ struct mlf_six_dsp {
  * All output channels of six pixels. On the stack: pairs, output, the ends of both, carry, offsets. The address of the
  * first load of 32 bits in each row is a multiple of four, as must be for loads that overlap.
  */
-MLF_NAKED void mlf_six_pixels_dsp(const int32_t *pairs MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                  int8_t *output MLF_UNUSED, const struct mlf_six_dsp *six MLF_UNUSED)
+MLF_NAKED void mlf_dot_6x1_dsp(const int32_t *pairs MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                               int8_t *output MLF_UNUSED, const struct mlf_dot_6x1_dsp *dot MLF_UNUSED)
 {
     __asm__ volatile(
         "push {r4-r8, r10, r11, lr}\n\t"
@@ -201,12 +201,12 @@ MLF_NAKED void mlf_pair_pixels_dsp(int32_t *pairs MLF_UNUSED, const int8_t *firs
 
 #else /* the same in C */
 
-MLF_SHARED void mlf_six_pixels_dsp(const int32_t *pairs, const int32_t *filter, int8_t *output,
-                                   const struct mlf_six_dsp *six)
+MLF_SHARED void mlf_dot_6x1_dsp(const int32_t *pairs, const int32_t *filter, int8_t *output,
+                                const struct mlf_dot_6x1_dsp *dot)
 {
-    for (int32_t channel = 0; channel < six->channels; channel++, output++) {
+    for (int32_t channel = 0; channel < dot->channels; channel++, output++) {
         uint64_t sums[3] = {0, 0, 0};
-        for (int32_t i = 0; i < six->bytes / 16; i++) {
+        for (int32_t i = 0; i < dot->bytes / 16; i++) {
             const int32_t *const words = filter + i / 12 * 15;
             const int32_t alone = mlf_byte_of_dsp(words[12 + i % 12 / 4], i % 4);
             for (int32_t p = 0; p < 3; p++) {
@@ -214,8 +214,8 @@ MLF_SHARED void mlf_six_pixels_dsp(const int32_t *pairs, const int32_t *filter, 
                 sums[p] += (uint64_t)((int64_t)alone * pair[0]) + (uint64_t)((int64_t)words[i % 12] * pair[1]);
             }
         }
-        filter += six->bytes / 192 * 15;
-        int32_t above = six->carry[channel];
+        filter += dot->bytes / 192 * 15;
+        int32_t above = dot->carry[channel];
         for (int32_t p = 0; p < 3; p++) {
             const uint64_t sum = sums[p] + (UINT64_C(1) << 21) + (UINT64_C(1) << 43);
             const uint32_t digits[2] = {((uint32_t)sum & 0x3fffffu) + (uint32_t)(above >> 12),
@@ -224,11 +224,11 @@ MLF_SHARED void mlf_six_pixels_dsp(const int32_t *pairs, const int32_t *filter, 
             for (int32_t k = 0; k < 2; k++) {
                 const uint32_t doubled = (uint32_t)filter[0] + 2 * digits[k];
                 const uint32_t negative = (uint32_t)((int32_t)doubled >> 31);
-                int8_t *const to = p + k == 0 ? output : output + six->offsets[2 * p + k - 1];
+                int8_t *const to = p + k == 0 ? output : output + dot->offsets[2 * p + k - 1];
                 *to = mlf_round_dsp(doubled, filter[1], (uint32_t)filter[3] + negative, filter[2]);
             }
         }
-        six->carry[channel] = above;
+        dot->carry[channel] = above;
         filter += 4;
     }
 }
@@ -287,8 +287,8 @@ MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, co
     const int32_t words = (depth >> 2) * 15 + 4; /* of the filter of an output channel */
     int32_t *const pairs = (int32_t *)(void *)scratch;
     int32_t *const carry = pairs + 12 * depth;
-    struct mlf_six_dsp six;
-    six.bytes = 48 * depth;
+    struct mlf_dot_6x1_dsp dot;
+    dot.bytes = 48 * depth;
     if (copied > 0) {
         mlf_copy_words_dsp(carry + outputs, filter, copied * words);
     }
@@ -302,14 +302,14 @@ MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, co
         int8_t *const to = output + (row * width + column + !used) * outputs;
         for (int32_t k = 0; k < 5; k++) {
             offset += used ? outputs : 0;
-            six.offsets[k] = offset;
+            dot.offsets[k] = offset;
             used = column + k + 1 != width;
         }
-        for (int32_t channel = 0; channel < outputs; channel += six.channels) {
+        for (int32_t channel = 0; channel < outputs; channel += dot.channels) {
             const int32_t *const from = channel < copied ? carry + outputs : filter + channel * words;
-            six.channels = channel < copied ? copied : outputs - channel;
-            six.carry = carry + channel;
-            mlf_six_pixels_dsp(pairs, from, to + channel, &six);
+            dot.channels = channel < copied ? copied : outputs - channel;
+            dot.carry = carry + channel;
+            mlf_dot_6x1_dsp(pairs, from, to + channel, &dot);
         }
     }
     mlf_activate_dsp(&conv2d->matmul, output);

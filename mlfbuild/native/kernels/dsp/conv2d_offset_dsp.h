@@ -69,7 +69,7 @@ MLF_SHARED void mlf_matmul_offset_int8_dsp(const struct mlf_matmul_dsp *matmul, 
         const int8_t *const first = input + row * depth;
         (void)mlf_expand3_dsp(scratch, first, first + next, first + 2 * next, depth / 4);
         mlf_append_sums_dsp(3, scratch, depth / 4);
-        mlf_pixels_dsp(matmul, MLF_THREE_PIXELS, scratch, filter, output + row * pitch, count == 3 ? pitch : 0);
+        mlf_dot_channels_dsp(matmul, MLF_TILE_3X2, scratch, filter, output + row * pitch, count == 3 ? pitch : 0);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -4,7 +4,7 @@
  * DEPTHWISE_CONV_2D of int16 activations for cores with the DSP extension: one output channel for each input channel,
  * a multiple of four channels, any window. For each output pixel, the addresses of its taps are computed once; taps in
  * the padding are read from a pixel of zeros. Four channels then take 9 instructions per tap (2.25 per product, 2.45
- * with the branch, unrolled for four taps), and 3 per output; block_int16_dsp.h describes how sums become outputs.
+ * with the branch, unrolled for four taps), and 3 per output; dot_3x2_int16_dsp.h describes how sums become outputs.
  *
  * The filter holds for every four channels, in words: their biases; for each tap the weights as int16 of channels 0 and
  * 1, and of 2 and 3; their multipliers.
@@ -14,8 +14,8 @@
 
 #include <stdint.h>
 
-#include "block_int16_dsp.h"
 #include "compiler.h"
+#include "dot_3x2_int16_dsp.h"
 #include "wide_sums.h"
 #include "window.h"
 

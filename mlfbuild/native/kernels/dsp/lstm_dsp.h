@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "block_dsp.h"
 #include "compiler.h"
+#include "dot_3x2_dsp.h"
 #include "dsp.h"
 #include "expand_dsp.h"
 #include "lstm.h"

@@ -3,7 +3,7 @@
 /*
  * The int8 matrix product of CONV_2D and FULLY_CONNECTED for cores with the DSP extension: SMLAD, two products each.
  *
- * Blocking: two output channels by three pixels (or rows of a matrix), by two if memory is short. Activations are
+ * Micro-tile: three pixels (or rows of a matrix) by two output channels, two by two if memory is short. Activations are
  * expanded once to 16 bits into scratch memory; weights stay bytes in flash and cost one SXTB16 for two channels:
  *
  *   Channels 2j and 2j + 1 share a word for two inputs k and l; each half is 256 * odd + even, as a signed number:
@@ -34,11 +34,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "block_dsp.h"
 #include "compiler.h"
+#include "dot_1x2_dsp.h"
+#include "dot_3x2_dsp.h"
 #include "dsp.h"
 #include "expand_dsp.h"
-#include "pixel_dsp.h"
 
 /* A matrix product, its requantisation and its activation. */
 struct mlf_matmul_dsp {
@@ -56,45 +56,45 @@ MLF_KERNEL void mlf_activate_dsp(const struct mlf_matmul_dsp *matmul, int8_t *ou
     mlf_clamp_dsp(output, matmul->rows * matmul->outputs, matmul->minimum, matmul->maximum);
 }
 
-/* The number of pixels in a block, and the form of their inputs. */
-enum mlf_form_dsp { MLF_THREE_PIXELS, MLF_TWO_PIXELS, MLF_ONE_PIXEL, MLF_ONE_PIXEL_INT8 };
+/* The micro-tile of a block of pixels, and the type of their inputs. */
+enum mlf_tile_dsp { MLF_TILE_3X2, MLF_TILE_2X2, MLF_TILE_1X2, MLF_TILE_1X2_INT8 };
 
-MLF_KERNEL const int32_t *mlf_pairs_dsp(enum mlf_form_dsp form, const void *rows, const int32_t *filter,
-                                        int8_t *output, const struct mlf_block_dsp *block)
+MLF_KERNEL const int32_t *mlf_dot_pairs_dsp(enum mlf_tile_dsp tile, const void *rows, const int32_t *filter,
+                                            int8_t *output, const struct mlf_dot_dsp *dot)
 {
-    if (form == MLF_THREE_PIXELS) {
-        return mlf_pixels3_dsp((const int16_t *)rows, filter, output, block);
+    if (tile == MLF_TILE_3X2) {
+        return mlf_dot_3x2_dsp((const int16_t *)rows, filter, output, dot);
     }
-    if (form == MLF_TWO_PIXELS) {
-        return mlf_pixels2_dsp((const int16_t *)rows, filter, output, block);
+    if (tile == MLF_TILE_2X2) {
+        return mlf_dot_2x2_dsp((const int16_t *)rows, filter, output, dot);
     }
-    if (form == MLF_ONE_PIXEL) {
-        return mlf_pixel_dsp((const int16_t *)rows, filter, output, block);
+    if (tile == MLF_TILE_1X2) {
+        return mlf_dot_1x2_dsp((const int16_t *)rows, filter, output, dot);
     }
-    return mlf_pixel_int8_dsp((const int8_t *)rows, filter, output, block);
+    return mlf_dot_1x2_int8_dsp((const int8_t *)rows, filter, output, dot);
 }
 
 /* All output channels of a block of pixels, which are `pitch` bytes apart. */
-MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_form_dsp form, const void *rows,
-                               const int32_t *filter, int8_t *output, int32_t pitch)
+MLF_KERNEL void mlf_dot_channels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_tile_dsp tile, const void *rows,
+                                     const int32_t *filter, int8_t *output, int32_t pitch)
 {
-    struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    filter = mlf_pairs_dsp(form, rows, filter, output, &block);
+    struct mlf_dot_dsp dot = mlf_dot_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
+    filter = mlf_dot_pairs_dsp(tile, rows, filter, output, &dot);
     if (matmul->outputs % 2 != 0) {
-        block.pairs = 1;
-        (void)mlf_pairs_dsp(form, rows, filter, output + matmul->outputs - 2, &block);
+        dot.pairs = 1;
+        (void)mlf_dot_pairs_dsp(tile, rows, filter, output + matmul->outputs - 2, &dot);
     }
 }
 
 /* All output channels of a block of three pixels. */
-MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t outputs, const int16_t *rows,
-                               const int32_t *filter, int8_t *output)
+MLF_KERNEL void mlf_dot_channels3_dsp(const struct mlf_dot_dsp *dot, int32_t outputs, const int16_t *rows,
+                                      const int32_t *filter, int8_t *output)
 {
-    filter = mlf_pixels3_dsp(rows, filter, output, block);
+    filter = mlf_dot_3x2_dsp(rows, filter, output, dot);
     if (outputs % 2 != 0) {
-        struct mlf_block_dsp last = *block;
+        struct mlf_dot_dsp last = *dot;
         last.pairs = 1;
-        (void)mlf_pixels3_dsp(rows, filter, output + outputs - 2, &last);
+        (void)mlf_dot_3x2_dsp(rows, filter, output + outputs - 2, &last);
     }
 }
 
@@ -130,16 +130,16 @@ MLF_KERNEL void mlf_copy_words_dsp(int32_t *to, const int32_t *from, int32_t wor
  * filter of the first pair.
  */
 MLF_KERNEL const int32_t *mlf_copy_pairs_dsp(const struct mlf_matmul_dsp *matmul, const int32_t *filter, int32_t *copy,
-                                             struct mlf_block_dsp *block)
+                                             struct mlf_dot_dsp *dot)
 {
-    const int32_t words = matmul->copied * (2 * block->groups + (matmul->rounding == 0 ? 4 : 6));
+    const int32_t words = matmul->copied * (2 * dot->groups + (matmul->rounding == 0 ? 4 : 6));
     if (words == 0) {
         return filter;
     }
     mlf_copy_words_dsp(copy, filter, words);
-    block->others = block->pairs - matmul->copied;
-    block->filter_of_others = filter + words;
-    block->pairs = matmul->copied;
+    dot->others = dot->pairs - matmul->copied;
+    dot->filter_of_others = filter + words;
+    dot->pairs = matmul->copied;
     return copy;
 }
 
@@ -174,28 +174,28 @@ MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const 
     const int32_t left = matmul->rows - 3 * blocks;
     const int32_t backward = pitch > depth;
     const int32_t step = backward ? -3 : 3;
-    struct mlf_block_dsp block = mlf_block_dsp(depth, pitch, pitch, matmul->rounding);
+    struct mlf_dot_dsp dot = mlf_dot_dsp(depth, pitch, pitch, matmul->rounding);
     const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
     int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
-    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * depth), &block);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * depth), &dot);
     for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
         (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, groups);
-        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+        mlf_dot_channels3_dsp(&dot, pitch, scratch, filter, to);
     }
     if (left > 0) {
         const int32_t row = backward ? 0 : 3 * blocks; /* the first one that is left */
         from = input + row * depth;
         to = output + row * pitch;
         if (left == 2) {
-            block.pitch = -pitch;
+            dot.pitch = -pitch;
             to += backward ? 2 * pitch : pitch;
             mlf_expand_one_dsp(scratch + (backward ? 2 : 0), from + depth, groups);
             mlf_expand_one_dsp(scratch + (backward ? 4 : 2), from, groups);
         } else {
-            block.pitch = 0;
+            dot.pitch = 0;
             (void)mlf_expand3_dsp(scratch, from, from, from, groups);
         }
-        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+        mlf_dot_channels3_dsp(&dot, pitch, scratch, filter, to);
     }
     mlf_activate_dsp(matmul, output);
 }
@@ -210,7 +210,7 @@ MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const i
     for (int32_t done = 0; done < matmul->rows; done++) {
         const int32_t row = backward ? matmul->rows - done - 1 : done;
         mlf_expand_dsp(scratch, input + row * depth, depth);
-        mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);
+        mlf_dot_channels_dsp(matmul, MLF_TILE_1X2, scratch, filter, output + row * pitch, pitch);
     }
     mlf_activate_dsp(matmul, output);
 }
@@ -220,8 +220,8 @@ MLF_SHARED void mlf_matvec_int8_dsp(const struct mlf_matmul_dsp *matmul, const i
                                     int8_t *output)
 {
     for (int32_t row = 0; row < matmul->rows; row++) {
-        mlf_pixels_dsp(matmul, MLF_ONE_PIXEL_INT8, input + row * matmul->inputs, filter,
-                       output + row * matmul->outputs, 0);
+        mlf_dot_channels_dsp(matmul, MLF_TILE_1X2_INT8, input + row * matmul->inputs, filter,
+                             output + row * matmul->outputs, 0);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for Helium (MVE): three pixels, or one, times two output channels.
- * Sums fit in 32 bits, and become outputs as in block_int16_dsp.h. The filter is [O, inputs] of int8; `channels` has
+ * Sums fit in 32 bits, and become outputs as in dot_3x2_int16_dsp.h. The filter is [O, inputs] of int8; `channels` has
  * the bias and the multiplier of each output channel.
  *
  * The inner loop for three pixels spends 12 instructions on 48 products (0.25 each) in VLDRB, VLDRH and VMLADAVA of 8
@@ -13,14 +13,14 @@
 
 #include <stdint.h>
 
-#include "block_int16_dsp.h"
 #include "compiler.h"
 #include "conv2d_int16_dsp.h"
 #include "copy_mve.h"
+#include "dot_3x2_int16_dsp.h"
 #include "window.h"
 
 /* The state of a block of pixels; assembly reads and writes it by position. */
-struct mlf_block_int16_mve {
+struct mlf_dot_int16_mve {
     const int16_t *inputs;
     int32_t row;   /* bytes from one pixel's inputs to the next one's */
     int32_t count; /* of inputs */
@@ -37,7 +37,7 @@ struct mlf_block_int16_mve {
  * All pairs of output channels: r0 block. Then r11 block; r1, r3, r12 inputs; r7, r5 weights; r0, r2, r4 even sums;
  * r6, r8, r10 odd ones. Vectors of bytes are loaded from low registers, VMLADAVA adds to even ones.
  */
-#define MLF_BLOCK_INT16_MVE(loop, store)                                                                               \
+#define MLF_DOT_INT16_MVE(loop, store)                                                                                 \
     "push {r4-r8, r10, r11, lr}\n"                                                                                     \
     "mov r11, r0\n"                                                                                                    \
     "1: ldr r3, [r11, #16]\n"                                                                                          \
@@ -69,8 +69,8 @@ struct mlf_block_int16_mve {
     "bne 1b\n"                                                                                                         \
     "pop {r4-r8, r10, r11, pc}"
 
-#define MLF_PIXELS3_INT16_MVE(saturate, bits)                                                                          \
-    MLF_BLOCK_INT16_MVE("vldrb.s16 q0, [r7], #8\n"                                                                     \
+#define MLF_DOT_3X2_INT16_MVE(saturate, bits)                                                                          \
+    MLF_DOT_INT16_MVE("vldrb.s16 q0, [r7], #8\n"                                                                       \
                         "vldrh.u16 q2, [r1], #16\n"                                                                    \
                         "vldrb.s16 q1, [r5], #8\n"                                                                     \
                         "vmladava.s16 r0, q0, q2\n"                                                                    \
@@ -88,8 +88,8 @@ struct mlf_block_int16_mve {
                         MLF_STORE_INT16_DSP("r10", "lr", "[r7, r12, lsl #1]", saturate, bits)                          \
                         MLF_STORE_INT16_DSP("r6", "lr", "[r7], #2", saturate, bits))
 
-#define MLF_PIXEL_INT16_MVE(saturate, bits)                                                                            \
-    MLF_BLOCK_INT16_MVE("vldrh.u16 q2, [r1], #16\n"                                                                    \
+#define MLF_DOT_1X2_INT16_MVE(saturate, bits)                                                                          \
+    MLF_DOT_INT16_MVE("vldrh.u16 q2, [r1], #16\n"                                                                      \
                         "vldrb.s16 q0, [r7], #8\n"                                                                     \
                         "vldrb.s16 q1, [r5], #8\n"                                                                     \
                         "vmladava.s16 r0, q0, q2\n"                                                                    \
@@ -98,53 +98,53 @@ struct mlf_block_int16_mve {
                         MLF_STORE_INT16_DSP("r6", "lr", "[r7], #2", saturate, bits))
 
 #define MLF_DEFINE_INT16_MVE(name, body)                                                                               \
-    MLF_NAKED void name(struct mlf_block_int16_mve *block MLF_UNUSED)                                                  \
+    MLF_NAKED void name(struct mlf_dot_int16_mve *dot MLF_UNUSED)                                                      \
     {                                                                                                                  \
         __asm__ volatile(body);                                                                                        \
     }
 
-MLF_DEFINE_INT16_MVE(mlf_pixels3_int16_mve, MLF_PIXELS3_INT16_MVE("ssat ", ", #16, "))
-MLF_DEFINE_INT16_MVE(mlf_pixels3_relu_int16_mve, MLF_PIXELS3_INT16_MVE("usat ", ", #15, "))
-MLF_DEFINE_INT16_MVE(mlf_pixel_int16_mve, MLF_PIXEL_INT16_MVE("ssat ", ", #16, "))
-MLF_DEFINE_INT16_MVE(mlf_pixel_relu_int16_mve, MLF_PIXEL_INT16_MVE("usat ", ", #15, "))
+MLF_DEFINE_INT16_MVE(mlf_dot_3x2_int16_mve, MLF_DOT_3X2_INT16_MVE("ssat ", ", #16, "))
+MLF_DEFINE_INT16_MVE(mlf_dot_3x2_relu_int16_mve, MLF_DOT_3X2_INT16_MVE("usat ", ", #15, "))
+MLF_DEFINE_INT16_MVE(mlf_dot_1x2_int16_mve, MLF_DOT_1X2_INT16_MVE("ssat ", ", #16, "))
+MLF_DEFINE_INT16_MVE(mlf_dot_1x2_relu_int16_mve, MLF_DOT_1X2_INT16_MVE("usat ", ", #15, "))
 
 #else /* the same in C */
 
 /* A block of one or three pixels; outputs are at least `least`. */
-MLF_KERNEL void mlf_pixels_in_c_int16_mve(const struct mlf_block_int16_mve *block, int32_t pixels, int32_t least)
+MLF_KERNEL void mlf_dot_in_c_int16_mve(const struct mlf_dot_int16_mve *dot, int32_t pixels, int32_t least)
 {
     for (int32_t p = 0; p < pixels; p++) {
-        const int16_t *const input = block->inputs + p * (block->row / 2);
-        for (int32_t c = 0; c < 2 * block->pairs; c++) {
-            const int8_t *const weights = block->filter + c * block->count;
-            uint32_t sum = (uint32_t)block->channels[2 * c];
-            for (int32_t i = 0; i < block->count; i++) {
+        const int16_t *const input = dot->inputs + p * (dot->row / 2);
+        for (int32_t c = 0; c < 2 * dot->pairs; c++) {
+            const int8_t *const weights = dot->filter + c * dot->count;
+            uint32_t sum = (uint32_t)dot->channels[2 * c];
+            for (int32_t i = 0; i < dot->count; i++) {
                 sum += (uint32_t)(input[i] * weights[i]);
             }
-            block->output[p * (block->pitch / 2) + c] = mlf_round_int16_dsp(sum, block->channels[2 * c + 1], least);
+            dot->output[p * (dot->pitch / 2) + c] = mlf_round_int16_dsp(sum, dot->channels[2 * c + 1], least);
         }
     }
 }
 
 #define MLF_DEFINE_INT16_MVE(name, pixels, least)                                                                      \
-    MLF_SHARED void name(struct mlf_block_int16_mve *block)                                                            \
+    MLF_SHARED void name(struct mlf_dot_int16_mve *dot)                                                                \
     {                                                                                                                  \
-        mlf_pixels_in_c_int16_mve(block, pixels, least);                                                               \
+        mlf_dot_in_c_int16_mve(dot, pixels, least);                                                                    \
     }
 
-MLF_DEFINE_INT16_MVE(mlf_pixels3_int16_mve, 3, INT16_MIN)
-MLF_DEFINE_INT16_MVE(mlf_pixels3_relu_int16_mve, 3, 0)
-MLF_DEFINE_INT16_MVE(mlf_pixel_int16_mve, 1, INT16_MIN)
-MLF_DEFINE_INT16_MVE(mlf_pixel_relu_int16_mve, 1, 0)
+MLF_DEFINE_INT16_MVE(mlf_dot_3x2_int16_mve, 3, INT16_MIN)
+MLF_DEFINE_INT16_MVE(mlf_dot_3x2_relu_int16_mve, 3, 0)
+MLF_DEFINE_INT16_MVE(mlf_dot_1x2_int16_mve, 1, INT16_MIN)
+MLF_DEFINE_INT16_MVE(mlf_dot_1x2_relu_int16_mve, 1, 0)
 
 #endif
 
 /* `pairs` pairs of output channels from channel `first`, for one pixel or three with adjacent inputs. */
-MLF_KERNEL void mlf_pairs_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels, const int16_t *inputs,
-                                    const int8_t *filter, const int32_t *channels, int16_t *output, int32_t first,
-                                    int32_t pairs)
+MLF_KERNEL void mlf_dot_pairs_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
+                                        const int16_t *inputs, const int8_t *filter, const int32_t *channels,
+                                        int16_t *output, int32_t first, int32_t pairs)
 {
-    struct mlf_block_int16_mve block = {
+    struct mlf_dot_int16_mve dot = {
         .inputs = inputs,
         .row = 2 * matmul->inputs,
         .count = matmul->inputs,
@@ -155,23 +155,24 @@ MLF_KERNEL void mlf_pairs_int16_mve(const struct mlf_matmul_int16_dsp *matmul, i
         .pairs = pairs,
     };
     if (pixels == 3 && matmul->minimum == 0) {
-        mlf_pixels3_relu_int16_mve(&block);
+        mlf_dot_3x2_relu_int16_mve(&dot);
     } else if (pixels == 3) {
-        mlf_pixels3_int16_mve(&block);
+        mlf_dot_3x2_int16_mve(&dot);
     } else if (matmul->minimum == 0) {
-        mlf_pixel_relu_int16_mve(&block);
+        mlf_dot_1x2_relu_int16_mve(&dot);
     } else {
-        mlf_pixel_int16_mve(&block);
+        mlf_dot_1x2_int16_mve(&dot);
     }
 }
 
 /* All output channels; if their number is odd, the last two form the last pair, which repeats one channel. */
-MLF_KERNEL void mlf_pixels_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels, const int16_t *inputs,
-                                     const int8_t *filter, const int32_t *channels, int16_t *output)
+MLF_KERNEL void mlf_dot_channels_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,
+                                           const int16_t *inputs, const int8_t *filter, const int32_t *channels,
+                                           int16_t *output)
 {
-    mlf_pairs_int16_mve(matmul, pixels, inputs, filter, channels, output, 0, matmul->outputs / 2);
+    mlf_dot_pairs_int16_mve(matmul, pixels, inputs, filter, channels, output, 0, matmul->outputs / 2);
     if (matmul->outputs % 2 != 0) {
-        mlf_pairs_int16_mve(matmul, pixels, inputs, filter, channels, output, matmul->outputs - 2, 1);
+        mlf_dot_pairs_int16_mve(matmul, pixels, inputs, filter, channels, output, matmul->outputs - 2, 1);
     }
 }
 
@@ -182,8 +183,8 @@ MLF_KERNEL void mlf_matmul_int16_mve(const struct mlf_matmul_int16_dsp *matmul, 
     int32_t count;
     for (int32_t row = 0; row < matmul->rows; row += count) {
         count = matmul->rows - row >= 3 ? 3 : 1;
-        mlf_pixels_int16_mve(matmul, count, input + row * matmul->inputs, filter, channels,
-                             output + row * matmul->outputs);
+        mlf_dot_channels_int16_mve(matmul, count, input + row * matmul->inputs, filter, channels,
+                                   output + row * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }
@@ -234,7 +235,7 @@ MLF_KERNEL void mlf_conv2d_int16_mve(const struct mlf_window *window, const stru
             to = mlf_copy_window_int16_mve(window, input + batch * size, line - batch * window->output.height,
                                            first + p - line * window->output.width, to);
         }
-        mlf_pixels_int16_mve(matmul, count, scratch, filter, channels, output + first * matmul->outputs);
+        mlf_dot_channels_int16_mve(matmul, count, scratch, filter, channels, output + first * matmul->outputs);
     }
     mlf_activate_int16_dsp(matmul, output);
 }

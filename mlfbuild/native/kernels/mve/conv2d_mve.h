@@ -3,15 +3,15 @@
 /*
  * CONV_2D on int8 for Helium (MVE); sums and rescaling are those of conv2d.h.
  *
- * gemm_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows of
- * windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one row.
- * A 1x1 filter can be computed in place.
+ * dot_2x4_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows
+ * of windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one
+ * row. A 1x1 filter can be computed in place.
  *
- * Layout of the weights: that of gemm_mve.h, for windows of `rows` pieces of memory. Scratch memory holds the windows
- * that are copied, one after the other.
+ * Layout of the weights: that of dot_2x4_mve.h, for windows of `rows` pieces of memory. Scratch memory holds the
+ * windows that are copied, one after the other.
  *
- * Cost: 14 instructions for 128 products of two pixels and four channels if the pieces fill vectors (gemm_mve.h). That
- * is why windows in the image are read in place: a copied byte is loaded and stored again. A piece shorter than a
+ * Cost: 14 instructions for 128 products of two pixels and four channels if the pieces fill vectors (dot_2x4_mve.h).
+ * That is why windows in the image are read in place: a copied byte is loaded and stored again. A piece shorter than a
  * vector would take as many instructions as a whole one, so copying is cheaper then.
  */
 #ifndef MLF_CONV2D_MVE_H_
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "gemm_mve.h"
+#include "dot_2x4_mve.h"
 #include "requantize_mve.h"
 #include "window.h"
 #include "windows_mve.h"
@@ -28,21 +28,21 @@
 /* The state of a convolution. */
 struct mlf_conv2d_mve {
     struct mlf_windows windows; /* first, because windows_mve.h uses only this member */
-    mlf_gemm_function multiply;
+    mlf_dot_2x4_function multiply;
     int32_t channels; /* of the output */
     const struct mlf_channels4 *table;
     const int8_t *weights;
     int32_t group; /* bytes of the weights of four channels */
-    struct mlf_gemm gemm;
+    struct mlf_dot_2x4 dot;
 };
 
 /* Let the pixels of a pair be written `distance` bytes apart, and only the first `count` of four channels. */
-MLF_KERNEL void mlf_gemm_scatter(struct mlf_gemm *gemm, int32_t distance, int32_t count)
+MLF_KERNEL void mlf_dot_2x4_scatter(struct mlf_dot_2x4 *dot, int32_t distance, int32_t count)
 {
     for (int32_t c = 0; c < 4; c++) {
         const int32_t at = c < count ? c : count - 1; /* channels beyond the last one are copies of it */
-        gemm->scatter[2 * c] = (uint16_t)at;
-        gemm->scatter[2 * c + 1] = (uint16_t)(at + distance);
+        dot->scatter[2 * c] = (uint16_t)at;
+        dot->scatter[2 * c + 1] = (uint16_t)(at + distance);
     }
 }
 
@@ -50,29 +50,29 @@ MLF_KERNEL void mlf_gemm_scatter(struct mlf_gemm *gemm, int32_t distance, int32_
 MLF_SHARED void mlf_conv2d_pairs_mve(struct mlf_conv2d_mve *conv, const int8_t *first, int32_t distance,
                                      int32_t pairs, int8_t *output, int32_t apart)
 {
-    struct mlf_gemm *const gemm = &conv->gemm;
+    struct mlf_dot_2x4 *const dot = &conv->dot;
     const int32_t whole = conv->channels / 4;
     const int32_t rest = conv->channels % 4;
-    gemm->first = first;
-    gemm->second = first + distance;
-    gemm->step = 2 * distance;
-    gemm->pairs = pairs;
-    gemm->output_step = 2 * apart;
+    dot->first = first;
+    dot->second = first + distance;
+    dot->step = 2 * distance;
+    dot->pairs = pairs;
+    dot->output_step = 2 * apart;
     if (whole > 0) {
-        gemm->weights = conv->weights;
-        gemm->weights_end = conv->weights + whole * conv->group;
-        gemm->channels = conv->table;
-        gemm->output = output;
-        mlf_gemm_scatter(gemm, apart, 4);
-        conv->multiply(gemm);
+        dot->weights = conv->weights;
+        dot->weights_end = conv->weights + whole * conv->group;
+        dot->channels = conv->table;
+        dot->output = output;
+        mlf_dot_2x4_scatter(dot, apart, 4);
+        conv->multiply(dot);
     }
     if (rest > 0) {
-        gemm->weights = conv->weights + whole * conv->group;
-        gemm->weights_end = gemm->weights + conv->group;
-        gemm->channels = conv->table + whole;
-        gemm->output = output + 4 * whole;
-        mlf_gemm_scatter(gemm, apart, rest);
-        conv->multiply(gemm);
+        dot->weights = conv->weights + whole * conv->group;
+        dot->weights_end = dot->weights + conv->group;
+        dot->channels = conv->table + whole;
+        dot->output = output + 4 * whole;
+        mlf_dot_2x4_scatter(dot, apart, rest);
+        conv->multiply(dot);
     }
 }
 
@@ -81,7 +81,7 @@ MLF_SHARED void mlf_conv2d_pixels_mve(struct mlf_windows *windows, const struct 
 {
     struct mlf_conv2d_mve *const conv = (struct mlf_conv2d_mve *)(void *)windows;
     const int32_t even = run->count - run->count % 2;
-    conv->gemm.gap = run->pitch - 16 * conv->gemm.vectors;
+    conv->dot.gap = run->pitch - 16 * conv->dot.vectors;
     if (even > 0) {
         mlf_conv2d_pairs_mve(conv, run->first, run->distance, even / 2, run->output, run->apart);
     }
@@ -94,29 +94,31 @@ MLF_SHARED void mlf_conv2d_pixels_mve(struct mlf_windows *windows, const struct 
 MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *window,
                                                       const struct mlf_quantization *quantization,
                                                       const int8_t *weights, const struct mlf_channels4 *channels,
-                                                      mlf_gemm_function multiply, int32_t rows)
+                                                      mlf_dot_2x4_function multiply, int32_t rows)
 {
     const int32_t size = window->filter.height * window->filter.width * window->input_channels;
     struct mlf_conv2d_mve conv = {
-        .windows = {
-            .window = window,
-            .run = mlf_conv2d_pixels_mve,
-            .lanes = 2,
-            .fill = (int8_t)quantization->input_zero_point,
-        },
+        .windows =
+            {
+                .window = window,
+                .run = mlf_conv2d_pixels_mve,
+                .lanes = 2,
+                .fill = (int8_t)quantization->input_zero_point,
+            },
         .multiply = multiply,
         .channels = window->output_channels,
         .table = channels,
         .weights = weights,
         .group = 4 * size,
-        .gemm = {
-            .rows = rows,
-            .vectors = size / rows / 16,
-            .tail = size / rows % 16,
-            .zero_point = quantization->output_zero_point,
-            .minimum = quantization->minimum,
-            .maximum = quantization->maximum,
-        },
+        .dot =
+            {
+                .rows = rows,
+                .vectors = size / rows / 16,
+                .tail = size / rows % 16,
+                .zero_point = quantization->output_zero_point,
+                .minimum = quantization->minimum,
+                .maximum = quantization->maximum,
+            },
     };
     return conv;
 }
@@ -127,7 +129,7 @@ MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *w
  */
 MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struct mlf_quantization *quantization,
                                     const int8_t *input, const int8_t *weights, const struct mlf_channels4 *channels,
-                                    mlf_gemm_function multiply, int32_t batch, void *scratch, int8_t *output)
+                                    mlf_dot_2x4_function multiply, int32_t batch, void *scratch, int8_t *output)
 {
     struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply,
                                                       batch > 0 ? 1 : window->filter.height);
@@ -143,7 +145,7 @@ MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struc
 MLF_SHARED void mlf_conv2d_pointwise_int8_mve(const struct mlf_window *window,
                                               const struct mlf_quantization *quantization, const int8_t *input,
                                               const int8_t *weights, const struct mlf_channels4 *channels,
-                                              mlf_gemm_function multiply, int32_t batch, int8_t *scratch,
+                                              mlf_dot_2x4_function multiply, int32_t batch, int8_t *scratch,
                                               int8_t *output)
 {
     struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply, 1);

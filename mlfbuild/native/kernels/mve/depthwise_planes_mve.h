@@ -7,10 +7,10 @@
  * half words takes a patch of 4x4 pixels, which four VMLADAV multiply with the filter at four positions: 2 x 2 outputs.
  * 8 outputs take 28 cycles, and a copied element takes less than one.
  *
- * As a vector has sums of one channel only, its rescaling is in core registers; kept_mve.h explains it. The factor is
- * two to the power of the lowest four bits of the multiplier. Planes have `band` + 2 rows, for as many output rows at a
- * time; the last two rows are also the first ones of the next band. Rows are copied before output is written to their
- * address, so that the output may overwrite the input.
+ * As a vector has sums of one channel only, its rescaling is in core registers; dot_4x2_mve.h explains it. The factor
+ * is two to the power of the lowest four bits of the multiplier. Planes have `band` + 2 rows, for as many output rows
+ * at a time; the last two rows are also the first ones of the next band. Rows are copied before output is written to
+ * their address, so that the output may overwrite the input.
  *
  * The inner axis runs along a row of the plane, as in depthwise_conv2d_mve.h.
  */
@@ -22,7 +22,7 @@
 #include "compiler.h"
 #include "copy_mve.h"
 #include "depthwise_conv2d_mve.h"
-#include "kept_mve.h"
+#include "dot_4x2_mve.h"
 
 /* A band of the planes of some channels; assembly accesses the members by position and changes the first five. */
 struct mlf_planes {
@@ -113,9 +113,9 @@ MLF_SHARED void mlf_planes_run(struct mlf_planes *planes)
             for (int32_t i = 0; i < 9; i++) {
                 sum += patch[i / 3 * planes->patch[2] + i % 3] * planes->weights[i];
             }
-            planes->output[y / 2 * planes->row_step + x / 4 * planes->step + planes->scatter[y % 2 * 4 + x % 2 * 2 +
-                                                                                             x % 4 / 2]] =
-                mlf_kept_output(sum, 1 << (planes->channels->multiplier & 15), planes->channels);
+            planes->output[y / 2 * planes->row_step + x / 4 * planes->step +
+                           planes->scatter[y % 2 * 4 + x % 2 * 2 + x % 4 / 2]] =
+                mlf_dot_4x2_output(sum, 1 << (planes->channels->multiplier & 15), planes->channels);
         }
         planes->plane += planes->size;
         planes->output++;

@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D of int8 for cores without SIMD: the windows of four pixels, or of two if memory is short, are packed into
- * scratch memory, in the order of rows, columns and channels, for block_thumb.h. The padding is read as the input's
+ * scratch memory, in the order of rows, columns and channels, for dot_4x1_thumb.h. The padding is read as the input's
  * zero point, which represents 0. The last block of an output may overlap the one before.
  *
  * Layout of scratch memory: for each input of a window one word of two pixels, p + q * 65536, or for four pixels two
- * words next to each other. So it has 4 or 8 bytes for each input. block_thumb.h describes the filter.
+ * words next to each other. So it has 4 or 8 bytes for each input. dot_4x1_thumb.h describes the filter.
  *
  * Packing four pixels takes 13 instructions for an input of each, once for all output channels; a product takes 2.1 or
- * 2.4 (block_thumb.h). Two pixels need half the scratch memory and 15 % more instructions. Without any,
+ * 2.4 (dot_4x1_thumb.h). Two pixels need half the scratch memory and 15 % more instructions. Without any,
  * fully_connected_thumb.h reads the image itself, with 60 % more.
  */
 #ifndef MLF_CONV2D_THUMB_H_
@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-#include "block_thumb.h"
 #include "compiler.h"
+#include "dot_4x1_thumb.h"
 #include "matmul_thumb.h"
 #include "pack_thumb.h"
 #include "window.h"
@@ -123,19 +123,19 @@ MLF_SHARED void mlf_conv2d_int8_thumb(const struct mlf_window *window, const str
                                       int8_t *output, int32_t *scratch)
 {
     const struct mlf_conv2d_thumb conv2d = {window, matmul};
-    struct mlf_block_thumb block = mlf_block_of_thumb(matmul);
+    struct mlf_dot_thumb dot = mlf_dot_of_thumb(matmul);
     const int32_t last = matmul->rows - matmul->pixels;
     if (last < 0) {
-        block.pitch = 0; /* one pixel, which is computed several times */
+        dot.pitch = 0; /* one pixel, which is computed several times */
     }
     for (int32_t pixel = 0; pixel < matmul->rows;) {
         struct mlf_corner_thumb corners[4];
         mlf_corners_thumb(&conv2d, input, pixel, corners);
         mlf_pack_windows_thumb(&conv2d, corners, padding, scratch);
         if (matmul->pixels == 4) {
-            (void)mlf_pixels4_thumb(scratch, filter, output + pixel * matmul->outputs, &block);
+            (void)mlf_dot_4x1_thumb(scratch, filter, output + pixel * matmul->outputs, &dot);
         } else {
-            (void)mlf_pixels2_thumb(scratch, filter, output + pixel * matmul->outputs, &block);
+            (void)mlf_dot_2x1_thumb(scratch, filter, output + pixel * matmul->outputs, &dot);
         }
         pixel += matmul->pixels;
         pixel = pixel < matmul->rows && pixel > last ? last : pixel;

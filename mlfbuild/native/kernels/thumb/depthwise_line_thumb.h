@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * A line of the output of one channel of a depthwise convolution with a 3x3 filter, for cores without SIMD: two outputs
- * at a time, from words that hold an input of each, as block_thumb.h describes.
+ * at a time, from words that hold an input of each, as dot_4x1_thumb.h describes.
  *
  * A plane is an array of columns of three words, one for each line of the input under the filter, which may begin with
  * any of them. The low halves of words belong to outputs of the first half of the line, the high ones to those of the

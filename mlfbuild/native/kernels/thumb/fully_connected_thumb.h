@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED and CONV_2D of int8 for cores without SIMD, without scratch memory: one row or pixel at a time, of
- * which dot_thumb.h multiplies four output channels. Convolutions use it if packing pixels would enlarge the arena.
+ * which dot_1x4_thumb.h multiplies four output channels. Convolutions use it if packing pixels would enlarge the arena.
  */
 #ifndef MLF_FULLY_CONNECTED_THUMB_H_
 #define MLF_FULLY_CONNECTED_THUMB_H_
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "dot_thumb.h"
+#include "dot_1x4_thumb.h"
 #include "matmul_thumb.h"
 #include "thumb.h"
 #include "window.h"
@@ -25,7 +25,7 @@ MLF_SHARED void mlf_fully_connected_int8_thumb(const struct mlf_matmul_thumb *ma
         for (int32_t c = 0; c < matmul->outputs; c += 4) {
             const int32_t channel = c + 4 <= matmul->outputs ? c : matmul->outputs - 4;
             uint32_t sums[4] = {0, 0, 0, 0};
-            const int32_t *const end = mlf_dot4_thumb(input, group + MLF_GROUP_WORDS_THUMB, matmul->inputs, sums);
+            const int32_t *const end = mlf_dot_1x4_thumb(input, group + MLF_GROUP_WORDS_THUMB, matmul->inputs, sums);
             mlf_store4_thumb(group, sums, inputs, matmul->rounding, to + channel);
             group = end;
         }
@@ -61,11 +61,11 @@ MLF_SHARED const int32_t *mlf_pixel_group_thumb(const struct mlf_pixel_thumb *pi
     uint32_t sums[4] = {0, 0, 0, 0};
     for (int32_t row = 0; row < window->filter.height; row++) {
         if (whole && row >= pixel->rows.first && row < pixel->rows.end) {
-            weights = mlf_dot4_thumb(mlf_tap_thumb(pixel, row, 0), weights, window->filter.width * depth, sums);
+            weights = mlf_dot_1x4_thumb(mlf_tap_thumb(pixel, row, 0), weights, window->filter.width * depth, sums);
             continue;
         }
         for (int32_t column = 0; column < window->filter.width; column++) {
-            weights = mlf_dot4_thumb(mlf_tap_thumb(pixel, row, column), weights, depth, sums);
+            weights = mlf_dot_1x4_thumb(mlf_tap_thumb(pixel, row, column), weights, depth, sums);
         }
     }
     mlf_store4_thumb(filter, sums, inputs, rounding, output);

@@ -2,15 +2,16 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D of 1x1 with stride 1 and FULLY_CONNECTED of several rows, int8, for cores without SIMD. Inputs of four rows,
- * or of two if memory is short, are packed into scratch memory; block_thumb.h multiplies them and describes the filter.
+ * or of two if memory is short, are packed into scratch memory; dot_4x1_thumb.h multiplies them and describes the
+ * filter.
  */
 #ifndef MLF_MATMUL_THUMB_H_
 #define MLF_MATMUL_THUMB_H_
 
 #include <stdint.h>
 
-#include "block_thumb.h"
 #include "compiler.h"
+#include "dot_4x1_thumb.h"
 #include "pack_thumb.h"
 #include "thumb.h"
 
@@ -26,11 +27,11 @@ struct mlf_matmul_thumb {
     int32_t pixels;   /* rows of a block: two or four */
 };
 
-MLF_KERNEL struct mlf_block_thumb mlf_block_of_thumb(const struct mlf_matmul_thumb *matmul)
+MLF_KERNEL struct mlf_dot_thumb mlf_dot_of_thumb(const struct mlf_matmul_thumb *matmul)
 {
-    const struct mlf_block_thumb block = {(matmul->inputs + 3) / 4, matmul->outputs, matmul->outputs,
-                                          matmul->rounding, matmul->minimum, matmul->positive};
-    return block;
+    const struct mlf_dot_thumb dot = {(matmul->inputs + 3) / 4, matmul->outputs, matmul->outputs,
+                                      matmul->rounding,         matmul->minimum, matmul->positive};
+    return dot;
 }
 
 MLF_KERNEL void mlf_activate_thumb(const struct mlf_matmul_thumb *matmul, int8_t *output)
@@ -45,7 +46,7 @@ MLF_KERNEL void mlf_activate_thumb(const struct mlf_matmul_thumb *matmul, int8_t
 MLF_SHARED void mlf_matmul_int8_thumb(const struct mlf_matmul_thumb *matmul, const int8_t *input,
                                       const int32_t *filter, int8_t *output, int32_t *scratch)
 {
-    struct mlf_block_thumb block = mlf_block_of_thumb(matmul);
+    struct mlf_dot_thumb dot = mlf_dot_of_thumb(matmul);
     const int backward = matmul->outputs > matmul->inputs;
     int32_t count;
     for (int32_t done = 0; done < matmul->rows; done += count) {
@@ -59,12 +60,12 @@ MLF_SHARED void mlf_matmul_int8_thumb(const struct mlf_matmul_thumb *matmul, con
         int8_t *const to = output + row * matmul->outputs;
         if (count == 4) {
             (void)mlf_pack4_thumb(scratch, taps, matmul->inputs);
-            (void)mlf_pixels4_thumb(scratch, filter, to, &block);
+            (void)mlf_dot_4x1_thumb(scratch, filter, to, &dot);
         } else {
-            block.pitch = count == 1 ? 0 : matmul->outputs; /* a single row is computed twice */
+            dot.pitch = count == 1 ? 0 : matmul->outputs; /* a single row is computed twice */
             (void)mlf_pack2_thumb(scratch, taps, matmul->inputs);
-            (void)mlf_pixels2_thumb(scratch, filter, to, &block);
-            block.pitch = matmul->outputs;
+            (void)mlf_dot_2x1_thumb(scratch, filter, to, &dot);
+            dot.pitch = matmul->outputs;
         }
     }
     mlf_activate_thumb(matmul, output);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* Pack inputs of two pixels into words, p + q * 65536, for block_thumb.h. */
+/* Pack inputs of two pixels into words, p + q * 65536, for dot_4x1_thumb.h. */
 #ifndef MLF_PACK_THUMB_H_
 #define MLF_PACK_THUMB_H_
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D on float32 for scalar FPUs, at least four output channels; equal to conv2d.h except for the order and
- * rounding of additions. gemm_float_vfp.h has the micro-kernel and the order of the weights, which are finite.
+ * rounding of additions. dot_4x4_float_vfp.h has the micro-kernel and the order of the weights, which are finite.
  *
  * Pixels are computed four at a time in the order of the output; the last four may overlap those before. A row of the
  * filter that is inside the image for all four is one run, other rows have a run for each tap, with zeros for taps in
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "gemm_float_vfp.h"
+#include "dot_4x4_float_vfp.h"
 #include "window.h"
 
 /* Bytes of inputs and weights that are used together, so that they fit in a data cache of 16 KB. */
@@ -36,7 +36,7 @@ struct mlf_conv2d_vfp {
     const float *input;
     const float *padding; /* a pixel of zeros */
     struct mlf_run_vfp *runs;
-    struct mlf_tile_vfp tile;
+    struct mlf_dot_4x4_vfp tile;
 };
 
 MLF_KERNEL int mlf_inside_vfp(int32_t at, int32_t size)
@@ -160,7 +160,7 @@ MLF_SHARED void mlf_conv2d_float_vfp(const struct mlf_window *window, struct mlf
                 conv.tile.weights = filter + group * 4 * size;
                 conv.tile.bias = bias + channel;
                 conv.tile.output = output + start * channels + channel;
-                mlf_tile_vfp(&conv.tile);
+                mlf_dot_4x4_vfp(&conv.tile);
             }
         }
     }

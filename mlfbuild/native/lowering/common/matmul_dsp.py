@@ -42,8 +42,8 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     return np.concatenate([part.astype(np.int32) for part in parts], axis=1).reshape(-1)
 
 
-def pack_quads(channels: DspChannels) -> npt.NDArray[np.int32] | None:
-    """Return the filter of ``kernels/dsp/quad_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
+def pack_dot_1x4(channels: DspChannels) -> npt.NDArray[np.int32] | None:
+    """Return the filter of ``dot_1x4_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
 
     The number of channels is a multiple of four, and so is that of their inputs.
     """

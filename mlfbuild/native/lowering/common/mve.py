@@ -36,7 +36,7 @@ _ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)
 
 
 def blocked_weights(weights: Array) -> Array:
-    """Return int8 ``weights`` [channels, rows, bytes of a row] in the order that ``gemm_mve.h`` reads, flat.
+    """Return int8 ``weights`` [channels, rows, bytes of a row] in the order that ``dot_2x4_mve.h`` reads, flat.
 
     The last group of four channels is filled with copies of the last channel. If rows are not a whole number of
     vectors, zeros follow the last one, because the kernels read a whole vector there.
@@ -68,7 +68,7 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
-    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
+    """Return the rounding of ``dot_2x4_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
 
     The fewer cases remain, the fewer instructions a vector takes: ``all`` if every channel shifts right, no result is
     below the zero point and the clamp is the range of int8; ``relu`` likewise with another clamp; ``right`` if every
@@ -94,7 +94,7 @@ def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def shape_word(length: int, rows: int) -> str:
-    """Return the name of the function of ``gemm_mve.h`` for windows of ``rows`` pieces of ``length`` bytes."""
+    """Return the name of the function of ``dot_2x4_mve.h`` for windows of ``rows`` pieces of ``length`` bytes."""
     if length < VECTOR:
         assert rows == 1, "no kernel has more than one row of less than a vector"
         return "tail"
@@ -119,7 +119,9 @@ def matrix_parameters(
     return (
         Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="gemm_mve.h")),
+        Parameter(
+            "const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="dot_2x4_mve.h")
+        ),
         Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
         Parameter("int8_t *", "output", output.name),
     )
@@ -147,7 +149,7 @@ def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, 
 def rounded_once(
     weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
 ) -> tuple[DspChannels, int] | None:
-    """Return the constants of the brief requantisation of ``kept_mve.h`` and the power of two in its factor.
+    """Return the constants of the brief requantisation of ``dot_4x2_mve.h`` and the power of two in its factor.
 
     ``None`` if it would not be exact, as for outputs on both sides of the zero point, or if there is another clamp than
     to the range of int8. ``weights`` are int8 [channels, inputs].

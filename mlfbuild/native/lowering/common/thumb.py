@@ -73,7 +73,7 @@ def _fits(limits: tuple[int, int], largest: npt.NDArray[np.int64], channels: Dsp
 
 
 def pack_channels(channels: ThumbChannels) -> npt.NDArray[np.int32]:
-    """Return the filter of ``kernels/thumb/block_thumb.h``."""
+    """Return the filter of ``dot_4x1_thumb.h``."""
     groups = channels.weights.reshape(len(channels.weights), -1, GROUP)
     large = np.abs(groups, dtype=np.int16).sum(axis=2).max(axis=1) > MAGNITUDES
     bias, multiplier, shift = channels.parameters.T
@@ -83,7 +83,7 @@ def pack_channels(channels: ThumbChannels) -> npt.NDArray[np.int32]:
 
 
 def pack_fours(channels: ThumbChannels, inputs: int) -> npt.NDArray[np.int32]:
-    """Return the filter of ``kernels/thumb/dot_thumb.h`` of at least four channels; the last group is the last four."""
+    """Return the filter of ``dot_1x4_thumb.h`` of at least four channels; the last group is the last four."""
     count = len(channels.weights)
     firsts = [*range(0, count - GROUP + 1, GROUP), *([count - GROUP] if count % GROUP else [])]
     groups = np.array(firsts)[:, None] + np.arange(GROUP)

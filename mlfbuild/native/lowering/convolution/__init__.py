@@ -23,7 +23,7 @@ The rules of the choice for CONV_2D, of which the first that fits decides:
    needs a multiple of 4 input channels, at least 8, and outputs of at least 6 columns and 256 pixels (any number in a
    chain). Its scratch memory must not exceed that of ``conv2d_dsp``, so it is used only if that gets three windows, and
    if there are at most 1.5 times as many output as input channels.
-3. The kernels of the type (``common/candidates``). With MVE, int8 tries ``conv2d_kept_mve``, which is for windows of at
+3. The kernels of the type (``common/candidates``). With MVE, int8 tries ``conv2d_4x2_mve``, which is for windows of at
    most 32 bytes and several channels whose activation clamps no int8, then ``conv2d_mve``, then ``conv2d_dsp``.
 4. Otherwise portable C, which has no conditions. So every node can be lowered for every core.
 

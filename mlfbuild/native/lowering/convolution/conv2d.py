@@ -11,12 +11,12 @@ from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common.candidates import Specialised, choose, obstacle
 from mlfbuild.native.lowering.common.convolution import lower_convolution
 from mlfbuild.native.lowering.common.offset import has_offset, lower_conv2d_offset
+from mlfbuild.native.lowering.convolution.conv2d_4x2_mve import lower_conv2d_4x2_mve
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_conv2d_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_conv2d_float_vfp
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_conv2d_int16_mve
-from mlfbuild.native.lowering.convolution.conv2d_kept_mve import lower_conv2d_kept_mve
 from mlfbuild.native.lowering.convolution.conv2d_long_dsp import lower_conv2d_long_dsp
 from mlfbuild.native.lowering.convolution.conv2d_mve import lower_conv2d_mve
 from mlfbuild.native.lowering.convolution.conv2d_offset_dsp import lower_conv2d_offset_dsp
@@ -26,7 +26,7 @@ from mlfbuild.native.settings import CodegenSettings
 _SPECIALISED = Specialised[Conv2D](
     "conv2d",
     lower_conv2d_float_mve,
-    (("kept_", lower_conv2d_kept_mve), ("", lower_conv2d_mve)),
+    (("4x2_", lower_conv2d_4x2_mve), ("", lower_conv2d_mve)),
     lower_conv2d_dsp,
     lower_conv2d_int16_mve,
     lower_conv2d_int16_dsp,

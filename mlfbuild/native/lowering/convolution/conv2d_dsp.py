@@ -22,7 +22,7 @@ from mlfbuild.native.lowering.call import (
 )
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
-from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul, pack_quads
+from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_dot_1x4, pack_matmul
 from mlfbuild.native.lowering.common.window import window_fields
 
 PIXELS = 3
@@ -139,11 +139,13 @@ def _matmul(
     blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
     large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
     # With three rows or more, a block reads each weight once for three products.
-    quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
-    if quads is not None:
-        matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=quads.brief))
+    fours = _filter(graph, node, "dot_1x4_dsp.h", pack_dot_1x4) if large and rows < PIXELS else None
+    if fours is not None:
+        matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=fours.brief))
         statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
-        return KernelCall(word, "quad_dsp.h", dsp_parameters(source, quads.constant, output, 0), (*matmul, statement))
+        return KernelCall(
+            word, "dot_1x4_dsp.h", dsp_parameters(source, fours.constant, output, 0), (*matmul, statement)
+        )
     filter_ = _pairs(graph, node, whole=blocked)
     # Without the block, the kernel adds the odd channel in another way, which has no limit of 24 bits.
     if filter_ is None and blocked:

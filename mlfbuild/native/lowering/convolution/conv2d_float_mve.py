@@ -19,7 +19,7 @@ _GROUP = 8
 """Output channels that a kernel computes together."""
 _LANES = 4
 """Elements of a vector."""
-_ORDER = "gemm_float_mve.h"
+_ORDER = "dot_3x8_float_mve.h"
 """The kernel header that describes the order of weights in groups of eight channels."""
 _SIZE = 4
 """Bytes of an element."""
@@ -98,7 +98,7 @@ def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     return (
         Parameter("const float *", "input", source.name),
         Parameter(
-            "const float *", "filter", Constant.array("filter", "float", block(), block, order="gemm_float_mve.h")
+            "const float *", "filter", Constant.array("filter", "float", block(), block, order="dot_3x8_float_mve.h")
         ),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, weights.shape[0])),
         Parameter("float *", "output", output.name),

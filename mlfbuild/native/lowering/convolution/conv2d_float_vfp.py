@@ -54,7 +54,7 @@ def _call(
     if output.shape[3] < _GROUP or taps > _MOST_TAPS or weights.data is None or not np.isfinite(weights.data).all():
         return f"is for finite constant weights, at least {_GROUP} channels and at most {_MOST_TAPS} taps"
     block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
-    filter_ = Constant.array("filter", "float", block(), block, order="gemm_float_vfp.h")
+    filter_ = Constant.array("filter", "float", block(), block, order="dot_4x4_float_vfp.h")
     parameters: tuple[Parameter, ...] = (
         Parameter("const float *", "input", source.name),
         Parameter("const float *", "filter", filter_),

@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED of int16 activations for cores with the DSP extension: ``kernels/dsp/block_int16_dsp.h``.
+"""CONV_2D and FULLY_CONNECTED of int16 activations for cores with DSP instructions: ``dot_3x2_int16_dsp.h``.
 
 These kernels add in 32 bits and rescale in one instruction. This is exact only if sums fit and factors are small
 enough, which ``narrow_channels`` checks with the weights, biases and scales.
@@ -71,7 +71,7 @@ def narrow_channels(
 
 
 def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
-    """Return the filter of ``channels`` as ``kernels/dsp/block_int16_dsp.h`` reads it; ``None`` for one channel."""
+    """Return the filter of ``channels`` as ``kernels/dsp/dot_3x2_int16_dsp.h`` reads it; ``None`` for one channel."""
     count = len(channels.bias)
     if count < 2:
         return None
@@ -130,7 +130,7 @@ def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *
     matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
     packed = None if channels is None else pack_int16(channels)
-    return None if packed is None else Constant.packed(packed, "block_int16_dsp.h")
+    return None if packed is None else Constant.packed(packed, "dot_3x2_int16_dsp.h")
 
 
 def _row(inputs: int) -> int:

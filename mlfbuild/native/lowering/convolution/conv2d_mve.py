@@ -20,7 +20,7 @@ from mlfbuild.native.lowering.common.mve import (
     static_lines,
 )
 from mlfbuild.native.lowering.common.window import window_lines
-from mlfbuild.native.lowering.convolution.conv2d_kept_mve import has_kept_kernel
+from mlfbuild.native.lowering.convolution.conv2d_4x2_mve import has_4x2_kernel
 
 _COPIES = 1024
 """Bytes of windows that are copied at a time, unless a single one is larger."""
@@ -43,7 +43,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     word, way = _word(graph, rows, length), rounding(rescales, operator.activation, output)
     if (word, way) == ("rows", "all"):
         way = "right"  # as exact, and most networks with ReLU have further layers without it
-    function = f"mlf_gemm_{word}_{way}"
+    function = f"mlf_dot_2x4_{word}_{way}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
     if is_pointwise(window):
@@ -82,7 +82,7 @@ def _all_pieces(graph: Graph) -> Iterator[tuple[int, int]]:
     for node in graph.nodes:
         if isinstance(node.operator, Conv2D):
             source, weights = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[:2]
-            if weights.dtype is DType.INT8 and not has_kept_kernel(graph, node):
+            if weights.dtype is DType.INT8 and not has_4x2_kernel(graph, node):
                 yield _pieces(node.operator.window(weights), source, weights)
 
 

@@ -171,7 +171,7 @@ def _parameters(graph: Graph, node: Node, channels: ThumbChannels, *, direct: bo
         channels = _channels(graph, node)
         return None if channels is None else pack(channels)
 
-    layout = "dot_thumb.h" if direct else "block_thumb.h"
+    layout = "dot_1x4_thumb.h" if direct else "dot_4x1_thumb.h"
     return (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", Constant.packed(pack(channels), layout, again)),

@@ -30,7 +30,7 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
     word = f"{shape_word(inputs, 1)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, 1)
     if rows == 1:
-        arguments = f"{inputs}, {outputs}, quantization, input, filter, channels, mlf_gemv_{word}, output"
+        arguments = f"{inputs}, {outputs}, quantization, input, filter, channels, mlf_dot_1x8_{word}, output"
         body = (f"mlf_fully_connected_int8_mve({arguments});",)
         return KernelCall("fully_connected", "fully_connected_mve.h", parameters, body)
     window = {
@@ -46,5 +46,5 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
     }
     return KernelCall("fully_connected", "conv2d_mve.h", parameters, (
         *static_lines(struct_lines("mlf_window", "window", window)),
-        f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_gemm_{word}, 0, NULL, output);",
+        f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_dot_2x4_{word}, 0, NULL, output);",
     ))  # fmt: skip

@@ -113,26 +113,14 @@ class MatmulInteger(Operator):
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3, optional=1)
+        reason = weighted.check_integers(inputs, outputs)
         if reason is not None:
             return reason
-        (rows, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
+        rows, weights = inputs[0], inputs[2]
         return (
-            rules.first(rules.typed(tensor, DType.INT8) for tensor in (rows, zero_point, weights))
-            or rules.typed(outputs[0], DType.INT32)
-            or rules.rank(weights, 2)
-            or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
-            or (None if weights.constant else f"{weights} must be constant")
+            rules.rank(weights, 2)
             or (None if rows.shape[-1:] == weights.shape[1:] else f"{rows} does not fit {weights}")
             or rules.shape(outputs[0], (*rows.shape[:-1], weights.shape[0]))
-            or (None if offsets is None else self._check_offsets(offsets, weights))
-        )
-
-    def _check_offsets(self, offsets: Tensor, weights: Tensor) -> str | None:
-        return (
-            rules.typed(offsets, DType.INT32)
-            or rules.shape(offsets, weights.shape[:1])
-            or (None if offsets.constant else f"{offsets} must be constant")
         )
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:

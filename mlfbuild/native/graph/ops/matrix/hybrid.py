@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from mlfbuild.library import round_half_away
-from mlfbuild.native.graph.bases import rules
+from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.convolution import Convolution
 from mlfbuild.native.graph.operands import Inputs, Operands, Values
 from mlfbuild.native.graph.operator import Activation, Operator
@@ -308,36 +308,20 @@ class ConvInteger(Operator):
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3, optional=1)
+        if isinstance(self.layer, DepthwiseConv2D) and inputs.optional(3) is not None:
+            return "a depthwise layer has no offsets"
+        reason = weighted.check_integers(inputs, outputs)
         if reason is not None:
             return reason
-        (image, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
-        return (
-            rules.first(rules.typed(tensor, DType.INT8) for tensor in (image, zero_point, weights))
-            or rules.typed(outputs[0], DType.INT32)
-            or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
-            or (None if weights.constant else f"{weights} must be constant")
-            or self.layer.check(
-                Operands([_as_float(image), replace(_as_float(weights), data=_stand_in(weights))]),
-                [_as_float(outputs[0])],
-            )
-            or self._check_size(weights)
-            or (None if offsets is None else self._check_offsets(offsets, weights))
-        )
+        image, weights = inputs[0], inputs[2]
+        float_operands = [_as_float(image), replace(_as_float(weights), data=_stand_in(weights))]
+        return self.layer.check(Operands(float_operands), [_as_float(outputs[0])]) or self._check_size(weights)
 
     def _check_size(self, weights: Tensor) -> str | None:
         """Refuse a depthwise filter whose sums may exceed 32 bits."""
         size = weights.elements // weights.shape[3]
         wide = isinstance(self.layer, DepthwiseConv2D) and size * 255 * 128 >= 1 << 31
         return f"sums over the weights {weights} may exceed 32 bits" if wide else None
-
-    def _check_offsets(self, offsets: Tensor, weights: Tensor) -> str | None:
-        return (
-            ("a depthwise layer has no offsets" if isinstance(self.layer, DepthwiseConv2D) else None)
-            or rules.typed(offsets, DType.INT32)
-            or rules.shape(offsets, weights.shape[:1])
-            or (None if offsets.constant else f"{offsets} must be constant")
-        )
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         return self.layer.macs(Operands([inputs[0], inputs[2]]), outputs)

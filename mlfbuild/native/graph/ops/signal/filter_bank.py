@@ -137,9 +137,7 @@ class SignalFilterBankSpectralSubtraction(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        if len(outputs) != 3:
-            return f"has {len(outputs)} outputs, writes 3"
-        reason = rules.operands(inputs, outputs[:1], required=2)
+        reason = rules.operands(inputs, outputs, required=2, results=3)
         if reason is not None:
             return reason
         tensors = (*inputs.present, *outputs)

@@ -132,9 +132,7 @@ class SignalOverlapAdd(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.FLOAT32)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        if len(outputs) != 2:
-            return f"has {len(outputs)} outputs, writes 2"
-        reason = rules.operands(inputs, outputs[:1], required=2)
+        reason = rules.operands(inputs, outputs, required=2, results=2)
         if reason is not None:
             return reason
         frames, before = inputs
@@ -168,9 +166,7 @@ def _sum(first: Array, second: Array) -> Array:
 
 def _check_kept(inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
     """Check the types of samples, a truth value and a state, and that there are samples."""
-    if len(outputs) != 3:
-        return f"has {len(outputs)} outputs, writes 3"
-    reason = rules.operands(inputs, outputs[:1], required=2)
+    reason = rules.operands(inputs, outputs, required=2, results=3)
     if reason is not None:
         return reason
     samples, before = inputs

@@ -56,9 +56,7 @@ class SignalFftAutoScale(Operator):
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        if len(outputs) != 2:
-            return f"has {len(outputs)} outputs, writes 2"
-        reason = rules.operands(inputs, outputs[:1], required=1)
+        reason = rules.operands(inputs, outputs, required=1, results=2)
         if reason is not None:
             return reason
         samples, (scaled, exponent) = inputs[0], outputs
@@ -125,9 +123,7 @@ class SignalDelay(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        if len(outputs) != 2:
-            return f"has {len(outputs)} outputs, writes 2"
-        reason = rules.operands(inputs, outputs[:1], required=2)
+        reason = rules.operands(inputs, outputs, required=2, results=2)
         if reason is not None:
             return reason
         samples, before = inputs

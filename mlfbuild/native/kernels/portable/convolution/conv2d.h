@@ -20,6 +20,7 @@
 
 #include "compiler.h"
 #include "dot.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 
@@ -34,22 +35,22 @@ MLF_KERNEL struct mlf_int32x4 mlf_conv2d_sum4_int8(const struct mlf_window *wind
     const int32_t pitch = window->filter.height * line;
     for (int32_t row = 0; row < window->filter.height; row++, filter += line) {
         if (row < rows->first || row >= rows->end) {
-            sum = mlf_fill4_int8(sum, zero_point, filter, pitch, line);
+            sum = mlf_fill_1x4_int8(sum, zero_point, filter, pitch, line);
             continue;
         }
         const int32_t left = columns->first * depth;
         const int32_t right = columns->end * depth;
-        sum = mlf_fill4_int8(sum, zero_point, filter, pitch, left);
+        sum = mlf_fill_1x4_int8(sum, zero_point, filter, pitch, left);
         if (window->dilation.width == 1) {
             const int32_t at = mlf_pixel(window, rows, columns, row, columns->first);
-            sum = mlf_dot4_int8(sum, input + at, filter + left, pitch, right - left);
+            sum = mlf_dot_1x4_int8(sum, input + at, filter + left, pitch, right - left);
         } else {
             for (int32_t column = columns->first; column < columns->end; column++) {
                 const int32_t at = mlf_pixel(window, rows, columns, row, column);
-                sum = mlf_dot4_int8(sum, input + at, filter + column * depth, pitch, depth);
+                sum = mlf_dot_1x4_int8(sum, input + at, filter + column * depth, pitch, depth);
             }
         }
-        sum = mlf_fill4_int8(sum, zero_point, filter + right, pitch, line - right);
+        sum = mlf_fill_1x4_int8(sum, zero_point, filter + right, pitch, line - right);
     }
     return sum;
 }
@@ -82,14 +83,9 @@ MLF_KERNEL void mlf_conv2d_pixel_int8(const struct mlf_window *window, const str
     const int32_t zero_point = quantization->input_zero_point;
     int32_t c = 0;
     for (; c + 4 <= window->output_channels; c += 4) {
-        const struct mlf_channel *const channel = &channels[c];
-        struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
-                                  (uint32_t)channel[3].bias};
+        struct mlf_int32x4 sum = mlf_biases4(&channels[c]);
         sum = mlf_conv2d_sum4_int8(window, rows, columns, zero_point, input, filter + c * pitch, sum);
-        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
-        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
-        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
-        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+        mlf_requantize4(sum, &channels[c], quantization, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         const uint32_t sum = mlf_conv2d_sum_int8(window, rows, columns, zero_point, input, filter + c * pitch,
@@ -102,17 +98,8 @@ MLF_KERNEL void mlf_conv2d_int8(const struct mlf_window *window, const struct ml
                                 const int8_t *input, const int8_t *filter, const struct mlf_channel *channels,
                                 int8_t *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_conv2d_pixel_int8(window, &rows, &columns, quantization, input, filter, channels, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_conv2d_pixel_int8(window, &rows, &columns, quantization, input, filter, channels, output));
 }
 
 /* Four output channels of one pixel; filter points at the first of them, input at the image. */
@@ -127,12 +114,12 @@ MLF_KERNEL struct mlf_float32x4 mlf_conv2d_sum4_float(const struct mlf_window *w
         const float *const weights = filter + row * line;
         if (window->dilation.width == 1) {
             const int32_t at = mlf_pixel(window, rows, columns, row, columns->first);
-            sum = mlf_dot4_float(sum, input + at, weights + columns->first * depth, pitch,
-                                 (columns->end - columns->first) * depth);
+            sum = mlf_dot_1x4_float(sum, input + at, weights + columns->first * depth, pitch,
+                                    (columns->end - columns->first) * depth);
         } else {
             for (int32_t column = columns->first; column < columns->end; column++) {
                 const int32_t at = mlf_pixel(window, rows, columns, row, column);
-                sum = mlf_dot4_float(sum, input + at, weights + column * depth, pitch, depth);
+                sum = mlf_dot_1x4_float(sum, input + at, weights + column * depth, pitch, depth);
             }
         }
     }
@@ -164,10 +151,7 @@ MLF_KERNEL void mlf_conv2d_pixel_float(const struct mlf_window *window, const st
     for (; c + 4 <= window->output_channels; c += 4) {
         struct mlf_float32x4 sum = {bias[c], bias[c + 1], bias[c + 2], bias[c + 3]};
         sum = mlf_conv2d_sum4_float(window, rows, columns, input, filter + c * pitch, sum);
-        output[c] = mlf_clamp_float(sum.v0, range);
-        output[c + 1] = mlf_clamp_float(sum.v1, range);
-        output[c + 2] = mlf_clamp_float(sum.v2, range);
-        output[c + 3] = mlf_clamp_float(sum.v3, range);
+        mlf_clamp4_float(sum, range, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         output[c] = mlf_clamp_float(
@@ -178,17 +162,8 @@ MLF_KERNEL void mlf_conv2d_pixel_float(const struct mlf_window *window, const st
 MLF_KERNEL void mlf_conv2d_float(const struct mlf_window *window, struct mlf_float_range range, const float *input,
                                  const float *filter, const float *bias, float *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_conv2d_pixel_float(window, &rows, &columns, range, input, filter, bias, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_conv2d_pixel_float(window, &rows, &columns, range, input, filter, bias, output));
 }
 
 #endif /* MLF_CONV2D_H_ */

@@ -16,6 +16,7 @@
 #include "compiler.h"
 #include "conv2d.h"
 #include "dot.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 
@@ -55,10 +56,7 @@ MLF_KERNEL void mlf_conv2d_pixel_offset_int8(const struct mlf_window *window, co
         struct mlf_int32x4 sum = {(uint32_t)channel[0].bias - offset, (uint32_t)channel[1].bias - offset,
                                   (uint32_t)channel[2].bias - offset, (uint32_t)channel[3].bias - offset};
         sum = mlf_conv2d_sum4_int8(window, rows, columns, zero_point, input, filter + c * pitch, sum);
-        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
-        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
-        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
-        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+        mlf_requantize4(sum, &channels[c], quantization, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         const uint32_t sum = mlf_conv2d_sum_int8(window, rows, columns, zero_point, input, filter + c * pitch,
@@ -71,18 +69,9 @@ MLF_KERNEL void mlf_conv2d_offset_int8(const struct mlf_window *window, const st
                                        int32_t weight_zero_point, const int8_t *input, const int8_t *filter,
                                        const struct mlf_channel *channels, int8_t *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_conv2d_pixel_offset_int8(window, &rows, &columns, quantization, weight_zero_point, input, filter,
-                                             channels, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_conv2d_pixel_offset_int8(window, &rows, &columns, quantization, weight_zero_point, input, filter,
+                                                channels, output));
 }
 
 #endif /* MLF_CONV2D_OFFSET_H_ */

@@ -28,12 +28,7 @@ MLF_KERNEL void mlf_conv2d_integer(const struct mlf_window *window, const int8_t
             const struct mlf_taps rows = mlf_rows(window, y);
             for (int32_t x = 0; x < window->output.width; x++) {
                 const struct mlf_taps columns = mlf_columns(window, x);
-                const int8_t *patch = scratch;
-                if (taps == 1) {
-                    patch = input + mlf_pixel(window, &rows, &columns, 0, 0);
-                } else {
-                    mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
-                }
+                const int8_t *const patch = mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
                 if (offsets) {
                     mlf_matmul_integer_offset(&matrix, patch, zero_point, weights, sums, offsets, output);
                 } else {

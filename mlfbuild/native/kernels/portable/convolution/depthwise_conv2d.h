@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 
@@ -92,14 +93,9 @@ MLF_KERNEL void mlf_depthwise_pixel_int8(const struct mlf_window *window, const 
     const int32_t zero_point = quantization->input_zero_point;
     int32_t c = 0;
     for (; multiplier == 1 && c + 4 <= window->output_channels; c += 4) {
-        const struct mlf_channel *const channel = &channels[c];
-        struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
-                                  (uint32_t)channel[3].bias};
+        struct mlf_int32x4 sum = mlf_biases4(&channels[c]);
         sum = mlf_depthwise_sum4_int8(window, rows, columns, zero_point, input + c, filter + c, sum);
-        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
-        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
-        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
-        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+        mlf_requantize4(sum, &channels[c], quantization, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         const uint32_t sum = mlf_depthwise_sum_int8(window, rows, columns, zero_point, input + c / multiplier,
@@ -112,17 +108,8 @@ MLF_KERNEL void mlf_depthwise_conv2d_int8(const struct mlf_window *window,
                                           const struct mlf_quantization *quantization, const int8_t *input,
                                           const int8_t *filter, const struct mlf_channel *channels, int8_t *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_depthwise_pixel_int8(window, &rows, &columns, quantization, input, filter, channels, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_depthwise_pixel_int8(window, &rows, &columns, quantization, input, filter, channels, output));
 }
 
 /* Four channels of one pixel for m = 1; input and filter point at the first of them. */
@@ -168,10 +155,7 @@ MLF_KERNEL void mlf_depthwise_pixel_float(const struct mlf_window *window, const
     for (; multiplier == 1 && c + 4 <= window->output_channels; c += 4) {
         struct mlf_float32x4 sum = {bias[c], bias[c + 1], bias[c + 2], bias[c + 3]};
         sum = mlf_depthwise_sum4_float(window, rows, columns, input + c, filter + c, sum);
-        output[c] = mlf_clamp_float(sum.v0, range);
-        output[c + 1] = mlf_clamp_float(sum.v1, range);
-        output[c + 2] = mlf_clamp_float(sum.v2, range);
-        output[c + 3] = mlf_clamp_float(sum.v3, range);
+        mlf_clamp4_float(sum, range, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         output[c] = mlf_clamp_float(
@@ -182,17 +166,8 @@ MLF_KERNEL void mlf_depthwise_pixel_float(const struct mlf_window *window, const
 MLF_KERNEL void mlf_depthwise_conv2d_float(const struct mlf_window *window, struct mlf_float_range range,
                                            const float *input, const float *filter, const float *bias, float *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_depthwise_pixel_float(window, &rows, &columns, range, input, filter, bias, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_depthwise_pixel_float(window, &rows, &columns, range, input, filter, bias, output));
 }
 
 #endif /* MLF_DEPTHWISE_CONV2D_H_ */

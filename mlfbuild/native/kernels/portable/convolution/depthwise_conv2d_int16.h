@@ -10,15 +10,19 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "convolution_int16.h"
 #include "wide_sums.h"
 #include "window.h"
 
-/* Four channels of one pixel for m = 1; input and filter point at the first of them. */
-MLF_KERNEL struct mlf_int64x4 mlf_depthwise_sum4_int16(const struct mlf_window *window, const struct mlf_taps *rows,
-                                                       const struct mlf_taps *columns, const int16_t *input,
-                                                       const int8_t *filter)
+/* The channels c to c + 3 of one pixel for m = 1. */
+MLF_KERNEL struct mlf_int64x4 mlf_depthwise_conv2d_sum4_int16(const struct mlf_window *window,
+                                                              const struct mlf_taps *rows,
+                                                              const struct mlf_taps *columns, const int16_t *input,
+                                                              const int8_t *filter, int32_t c)
 {
     struct mlf_int64x4 sum = {0, 0, 0, 0};
+    input += c;
+    filter += c;
     for (int32_t row = rows->first; row < rows->end; row++) {
         for (int32_t column = columns->first; column < columns->end; column++) {
             const int16_t *const value = input + mlf_pixel(window, rows, columns, row, column);
@@ -32,11 +36,14 @@ MLF_KERNEL struct mlf_int64x4 mlf_depthwise_sum4_int16(const struct mlf_window *
     return sum;
 }
 
-/* One output channel of one pixel; input and filter point at its channel. */
-MLF_KERNEL int64_t mlf_depthwise_sum_int16(const struct mlf_window *window, const struct mlf_taps *rows,
-                                           const struct mlf_taps *columns, const int16_t *input, const int8_t *filter)
+/* The output channel c of one pixel. */
+MLF_KERNEL int64_t mlf_depthwise_conv2d_sum_int16(const struct mlf_window *window, const struct mlf_taps *rows,
+                                                  const struct mlf_taps *columns, const int16_t *input,
+                                                  const int8_t *filter, int32_t c)
 {
     int64_t sum = 0;
+    input += c / (window->output_channels / window->input_channels);
+    filter += c;
     for (int32_t row = rows->first; row < rows->end; row++) {
         for (int32_t column = columns->first; column < columns->end; column++) {
             const int32_t tap = row * window->filter.width + column;
@@ -46,47 +53,7 @@ MLF_KERNEL int64_t mlf_depthwise_sum_int16(const struct mlf_window *window, cons
     return sum;
 }
 
-/* Defines mlf_depthwise_conv2d_int16_<way>; wide_sums.h describes how sums become outputs. */
-#define MLF_DEPTHWISE_CONV2D_INT16(way, channel_type)                                                                  \
-    /* All output channels of one pixel. */                                                                            \
-    MLF_KERNEL void mlf_depthwise_pixel_int16_##way(const struct mlf_window *window, const struct mlf_taps *rows,      \
-                                                    const struct mlf_taps *columns, struct mlf_int16_range range,      \
-                                                    const int16_t *input, const int8_t *filter,                        \
-                                                    const struct channel_type *channels, int16_t *output)              \
-    {                                                                                                                  \
-        const int32_t multiplier = window->output_channels / window->input_channels;                                   \
-        int32_t c = 0;                                                                                                 \
-        for (; multiplier == 1 && c + 4 <= window->output_channels; c += 4) {                                          \
-            const struct mlf_int64x4 sum = mlf_depthwise_sum4_int16(window, rows, columns, input + c, filter + c);     \
-            output[c] = mlf_finish_##way(sum.v0, &channels[c], range);                                                 \
-            output[c + 1] = mlf_finish_##way(sum.v1, &channels[c + 1], range);                                         \
-            output[c + 2] = mlf_finish_##way(sum.v2, &channels[c + 2], range);                                         \
-            output[c + 3] = mlf_finish_##way(sum.v3, &channels[c + 3], range);                                         \
-        }                                                                                                              \
-        for (; c < window->output_channels; c++) {                                                                     \
-            const int64_t sum = mlf_depthwise_sum_int16(window, rows, columns, input + c / multiplier, filter + c);    \
-            output[c] = mlf_finish_##way(sum, &channels[c], range);                                                    \
-        }                                                                                                              \
-    }                                                                                                                  \
-                                                                                                                       \
-    MLF_KERNEL void mlf_depthwise_conv2d_int16_##way(const struct mlf_window *window, struct mlf_int16_range range,    \
-                                                     const int16_t *input, const int8_t *filter,                       \
-                                                     const struct channel_type *channels, int16_t *output)             \
-    {                                                                                                                  \
-        for (int32_t batch = 0; batch < window->batches; batch++) {                                                    \
-            for (int32_t y = 0; y < window->output.height; y++) {                                                      \
-                const struct mlf_taps rows = mlf_rows(window, y);                                                      \
-                for (int32_t x = 0; x < window->output.width; x++) {                                                   \
-                    const struct mlf_taps columns = mlf_columns(window, x);                                            \
-                    mlf_depthwise_pixel_int16_##way(window, &rows, &columns, range, input, filter, channels, output);  \
-                    output += window->output_channels;                                                                 \
-                }                                                                                                      \
-            }                                                                                                          \
-            input += window->input.height * window->input.width * window->input_channels;                              \
-        }                                                                                                              \
-    }
-
-MLF_DEPTHWISE_CONV2D_INT16(wide, mlf_wide_channel)
-MLF_DEPTHWISE_CONV2D_INT16(fine, mlf_fine_channel)
+MLF_CONVOLUTION_INT16(depthwise_conv2d, window->output_channels == window->input_channels, wide, mlf_wide_channel)
+MLF_CONVOLUTION_INT16(depthwise_conv2d, window->output_channels == window->input_channels, fine, mlf_fine_channel)
 
 #endif /* MLF_DEPTHWISE_CONV2D_INT16_H_ */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "each_pixel.h"
 #include "requantize.h"
 #include "window.h"
 
@@ -60,14 +61,9 @@ MLF_KERNEL void mlf_depthwise_pixel_wide_int8(const struct mlf_window *window, c
                        columns->end == window->filter.width;
     int32_t c = 0;
     for (; multiplier == 1 && inside && c + 4 <= window->output_channels; c += 4) {
-        const struct mlf_channel *const channel = &channels[c];
-        struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
-                                  (uint32_t)channel[3].bias};
+        struct mlf_int32x4 sum = mlf_biases4(&channels[c]);
         sum = mlf_depthwise_sum4_wide_int8(window, rows, columns, input + c, filter + c, sum);
-        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
-        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
-        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
-        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+        mlf_requantize4(sum, &channels[c], quantization, &output[c]);
     }
     for (; c < window->output_channels; c++) {
         const uint32_t sum =
@@ -82,17 +78,9 @@ MLF_KERNEL void mlf_depthwise_conv2d_wide_int8(const struct mlf_window *window,
                                                const int16_t *filter, const struct mlf_channel *channels,
                                                int8_t *output)
 {
-    for (int32_t batch = 0; batch < window->batches; batch++) {
-        for (int32_t y = 0; y < window->output.height; y++) {
-            const struct mlf_taps rows = mlf_rows(window, y);
-            for (int32_t x = 0; x < window->output.width; x++) {
-                const struct mlf_taps columns = mlf_columns(window, x);
-                mlf_depthwise_pixel_wide_int8(window, &rows, &columns, quantization, input, filter, channels, output);
-                output += window->output_channels;
-            }
-        }
-        input += window->input.height * window->input.width * window->input_channels;
-    }
+    MLF_EACH_PIXEL(window, input, output,
+                   mlf_depthwise_pixel_wide_int8(window, &rows, &columns, quantization, input, filter, channels,
+                                                 output));
 }
 
 #endif /* MLF_DEPTHWISE_CONV2D_WIDE_H_ */

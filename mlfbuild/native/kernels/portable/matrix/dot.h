@@ -29,8 +29,8 @@ MLF_KERNEL uint32_t mlf_dot_int8(uint32_t sum, const int8_t *input, const int8_t
     return sum;
 }
 
-MLF_KERNEL struct mlf_int32x4 mlf_dot4_int8(struct mlf_int32x4 sum, const int8_t *input, const int8_t *weights,
-                                            int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_int32x4 mlf_dot_1x4_int8(struct mlf_int32x4 sum, const int8_t *input, const int8_t *weights,
+                                               int32_t pitch, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         const int32_t value = input[i];
@@ -51,8 +51,8 @@ MLF_KERNEL uint32_t mlf_fill_int8(uint32_t sum, int32_t value, const int8_t *wei
     return sum;
 }
 
-MLF_KERNEL struct mlf_int32x4 mlf_fill4_int8(struct mlf_int32x4 sum, int32_t value, const int8_t *weights,
-                                             int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_int32x4 mlf_fill_1x4_int8(struct mlf_int32x4 sum, int32_t value, const int8_t *weights,
+                                                int32_t pitch, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         sum.v0 += (uint32_t)(value * weights[i]);
@@ -71,8 +71,8 @@ MLF_KERNEL float mlf_dot_float(float sum, const float *input, const float *weigh
     return sum;
 }
 
-MLF_KERNEL struct mlf_float32x4 mlf_dot4_in_c_float(struct mlf_float32x4 sum, const float *input,
-                                                    const float *weights, int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_float32x4 mlf_dot_1x4_in_c_float(struct mlf_float32x4 sum, const float *input,
+                                                       const float *weights, int32_t pitch, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         const float value = input[i];
@@ -87,20 +87,20 @@ MLF_KERNEL struct mlf_float32x4 mlf_dot4_in_c_float(struct mlf_float32x4 sum, co
 #if MLF_VFP_ASM
 
 /* Input i times its weights of two channels, in s8 to s15 and s16 to s23, added to sums that the next input spares. */
-#define MLF_DOT2_VFP(sum, next, i, first, second)                                                                      \
+#define MLF_DOT_1X2_VFP(sum, next, i, first, second)                                                                   \
     "vfma.f32 %[" sum "], s" #first ", s" #i "\n\t"                                                                    \
     "vfma.f32 %[" next "], s" #second ", s" #i "\n\t"
-#define MLF_DOT16_VFP(a, b, c, d)                                                                                      \
-    MLF_DOT2_VFP(a, b, 0, 8, 16) MLF_DOT2_VFP(c, d, 1, 9, 17) MLF_DOT2_VFP(a, b, 2, 10, 18)                            \
-    MLF_DOT2_VFP(c, d, 3, 11, 19) MLF_DOT2_VFP(a, b, 4, 12, 20) MLF_DOT2_VFP(c, d, 5, 13, 21)                          \
-    MLF_DOT2_VFP(a, b, 6, 14, 22) MLF_DOT2_VFP(c, d, 7, 15, 23)
+#define MLF_DOT_8_INPUTS_VFP(a, b, c, d)                                                                               \
+    MLF_DOT_1X2_VFP(a, b, 0, 8, 16) MLF_DOT_1X2_VFP(c, d, 1, 9, 17) MLF_DOT_1X2_VFP(a, b, 2, 10, 18)                   \
+    MLF_DOT_1X2_VFP(c, d, 3, 11, 19) MLF_DOT_1X2_VFP(a, b, 4, 12, 20) MLF_DOT_1X2_VFP(c, d, 5, 13, 21)                 \
+    MLF_DOT_1X2_VFP(a, b, 6, 14, 22) MLF_DOT_1X2_VFP(c, d, 7, 15, 23)
 
 /*
  * Eight inputs per round of 39 instructions, 1.22 for a product: VLDM loads eight weights of a channel. Odd inputs have
  * sums of their own, so that four products are under way at a time.
  */
-MLF_KERNEL struct mlf_float32x4 mlf_dot4_float(struct mlf_float32x4 sum, const float *input, const float *weights,
-                                               int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_float32x4 mlf_dot_1x4_float(struct mlf_float32x4 sum, const float *input, const float *weights,
+                                                  int32_t pitch, int32_t count)
 {
     int32_t rounds = count / 8;
     if (rounds > 0) {
@@ -113,10 +113,10 @@ MLF_KERNEL struct mlf_float32x4 mlf_dot4_float(struct mlf_float32x4 sum, const f
                          "vldmia %[input]!, {s0-s7}\n\t"
                          "vldmia %[w0]!, {s8-s15}\n\t"
                          "vldmia %[w1]!, {s16-s23}\n\t"
-                         MLF_DOT16_VFP("v0", "v1", "o0", "o1")
+                         MLF_DOT_8_INPUTS_VFP("v0", "v1", "o0", "o1")
                          "vldmia %[w2]!, {s8-s15}\n\t"
                          "vldmia %[w3]!, {s16-s23}\n\t"
-                         MLF_DOT16_VFP("v2", "v3", "o2", "o3")
+                         MLF_DOT_8_INPUTS_VFP("v2", "v3", "o2", "o3")
                          "subs %[rounds], #1\n\t"
                          "bne 1b"
                          : [v0] "+t"(sum.v0), [v1] "+t"(sum.v1), [v2] "+t"(sum.v2), [v3] "+t"(sum.v3),
@@ -132,15 +132,15 @@ MLF_KERNEL struct mlf_float32x4 mlf_dot4_float(struct mlf_float32x4 sum, const f
         sum.v3 += odd.v3;
         weights = first;
     }
-    return mlf_dot4_in_c_float(sum, input, weights, pitch, count % 8);
+    return mlf_dot_1x4_in_c_float(sum, input, weights, pitch, count % 8);
 }
 
 #else
 
-MLF_KERNEL struct mlf_float32x4 mlf_dot4_float(struct mlf_float32x4 sum, const float *input, const float *weights,
-                                               int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_float32x4 mlf_dot_1x4_float(struct mlf_float32x4 sum, const float *input, const float *weights,
+                                                  int32_t pitch, int32_t count)
 {
-    return mlf_dot4_in_c_float(sum, input, weights, pitch, count);
+    return mlf_dot_1x4_in_c_float(sum, input, weights, pitch, count);
 }
 
 #endif

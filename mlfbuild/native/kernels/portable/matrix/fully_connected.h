@@ -30,14 +30,9 @@ MLF_KERNEL void mlf_fully_connected_row_int8(const struct mlf_matrix *matrix,
     const int32_t depth = matrix->inputs;
     int32_t c = 0;
     for (; c + 4 <= matrix->outputs; c += 4) {
-        const struct mlf_channel *const channel = &channels[c];
-        struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
-                                  (uint32_t)channel[3].bias};
-        sum = mlf_dot4_int8(sum, input, weights + c * depth, depth, depth);
-        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
-        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
-        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
-        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+        struct mlf_int32x4 sum = mlf_biases4(&channels[c]);
+        sum = mlf_dot_1x4_int8(sum, input, weights + c * depth, depth, depth);
+        mlf_requantize4(sum, &channels[c], quantization, &output[c]);
     }
     for (; c < matrix->outputs; c++) {
         const uint32_t sum = mlf_dot_int8((uint32_t)channels[c].bias, input, weights + c * depth, depth);
@@ -64,11 +59,8 @@ MLF_KERNEL void mlf_fully_connected_row_float(const struct mlf_matrix *matrix, s
     int32_t c = 0;
     for (; c + 4 <= matrix->outputs; c += 4) {
         struct mlf_float32x4 sum = {bias[c], bias[c + 1], bias[c + 2], bias[c + 3]};
-        sum = mlf_dot4_float(sum, input, weights + c * depth, depth, depth);
-        output[c] = mlf_clamp_float(sum.v0, range);
-        output[c + 1] = mlf_clamp_float(sum.v1, range);
-        output[c + 2] = mlf_clamp_float(sum.v2, range);
-        output[c + 3] = mlf_clamp_float(sum.v3, range);
+        sum = mlf_dot_1x4_float(sum, input, weights + c * depth, depth, depth);
+        mlf_clamp4_float(sum, range, &output[c]);
     }
     for (; c < matrix->outputs; c++) {
         output[c] = mlf_clamp_float(mlf_dot_float(bias[c], input, weights + c * depth, depth), range);

@@ -15,7 +15,7 @@
 
 #include "compiler.h"
 #include "dot.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "fully_connected.h"
 #include "requantize.h"
 
@@ -54,7 +54,7 @@ MLF_KERNEL void mlf_fully_connected_row_in_double_int8(const struct mlf_matrix *
     for (; c + 4 <= matrix->outputs; c += 4) {
         struct mlf_int32x4 sum = {(uint32_t)bias[c] - offset, (uint32_t)bias[c + 1] - offset,
                                   (uint32_t)bias[c + 2] - offset, (uint32_t)bias[c + 3] - offset};
-        sum = mlf_dot4_row_int8(sum, input, weights + c * depth, depth);
+        sum = mlf_dot_1x4_row_int8(sum, input, weights + c * depth, depth);
         output[c] = mlf_scale_once(sum.v0, scale, quantization);
         output[c + 1] = mlf_scale_once(sum.v1, scale, quantization);
         output[c + 2] = mlf_scale_once(sum.v2, scale, quantization);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "fully_connected.h"
 #include "wide_sums.h"
 
@@ -25,7 +25,7 @@
             int32_t c = 0;                                                                                             \
             for (; c + 4 <= matrix->outputs; c += 4) {                                                                 \
                 struct mlf_int64x4 sum = {0, 0, 0, 0};                                                                 \
-                sum = mlf_dot4_row_int16(sum, input, weights + c * depth, depth);                                      \
+                sum = mlf_dot_1x4_row_int16(sum, input, weights + c * depth, depth);                                   \
                 output[c] = mlf_finish_##way(sum.v0, &channels[c], range);                                             \
                 output[c + 1] = mlf_finish_##way(sum.v1, &channels[c + 1], range);                                     \
                 output[c + 2] = mlf_finish_##way(sum.v2, &channels[c + 2], range);                                     \

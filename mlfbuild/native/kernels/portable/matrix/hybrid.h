@@ -10,7 +10,7 @@
  * the addition after it, which compilers do on cores with fused multiply-add.
  *
  * CONV_2D copies the numbers under a window to scratch memory, with the zero point in the padding, so that the inner
- * products of dot4.h add all of them. A filter of one element reads the image itself.
+ * products of dot_1x4.h add all of them. A filter of one element reads the image itself.
  */
 #ifndef MLF_HYBRID_H_
 #define MLF_HYBRID_H_
@@ -22,7 +22,7 @@
 #include "compiler.h"
 #include "depthwise_conv2d.h"
 #include "dot.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "fully_connected.h"
 #include "requantize.h"
 #include "window.h"
@@ -157,7 +157,7 @@ MLF_KERNEL void mlf_row_hybrid(const struct mlf_hybrid *hybrid, int32_t row, int
         struct mlf_int32x4 sum = {
             mlf_first_sum_hybrid(hybrid, row, c), mlf_first_sum_hybrid(hybrid, row, c + 1),
             mlf_first_sum_hybrid(hybrid, row, c + 2), mlf_first_sum_hybrid(hybrid, row, c + 3)};
-        sum = mlf_dot4_row_int8(sum, input, weights + c * inputs, inputs);
+        sum = mlf_dot_1x4_row_int8(sum, input, weights + c * inputs, inputs);
         output[c] = mlf_scaled_hybrid(hybrid, row, c, sum.v0);
         output[c + 1] = mlf_scaled_hybrid(hybrid, row, c + 1, sum.v1);
         output[c + 2] = mlf_scaled_hybrid(hybrid, row, c + 2, sum.v2);
@@ -180,9 +180,9 @@ MLF_KERNEL void mlf_fully_connected_hybrid(const struct mlf_matrix *matrix, cons
 }
 
 /* Copy the numbers under a window. */
-MLF_KERNEL void mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
-                                 const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
-                                 int8_t *patch)
+MLF_KERNEL void mlf_copy_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
+                                      const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
+                                      int8_t *patch)
 {
     const uint32_t depth = (uint32_t)window->input_channels;
     for (int32_t row = 0; row < window->filter.height; row++) {
@@ -196,6 +196,18 @@ MLF_KERNEL void mlf_patch_hybrid(const struct mlf_window *window, const struct m
     }
 }
 
+/* Return the numbers under a window: in the image if the filter is 1x1, otherwise a copy in `scratch`. */
+MLF_KERNEL const int8_t *mlf_patch_hybrid(const struct mlf_window *window, const struct mlf_taps *rows,
+                                          const struct mlf_taps *columns, int32_t zero_point, const int8_t *input,
+                                          int8_t *scratch)
+{
+    if (window->filter.height * window->filter.width == 1) {
+        return input + mlf_pixel(window, rows, columns, 0, 0);
+    }
+    mlf_copy_patch_hybrid(window, rows, columns, zero_point, input, scratch);
+    return scratch;
+}
+
 MLF_KERNEL void mlf_conv2d_hybrid(const struct mlf_window *window, const struct mlf_hybrid *hybrid,
                                   const int8_t *input, const int8_t *filter, int8_t *scratch, float *output)
 {
@@ -206,12 +218,7 @@ MLF_KERNEL void mlf_conv2d_hybrid(const struct mlf_window *window, const struct 
             const struct mlf_taps rows = mlf_rows(window, y);
             for (int32_t x = 0; x < window->output.width; x++) {
                 const struct mlf_taps columns = mlf_columns(window, x);
-                const int8_t *patch = scratch;
-                if (taps == 1) {
-                    patch = input + mlf_pixel(window, &rows, &columns, 0, 0);
-                } else {
-                    mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
-                }
+                const int8_t *const patch = mlf_patch_hybrid(window, &rows, &columns, zero_point, input, scratch);
                 mlf_row_hybrid(hybrid, batch, taps * window->input_channels, window->output_channels, patch, filter,
                                output);
                 output += window->output_channels;

@@ -15,7 +15,7 @@
 
 #include "compiler.h"
 #include "dot.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "fully_connected.h"
 
 MLF_KERNEL void mlf_matmul_integer(const struct mlf_matrix *matrix, const int8_t *input, int32_t zero_point,
@@ -28,7 +28,7 @@ MLF_KERNEL void mlf_matmul_integer(const struct mlf_matrix *matrix, const int8_t
         for (; c + 4 <= matrix->outputs; c += 4) {
             struct mlf_int32x4 sum = {factor * (uint32_t)sums[c], factor * (uint32_t)sums[c + 1],
                                       factor * (uint32_t)sums[c + 2], factor * (uint32_t)sums[c + 3]};
-            sum = mlf_dot4_row_int8(sum, input, weights + c * depth, depth);
+            sum = mlf_dot_1x4_row_int8(sum, input, weights + c * depth, depth);
             output[c] = (int32_t)sum.v0;
             output[c + 1] = (int32_t)sum.v1;
             output[c + 2] = (int32_t)sum.v2;

@@ -104,4 +104,13 @@ MLF_KERNEL float mlf_clamp_float(float value, struct mlf_float_range range)
     return range.maximum < INFINITY && value > range.maximum ? range.maximum : value;
 }
 
+/* Store the outputs of four channels. */
+MLF_KERNEL void mlf_clamp4_float(struct mlf_float32x4 sum, struct mlf_float_range range, float *output)
+{
+    output[0] = mlf_clamp_float(sum.v0, range);
+    output[1] = mlf_clamp_float(sum.v1, range);
+    output[2] = mlf_clamp_float(sum.v2, range);
+    output[3] = mlf_clamp_float(sum.v3, range);
+}
+
 #endif /* MLF_COMPILER_H_ */

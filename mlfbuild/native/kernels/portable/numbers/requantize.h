@@ -163,4 +163,22 @@ MLF_KERNEL int32_t mlf_rescaled(int32_t value, const struct mlf_rescaling *resca
     return (int32_t)(rescaled + (uint32_t)rescaling->output_zero_point);
 }
 
+/* The biases of four channels. */
+MLF_KERNEL struct mlf_int32x4 mlf_biases4(const struct mlf_channel channels[4])
+{
+    const struct mlf_int32x4 biases = {(uint32_t)channels[0].bias, (uint32_t)channels[1].bias,
+                                       (uint32_t)channels[2].bias, (uint32_t)channels[3].bias};
+    return biases;
+}
+
+/* Store the outputs of four channels. */
+MLF_KERNEL void mlf_requantize4(struct mlf_int32x4 sum, const struct mlf_channel channels[4],
+                                const struct mlf_quantization *quantization, int8_t *output)
+{
+    output[0] = mlf_requantize(sum.v0, &channels[0].rescale, quantization);
+    output[1] = mlf_requantize(sum.v1, &channels[1].rescale, quantization);
+    output[2] = mlf_requantize(sum.v2, &channels[2].rescale, quantization);
+    output[3] = mlf_requantize(sum.v3, &channels[3].rescale, quantization);
+}
+
 #endif /* MLF_REQUANTIZE_H_ */

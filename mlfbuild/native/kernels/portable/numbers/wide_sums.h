@@ -4,7 +4,8 @@
  * Layers of int16 activations and int8 weights: sums of products, and their rescaling to int16 with the output's scale.
  *
  * Sums are exact in 64 bits. A product has at most 23 bits, so partial sums of up to MLF_PRODUCTS_INT16 products are
- * added in 32 bits. A sum is rescaled in one of three ways; TensorFlow Lite Micro chooses wide or narrow by the type of the bias:
+ * added in 32 bits. A sum is rescaled in one of three ways; TensorFlow Lite Micro chooses wide or narrow by the type of
+ * the bias:
  *
  *   wide     bias and sum have 64 bits, the factor's multiplier has 15, and the product is rounded once
  *   fine     of ONNX networks: sum and bias fit into 32 bits, the factor has 32 bits after the point, and the product is
@@ -93,8 +94,8 @@ MLF_KERNEL int64_t mlf_dot_int16(int64_t sum, const int16_t *input, const int8_t
 }
 
 /* As mlf_dot_int16 for four output channels; the weights of channel c start at weights + c * pitch. */
-MLF_KERNEL struct mlf_int64x4 mlf_dot4_int16(struct mlf_int64x4 sum, const int16_t *input, const int8_t *weights,
-                                             int32_t pitch, int32_t count)
+MLF_KERNEL struct mlf_int64x4 mlf_dot_1x4_int16(struct mlf_int64x4 sum, const int16_t *input, const int8_t *weights,
+                                                int32_t pitch, int32_t count)
 {
     for (int32_t start = 0; start < count; start += MLF_PRODUCTS_INT16) {
         const int32_t end = count - start > MLF_PRODUCTS_INT16 ? start + MLF_PRODUCTS_INT16 : count;

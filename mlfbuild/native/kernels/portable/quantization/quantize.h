@@ -126,9 +126,9 @@ MLF_QUANTIZE_ROUNDS(int16, int16_t, "16", "strh", "2")
 
 #else
 
-#define MLF_QUANTIZE_ROUNDS(suffix, type)                                                                              \
-    MLF_KERNEL int32_t mlf_quantize_rounds_##suffix(int32_t count, float scale, int32_t zero_point,                    \
-                                                    const float *input, type *output)                                  \
+/* All elements are converted one by one. */
+#define MLF_NO_ROUNDS(name, from, to)                                                                                  \
+    MLF_KERNEL int32_t name(int32_t count, float scale, int32_t zero_point, const from *input, to *output)             \
     {                                                                                                                  \
         (void)count;                                                                                                   \
         (void)scale;                                                                                                   \
@@ -138,8 +138,8 @@ MLF_QUANTIZE_ROUNDS(int16, int16_t, "16", "strh", "2")
         return 0;                                                                                                      \
     }
 
-MLF_QUANTIZE_ROUNDS(int8, int8_t)
-MLF_QUANTIZE_ROUNDS(int16, int16_t)
+MLF_NO_ROUNDS(mlf_quantize_rounds_int8, float, int8_t)
+MLF_NO_ROUNDS(mlf_quantize_rounds_int16, float, int16_t)
 
 #endif
 
@@ -253,21 +253,9 @@ MLF_DEQUANTIZE_ROUNDS(int16, int16_t, zero_point == 0, MLF_DEQUANTIZE_VFP_HALVES
 
 #else
 
-#define MLF_DEQUANTIZE_ROUNDS(suffix, type)                                                                            \
-    MLF_KERNEL int32_t mlf_dequantize_rounds_##suffix(int32_t count, float scale, int32_t zero_point,                  \
-                                                      const type *input, float *output)                                \
-    {                                                                                                                  \
-        (void)count;                                                                                                   \
-        (void)scale;                                                                                                   \
-        (void)zero_point;                                                                                              \
-        (void)input;                                                                                                   \
-        (void)output;                                                                                                  \
-        return 0;                                                                                                      \
-    }
-
-MLF_DEQUANTIZE_ROUNDS(int8, int8_t)
-MLF_DEQUANTIZE_ROUNDS(uint8, uint8_t)
-MLF_DEQUANTIZE_ROUNDS(int16, int16_t)
+MLF_NO_ROUNDS(mlf_dequantize_rounds_int8, int8_t, float)
+MLF_NO_ROUNDS(mlf_dequantize_rounds_uint8, uint8_t, float)
+MLF_NO_ROUNDS(mlf_dequantize_rounds_int16, int16_t, float)
 
 #endif
 

@@ -63,7 +63,7 @@ MLF_KERNEL float mlf_gru_dot(float start, const float *row, const float *weights
 }
 
 /* Add to three sums the products of a row with weights [3, count]. */
-MLF_KERNEL void mlf_gru_dot3(float *sums, const float *row, const float *weights, int32_t count)
+MLF_KERNEL void mlf_gru_dot_1x3(float *sums, const float *row, const float *weights, int32_t count)
 {
     float a = sums[0];
     float b = sums[1];
@@ -117,8 +117,8 @@ MLF_KERNEL void mlf_gru_reset_last_step(const struct mlf_gru_shape *shape, const
         const float *const bias = biases + 4 * unit;
         float own[3] = {bias[0], bias[1], bias[2]};
         float state[3] = {0.0f, 0.0f, bias[3]};
-        mlf_gru_dot3(own, input, weights + 3 * unit * shape->inputs, shape->inputs);
-        mlf_gru_dot3(state, hidden, recurrent + 3 * unit * shape->units, shape->units);
+        mlf_gru_dot_1x3(own, input, weights + 3 * unit * shape->inputs, shape->inputs);
+        mlf_gru_dot_1x3(state, hidden, recurrent + 3 * unit * shape->units, shape->units);
         const float update = mlf_float_logistic(own[0] + state[0]);
         const float reset = mlf_float_logistic(own[1] + state[1]);
         const float candidate = mlf_float_tanh(own[2] + reset * state[2]);

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "compiler.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "dsp.h"
 #include "float_math.h"
 #include "logistic.h"
@@ -228,8 +228,8 @@ MLF_KERNEL int8_t mlf_lstm_unit_int8(const struct mlf_lstm_shape *shape, const s
 {
     struct mlf_int32x4 x = {(uint32_t)bias[0], (uint32_t)bias[1], (uint32_t)bias[2], (uint32_t)bias[3]};
     struct mlf_int32x4 h = {(uint32_t)bias[4], (uint32_t)bias[5], (uint32_t)bias[6], (uint32_t)bias[7]};
-    x = mlf_dot4_row_int8(x, row, weights, shape->inputs);
-    h = mlf_dot4_row_int8(h, hidden, recurrent, shape->units);
+    x = mlf_dot_1x4_row_int8(x, row, weights, shape->inputs);
+    h = mlf_dot_1x4_row_int8(h, hidden, recurrent, shape->units);
     return mlf_lstm_finish_int8(lstm, rescales, table, x, h, past, cell);
 }
 
@@ -240,8 +240,8 @@ MLF_KERNEL int16_t mlf_lstm_unit_int16(const struct mlf_lstm_shape *shape, const
 {
     struct mlf_int64x4 x = {bias[0], bias[1], bias[2], bias[3]};
     struct mlf_int64x4 h = {0, 0, 0, 0};
-    x = mlf_dot4_row_int16(x, row, weights, shape->inputs);
-    h = mlf_dot4_row_int16(h, hidden, recurrent, shape->units);
+    x = mlf_dot_1x4_row_int16(x, row, weights, shape->inputs);
+    h = mlf_dot_1x4_row_int16(h, hidden, recurrent, shape->units);
     const int32_t gates[4] = {
         mlf_lstm_gate(mlf_rescale_wide(x.v0, &rescales[0]), mlf_rescale_wide(h.v0, &rescales[4])),
         mlf_lstm_gate(mlf_rescale_wide(x.v1, &rescales[1]), mlf_rescale_wide(h.v1, &rescales[5])),
@@ -256,8 +256,8 @@ MLF_KERNEL float mlf_lstm_unit_float(const struct mlf_lstm_shape *shape, struct 
                                      const float *row, const float *hidden, float past, float *cell)
 {
     struct mlf_float32x4 gates = {bias[0], bias[1], bias[2], bias[3]};
-    gates = mlf_dot4_row_float(gates, row, weights, shape->inputs);
-    gates = mlf_dot4_row_float(gates, hidden, recurrent, shape->units);
+    gates = mlf_dot_1x4_row_float(gates, row, weights, shape->inputs);
+    gates = mlf_dot_1x4_row_float(gates, hidden, recurrent, shape->units);
     const float kept = mlf_float_logistic(gates.v1) * past;
     *cell = mlf_clamp_float(kept + mlf_float_logistic(gates.v0) * mlf_float_tanh(gates.v2), range);
     return mlf_float_logistic(gates.v3) * mlf_float_tanh(*cell);

@@ -22,7 +22,7 @@
 
 #include "compiler.h"
 #include "dot.h"
-#include "dot4.h"
+#include "dot_1x4.h"
 #include "dsp.h"
 #include "requantize.h"
 
@@ -150,7 +150,7 @@ MLF_SVDF_ROW(int16, int16_t)
         for (; f + 4 <= filters; f += 4) {                                                                             \
             struct mlf_int32x4 sum = {(uint32_t)bias[f], (uint32_t)bias[f + 1], (uint32_t)bias[f + 2],                 \
                                       (uint32_t)bias[f + 3]};                                                          \
-            sum = mlf_dot4_row_int8(sum, input, feature + f * inputs, inputs);                                         \
+            sum = mlf_dot_1x4_row_int8(sum, input, feature + f * inputs, inputs);                                      \
             rows[f * memory] = mlf_svdf_feature_##name(sum.v0, svdf);                                                  \
             rows[(f + 1) * memory] = mlf_svdf_feature_##name(sum.v1, svdf);                                            \
             rows[(f + 2) * memory] = mlf_svdf_feature_##name(sum.v2, svdf);                                            \
@@ -196,7 +196,7 @@ MLF_KERNEL void mlf_svdf_features_float(const struct mlf_svdf_shape *shape, cons
     int32_t f = 0;
     for (; f + 4 <= filters; f += 4) {
         struct mlf_float32x4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-        sum = mlf_dot4_row_float(sum, input, feature + f * inputs, inputs);
+        sum = mlf_dot_1x4_row_float(sum, input, feature + f * inputs, inputs);
         rows[f * memory] = sum.v0;
         rows[(f + 1) * memory] = sum.v1;
         rows[(f + 2) * memory] = sum.v2;

@@ -12,7 +12,12 @@
 int32_t mlf_many_inner_run(struct tvmgen_many_inputs *inputs, struct tvmgen_many_outputs *outputs);
 
 /* A common symbol: the linker merges those of all models into one, as large as the largest. */
-__attribute__((common, aligned(16))) uint8_t mlf_shared_workspace[48];
+__attribute__((common, aligned(16))) union {
+    uint8_t uint8_elements[48];
+    int16_t int16_elements[24];
+    int32_t int32_elements[12];
+    float float_elements[12];
+} mlf_shared_workspace;
 
 #ifndef NDEBUG
 /* Not 0 while a model runs in the shared workspace; also merged into one. */
@@ -44,7 +49,7 @@ void mlf_many_place_pools_0(uint8_t *workspace);
 
 static int32_t tvmgen_many_run_alone(struct tvmgen_many_inputs *inputs, struct tvmgen_many_outputs *outputs)
 {
-    mlf_many_place_pools_0(mlf_shared_workspace);
+    mlf_many_place_pools_0(mlf_shared_workspace.uint8_elements);
     return mlf_many_inner_run(inputs, outputs);
 }
 

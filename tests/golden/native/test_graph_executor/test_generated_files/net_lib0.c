@@ -11,19 +11,19 @@
 #ifdef __cplusplus
 extern "C"
 #endif
-TVM_DLL int32_t tvmgen_net_add_0(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
+TVM_DLL int32_t tvmgen_net_add_2x2x3(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
 #ifdef __cplusplus
 extern "C"
 #endif
-TVM_DLL int32_t tvmgen_net_add_2(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
+TVM_DLL int32_t tvmgen_net_add_4x3(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
 static TVMBackendPackedCFunc _tvm_func_array[] = {
-    (TVMBackendPackedCFunc)tvmgen_net_add_0,
-    (TVMBackendPackedCFunc)tvmgen_net_add_2,
+    (TVMBackendPackedCFunc)tvmgen_net_add_2x2x3,
+    (TVMBackendPackedCFunc)tvmgen_net_add_4x3,
 };
 static const TVMFuncRegistry _tvm_func_registry = {
     "\002\000"
-    "tvmgen_net_add_0\000"
-    "tvmgen_net_add_2\000"
+    "tvmgen_net_add_2x2x3\000"
+    "tvmgen_net_add_4x3\000"
     , _tvm_func_array,
 };
 static const TVMModule _tvm_system_lib = {

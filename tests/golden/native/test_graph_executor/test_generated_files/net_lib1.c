@@ -52,7 +52,7 @@ static inline void *tvmgen_net_data(const void *args, int32_t index)
 
 /* ADD int8[1,2,2,3], int8[3] -> int8[1,2,2,3]
    The kernel and its structs are in mlfbuild/add.h. */
-MLF_NOINLINE static void tvmgen_net_add_0_operator(const struct mlf_add_quantization *quantization,
+MLF_NOINLINE static void tvmgen_net_add_2x2x3_operator(const struct mlf_add_quantization *quantization,
     const int8_t *first, const int8_t *second, int8_t *output)
 {
     const struct mlf_broadcast shape = {
@@ -65,7 +65,7 @@ MLF_NOINLINE static void tvmgen_net_add_0_operator(const struct mlf_add_quantiza
 
 /* ADD int8[4,3], int8[4,3] -> int8[4,3]
    The kernel and its structs are in mlfbuild/add_linear.h. */
-MLF_NOINLINE static void tvmgen_net_add_2_operator(const struct mlf_add_linear *numbers, const int8_t *first,
+MLF_NOINLINE static void tvmgen_net_add_4x3_operator(const struct mlf_add_linear *numbers, const int8_t *first,
     const int8_t *second, int8_t *output)
 {
     mlf_add_linear_int8(numbers, 22, -128, 127, 12, first, second, output);
@@ -73,24 +73,24 @@ MLF_NOINLINE static void tvmgen_net_add_2_operator(const struct mlf_add_linear *
 
 /* node sum
    ADD int8[1,2,2,3], int8[3] -> int8[1,2,2,3] */
-TVM_DLL int32_t tvmgen_net_add_0(void *args, int32_t *arg_type_ids, int32_t num_args, void *out_ret_value,
+TVM_DLL int32_t tvmgen_net_add_2x2x3(void *args, int32_t *arg_type_ids, int32_t num_args, void *out_ret_value,
     int32_t *out_ret_tcode, void *resource_handle)
 {
     (void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;
     /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
-    tvmgen_net_add_0_operator(&tvmgen_net_add_0_quantization, tvmgen_net_data(args, 0), tvmgen_net_data(args, 1),
-        tvmgen_net_data(args, 2));
+    tvmgen_net_add_2x2x3_operator(&tvmgen_net_add_0_quantization, tvmgen_net_data(args, 0),
+        tvmgen_net_data(args, 1), tvmgen_net_data(args, 2));
     return 0;
 }
 
 /* node y
    ADD int8[4,3], int8[4,3] -> int8[4,3] */
-TVM_DLL int32_t tvmgen_net_add_2(void *args, int32_t *arg_type_ids, int32_t num_args, void *out_ret_value,
+TVM_DLL int32_t tvmgen_net_add_4x3(void *args, int32_t *arg_type_ids, int32_t num_args, void *out_ret_value,
     int32_t *out_ret_tcode, void *resource_handle)
 {
     (void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;
-    tvmgen_net_add_2_operator(&tvmgen_net_add_2_numbers, tvmgen_net_data(args, 0), tvmgen_net_data(args, 1),
+    tvmgen_net_add_4x3_operator(&tvmgen_net_add_2_numbers, tvmgen_net_data(args, 0), tvmgen_net_data(args, 1),
         tvmgen_net_data(args, 2));
     return 0;
 }

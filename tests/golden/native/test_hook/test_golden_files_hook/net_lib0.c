@@ -58,8 +58,8 @@ TVMGEN_NET_WORKSPACE static union mlf_net_workspace tvmgen_net_workspace;
 
 /* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2]
    The kernel and its structs are in mlfbuild/matmul_dsp.h. */
-MLF_NOINLINE static void tvmgen_net_fully_connected_0(const int8_t *input, const int32_t *filter, int8_t *output,
-    int16_t *scratch)
+MLF_NOINLINE static void tvmgen_net_fully_connected_3_to_2(const int8_t *input, const int32_t *filter,
+    int8_t *output, int16_t *scratch)
 {
     static const struct mlf_matmul_dsp matmul = {
         .rows = 1,
@@ -104,8 +104,8 @@ int32_t mlf_net_run_hooked(const struct tvmgen_net_inputs *inputs, const struct 
             return code;
         }
     }
-    tvmgen_net_fully_connected_0((const int8_t *)inputs->x, (const int32_t *)tvmgen_net_fully_connected_0_packed,
-        (int8_t *)outputs->y, (int16_t *)(void *)&arena[0]);
+    tvmgen_net_fully_connected_3_to_2((const int8_t *)inputs->x,
+        (const int32_t *)tvmgen_net_fully_connected_0_packed, (int8_t *)outputs->y, (int16_t *)(void *)&arena[0]);
 
     /* 1: node y
        RESHAPE int8[1,2] -> int8[2] */

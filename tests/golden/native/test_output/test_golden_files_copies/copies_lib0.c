@@ -41,7 +41,7 @@ TVMGEN_COPIES_PARAMS static const int32_t tvmgen_copies_constant_0[2] = {
 
 /* RESHAPE int8[2,3] -> int8[6]
    The kernel and its structs are in mlfbuild/compiler.h. */
-MLF_NOINLINE static void tvmgen_copies_reshape_0(const void *input, void *output)
+MLF_NOINLINE static void tvmgen_copies_reshape_2x3_to_6(const void *input, void *output)
 {
     memcpy(output, input, 6);
 }
@@ -64,7 +64,7 @@ int32_t mlf_copies_run(const struct tvmgen_copies_inputs *inputs, const struct t
 
     /* 0: node flat
        RESHAPE int8[2,3] -> int8[6] */
-    tvmgen_copies_reshape_0((const void *)inputs->x, (void *)outputs->flat);
+    tvmgen_copies_reshape_2x3_to_6((const void *)inputs->x, (void *)outputs->flat);
 
     memcpy(outputs->x, inputs->x, 6);
     memcpy(outputs->limits, tvmgen_copies_constant_0, 8);

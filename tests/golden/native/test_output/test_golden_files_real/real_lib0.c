@@ -50,8 +50,8 @@ TVMGEN_REAL_WORKSPACE static union mlf_real_workspace tvmgen_real_workspace;
 
 /* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2]
    The kernel and its structs are in mlfbuild/fully_connected.h. */
-MLF_NOINLINE static void tvmgen_real_fully_connected_0(const float *input, const float *weights, const float *bias,
-    float *output)
+MLF_NOINLINE static void tvmgen_real_fully_connected_3_to_2(const float *input, const float *weights,
+    const float *bias, float *output)
 {
     const struct mlf_matrix matrix = {
         .rows = 1,
@@ -64,7 +64,7 @@ MLF_NOINLINE static void tvmgen_real_fully_connected_0(const float *input, const
 
 /* SOFTMAX float32[1,2] -> float32[1,2]
    The kernel and its structs are in mlfbuild/softmax.h. */
-MLF_NOINLINE static void tvmgen_real_softmax_1(const float *input, float *output)
+MLF_NOINLINE static void tvmgen_real_softmax_2(const float *input, float *output)
 {
     mlf_softmax_float(1, 2, 1.0f, input, output);
 }
@@ -96,12 +96,12 @@ int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmge
 
     /* 0: node hidden
        FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2] */
-    tvmgen_real_fully_connected_0((const float *)inputs->x, tvmgen_real_fully_connected_0_weights,
+    tvmgen_real_fully_connected_3_to_2((const float *)inputs->x, tvmgen_real_fully_connected_0_weights,
         tvmgen_real_fully_connected_0_bias, (float *)(void *)&arena[0]);
 
     /* 1: node y
        SOFTMAX float32[1,2] -> float32[1,2] */
-    tvmgen_real_softmax_1((const float *)(void *)&arena[0], (float *)outputs->y);
+    tvmgen_real_softmax_2((const float *)(void *)&arena[0], (float *)outputs->y);
 
     return 0;
 }

@@ -92,7 +92,7 @@ TVMGEN_SEPARABLE_WORKSPACE static union mlf_separable_workspace tvmgen_separable
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4]
    The kernel and its structs are in mlfbuild/depthwise_conv2d_dsp.h. */
-MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input, const int32_t *filter,
+MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_3x3_4x4x4(const int8_t *input, const int32_t *filter,
     int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
 {
     static const struct mlf_depthwise_dsp depthwise = {
@@ -124,8 +124,8 @@ MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input
 
 /* CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4]
    The kernel and its structs are in mlfbuild/matmul_dsp.h. */
-MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const int32_t *filter, int8_t *output,
-    int16_t *scratch)
+MLF_NOINLINE static void tvmgen_separable_conv2d_1x1_4x4x4(const int8_t *input, const int32_t *filter,
+    int8_t *output, int16_t *scratch)
 {
     static const struct mlf_matmul_dsp matmul = {
         .rows = 16,
@@ -140,7 +140,7 @@ MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const in
 
 /* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4]
    The kernel and its structs are in mlfbuild/add_linear.h. */
-MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_linear *numbers, const int8_t *first,
+MLF_NOINLINE static void tvmgen_separable_add_4x4x4(const struct mlf_add_linear *numbers, const int8_t *first,
     const int8_t *second, int8_t *output)
 {
     mlf_add_linear_int8(numbers, 22, -128, 127, 64, first, second, output);
@@ -148,7 +148,7 @@ MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_linear *num
 
 /* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3]
    The kernel and its structs are in mlfbuild/matmul_dsp.h. */
-MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const int8_t *input, const int32_t *filter,
+MLF_NOINLINE static void tvmgen_separable_fully_connected_64_to_3(const int8_t *input, const int32_t *filter,
     int8_t *output, int16_t *scratch)
 {
     static const struct mlf_matmul_dsp matmul = {
@@ -164,7 +164,7 @@ MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const int8_t *input,
 
 /* SOFTMAX int8[1,3] -> int8[1,3]
    The kernel and its structs are in mlfbuild/softmax.h. */
-MLF_NOINLINE static void tvmgen_separable_softmax_7(const struct mlf_softmax_quantization *quantization,
+MLF_NOINLINE static void tvmgen_separable_softmax_3(const struct mlf_softmax_quantization *quantization,
     const int8_t *input, int8_t *output)
 {
     mlf_softmax_int8(1, 3, quantization, input, output);
@@ -207,29 +207,29 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 0: node block 1 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0((const int8_t *)inputs->image,
+    tvmgen_separable_depthwise_conv2d_3x3_4x4x4((const int8_t *)inputs->image,
         (const int32_t *)tvmgen_separable_depthwise_conv2d_0_packed, (int8_t *)&arena[1840],
         (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 1: node block 1
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[1840], (const int32_t *)tvmgen_separable_conv2d_1_packed,
-        (int8_t *)&arena[1840], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_conv2d_1x1_4x4x4((const int8_t *)&arena[1840],
+        (const int32_t *)tvmgen_separable_conv2d_1_packed, (int8_t *)&arena[1840], (int16_t *)(void *)&arena[0]);
 
     /* 2: node block 2 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[1840],
+    tvmgen_separable_depthwise_conv2d_3x3_4x4x4((const int8_t *)&arena[1840],
         (const int32_t *)tvmgen_separable_depthwise_conv2d_2_packed, (int8_t *)&arena[1904],
         (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 3: node block 2
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[1904], (const int32_t *)tvmgen_separable_conv2d_3_packed,
-        (int8_t *)&arena[1904], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_conv2d_1x1_4x4x4((const int8_t *)&arena[1904],
+        (const int32_t *)tvmgen_separable_conv2d_3_packed, (int8_t *)&arena[1904], (int16_t *)(void *)&arena[0]);
 
     /* 4: node sum
        ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
-    tvmgen_separable_add_4(&tvmgen_separable_add_4_numbers, (const int8_t *)&arena[1904],
+    tvmgen_separable_add_4x4x4(&tvmgen_separable_add_4_numbers, (const int8_t *)&arena[1904],
         (const int8_t *)&arena[1840], (int8_t *)&arena[1904]);
 
     /* 5: node flat
@@ -238,13 +238,13 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-    tvmgen_separable_fully_connected_6((const int8_t *)&arena[1904],
+    tvmgen_separable_fully_connected_64_to_3((const int8_t *)&arena[1904],
         (const int32_t *)tvmgen_separable_fully_connected_6_packed, (int8_t *)&arena[1904],
         (int16_t *)(void *)&arena[0]);
 
     /* 7: node classes
        SOFTMAX int8[1,3] -> int8[1,3] */
-    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[1904],
+    tvmgen_separable_softmax_3(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[1904],
         (int8_t *)outputs->classes);
 
     return 0;

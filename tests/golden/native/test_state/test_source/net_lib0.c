@@ -47,14 +47,14 @@ static uint8_t tvmgen_net_state_begun;
 
 /* STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4]
    The kernel and its structs are in mlfbuild/shift.h. */
-MLF_NOINLINE static void tvmgen_net_shift_0(const uint8_t *kept, const uint8_t *latest, uint8_t *output)
+MLF_NOINLINE static void tvmgen_net_shift_4(const uint8_t *kept, const uint8_t *latest, uint8_t *output)
 {
     mlf_shift(1, 16, 4, kept, latest, output);
 }
 
 /* ADD float32[1,4], float32[1,4] -> float32[1,4]
    The kernel and its structs are in mlfbuild/add.h. */
-MLF_NOINLINE static void tvmgen_net_add_1(const float *first, const float *second, float *output)
+MLF_NOINLINE static void tvmgen_net_add_4(const float *first, const float *second, float *output)
 {
     const struct mlf_broadcast shape = {
         .sizes = {1, 1, 1, 1, 1, 4},
@@ -100,11 +100,11 @@ int32_t mlf_net_run(const struct tvmgen_net_inputs *inputs, const struct tvmgen_
 
     /* 0: join
        STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4] */
-    tvmgen_net_shift_0((const uint8_t *)&state[0], (const uint8_t *)inputs->x, (uint8_t *)outputs->window);
+    tvmgen_net_shift_4((const uint8_t *)&state[0], (const uint8_t *)inputs->x, (uint8_t *)outputs->window);
 
     /* 1: add y
        ADD float32[1,4], float32[1,4] -> float32[1,4] */
-    tvmgen_net_add_1((const float *)outputs->window, (const float *)(void *)&state[0], (float *)outputs->y);
+    tvmgen_net_add_4((const float *)outputs->window, (const float *)(void *)&state[0], (float *)outputs->y);
 
     memcpy(&state[0], outputs->window, 16);
     return 0;

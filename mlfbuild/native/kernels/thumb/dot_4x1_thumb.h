@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Four or two pixels times all output channels, for cores without SIMD: each multiplication gives two products.
+ * The micro-tiles 4x1 and 2x1 of int8 for cores without SIMD: four or two pixels times one output channel, for all
+ * channels. Each multiplication gives two products.
  *
  * A word holds an input of two pixels, p + q * 65536. Its product with a weight is p * weight + q * weight * 65536, and
  * the words of several inputs are added as long as the sum of p * weight fits in 16 bits; then both halves are
@@ -18,8 +19,8 @@
  *   multiplier; the highest bit is set if only two inputs fit
  *   `groups` words of four weights, the first in the lowest byte
  */
-#ifndef MLF_BLOCK_THUMB_H_
-#define MLF_BLOCK_THUMB_H_
+#ifndef MLF_DOT_4X1_THUMB_H_
+#define MLF_DOT_4X1_THUMB_H_
 
 #include <stdint.h>
 
@@ -27,7 +28,7 @@
 #include "thumb.h"
 
 /* The parameters of a layer for a block of pixels; assembly reads them by position. */
-struct mlf_block_thumb {
+struct mlf_dot_thumb {
     int32_t groups;   /* of four inputs */
     int32_t channels; /* of the output */
     int32_t pitch;    /* bytes from one pixel's output to the next one's */
@@ -40,10 +41,11 @@ struct mlf_block_thumb {
 
 /*
  * r0 inputs, r1 filter; on the stack: inputs, their end, output, pitch, rounding, end of the first pixel's outputs,
- * groups * 0x8000, groups, minimum, multiplier, shift (in the low byte), filter, positive. r8, lr and r10, r11 are T and H of two pixels
- * each, r12 is 0x8000. Then r8, r12, r10 and r11 are the sums, and lr the addend of the requantisation.
+ * groups * 0x8000, groups, minimum, multiplier, shift (in the low byte), filter, positive. r8, lr and r10, r11 are T
+ * and H of two pixels each, r12 is 0x8000. Then r8, r12, r10 and r11 are the sums, and lr the addend of the
+ * requantisation.
  */
-#define MLF_BLOCK_THUMB(log2_group, group, short_group, second_sums, sums)                                             \
+#define MLF_DOT_THUMB(log2_group, group, short_group, second_sums, sums)                                               \
     MLF_ENTER_THUMB                                                                                                    \
     "sub sp, sp, #52\n\t"                                                                                              \
     "ldmia r3!, {r4-r7}\n\t"                                                                                           \
@@ -197,11 +199,11 @@ struct mlf_block_thumb {
         MLF_TWO_INPUTS4_THUMB(MLF_BYTE2_THUMB("r3", "r2"), MLF_LAST_BYTE_THUMB, "r2") MLF_SEPARATE4_THUMB
 
 /* All output channels of four pixels, whose inputs are pairs of words in `rows`. Returns the end of the filter. */
-MLF_NAKED const int32_t *mlf_pixels4_thumb(const int32_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                           int8_t *output MLF_UNUSED, const struct mlf_block_thumb *block MLF_UNUSED)
+MLF_NAKED const int32_t *mlf_dot_4x1_thumb(const int32_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                           int8_t *output MLF_UNUSED, const struct mlf_dot_thumb *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_BLOCK_THUMB(
-        "5", MLF_GROUP4_THUMB, MLF_SHORT_GROUP4_THUMB, MLF_LOW_SUM_THUMB("r10", "r11"), "8, 12, 10, 11"));
+    __asm__ volatile(
+        MLF_DOT_THUMB("5", MLF_GROUP4_THUMB, MLF_SHORT_GROUP4_THUMB, MLF_LOW_SUM_THUMB("r10", "r11"), "8, 12, 10, 11"));
 }
 
 #define MLF_GROUP2_THUMB                                                                                               \
@@ -218,54 +220,53 @@ MLF_NAKED const int32_t *mlf_pixels4_thumb(const int32_t *rows MLF_UNUSED, const
     "muls r6, r3, r6\n\t" MLF_LAST_BYTE_THUMB MLF_PRODUCT_THUMB("r6", "r7", "r2")                                      \
         MLF_SEPARATE_THUMB("r6", "r7", "r8", "lr")
 
-/* As mlf_pixels4_thumb for two pixels, whose inputs are single words: 21 instructions for 8 products. */
-MLF_NAKED const int32_t *mlf_pixels2_thumb(const int32_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                           int8_t *output MLF_UNUSED, const struct mlf_block_thumb *block MLF_UNUSED)
+/* As mlf_dot_4x1_thumb for two pixels, whose inputs are single words: 21 instructions for 8 products. */
+MLF_NAKED const int32_t *mlf_dot_2x1_thumb(const int32_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                           int8_t *output MLF_UNUSED, const struct mlf_dot_thumb *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_BLOCK_THUMB(
-        "4", MLF_GROUP2_THUMB, MLF_SHORT_GROUP2_THUMB, "", "8, 12"));
+    __asm__ volatile(MLF_DOT_THUMB("4", MLF_GROUP2_THUMB, MLF_SHORT_GROUP2_THUMB, "", "8, 12"));
 }
 
 #else /* the same in C */
 
-MLF_KERNEL const int32_t *mlf_block_in_c_thumb(int32_t words, const int32_t *rows, const int32_t *filter,
-                                               int8_t *output, const struct mlf_block_thumb *block)
+MLF_KERNEL const int32_t *mlf_dot_in_c_thumb(int32_t words, const int32_t *rows, const int32_t *filter, int8_t *output,
+                                             const struct mlf_dot_thumb *dot)
 {
-    for (int32_t channel = 0; channel < block->channels; channel++) {
+    for (int32_t channel = 0; channel < dot->channels; channel++) {
         const int32_t *const weights = filter + 2;
         for (int32_t pixel = 0; pixel < 2 * words; pixel++) {
             uint32_t sum = (uint32_t)(filter[0] >> 8);
-            for (int32_t i = 0; i < 4 * block->groups; i++) {
+            for (int32_t i = 0; i < 4 * dot->groups; i++) {
                 const int32_t word = rows[i * words + pixel / 2];
                 const int32_t low = (int16_t)(uint16_t)((uint32_t)word & 0xffffu);
                 const int32_t high = (int32_t)((uint32_t)word - (uint32_t)low) >> 16;
                 const int32_t weight = (int8_t)(uint8_t)((uint32_t)weights[i / 4] >> (8 * (i % 4)));
                 sum += (uint32_t)((pixel % 2 == 0 ? low : high) * weight);
             }
-            int8_t *const to = &output[pixel * block->pitch + channel];
-            *to = (int8_t)mlf_round_thumb((int32_t)sum, filter[1], (int32_t)((uint32_t)filter[0] & 0xffu),
-                                           block->rounding);
-            if (block->positive && (int32_t)sum < 0) {
-                *to = (int8_t)block->minimum;
+            int8_t *const to = &output[pixel * dot->pitch + channel];
+            *to =
+                (int8_t)mlf_round_thumb((int32_t)sum, filter[1], (int32_t)((uint32_t)filter[0] & 0xffu), dot->rounding);
+            if (dot->positive && (int32_t)sum < 0) {
+                *to = (int8_t)dot->minimum;
             }
         }
-        filter = weights + block->groups;
+        filter = weights + dot->groups;
     }
     return filter;
 }
 
-MLF_SHARED const int32_t *mlf_pixels4_thumb(const int32_t *rows, const int32_t *filter, int8_t *output,
-                                            const struct mlf_block_thumb *block)
+MLF_SHARED const int32_t *mlf_dot_4x1_thumb(const int32_t *rows, const int32_t *filter, int8_t *output,
+                                            const struct mlf_dot_thumb *dot)
 {
-    return mlf_block_in_c_thumb(2, rows, filter, output, block);
+    return mlf_dot_in_c_thumb(2, rows, filter, output, dot);
 }
 
-MLF_SHARED const int32_t *mlf_pixels2_thumb(const int32_t *rows, const int32_t *filter, int8_t *output,
-                                            const struct mlf_block_thumb *block)
+MLF_SHARED const int32_t *mlf_dot_2x1_thumb(const int32_t *rows, const int32_t *filter, int8_t *output,
+                                            const struct mlf_dot_thumb *dot)
 {
-    return mlf_block_in_c_thumb(1, rows, filter, output, block);
+    return mlf_dot_in_c_thumb(1, rows, filter, output, dot);
 }
 
 #endif
 
-#endif /* MLF_BLOCK_THUMB_H_ */
+#endif /* MLF_DOT_4X1_THUMB_H_ */

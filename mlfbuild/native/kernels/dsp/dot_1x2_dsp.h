@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h describes the filter's layout.
+ * The micro-tile 1x2 of int8: one pixel, or row of a matrix, times a pair of output channels, for all pairs;
+ * matmul_dsp.h describes the filter's layout.
  *
  * Inputs are expanded to 16 bits before, in the order of expand_dsp.h, or read as bytes and expanded for each pair of
  * channels again, which needs no scratch memory. On cores that issue one instruction at a time, eight inputs take 14
@@ -11,13 +12,13 @@
  * Each weight is loaded and expanded for a single pixel, where blocks of three share that. So this is for rows that are
  * multiplied one by one: mlf_matmul_int8_dsp and mlf_matvec_int8_dsp of matmul_dsp.h.
  */
-#ifndef MLF_PIXEL_DSP_H_
-#define MLF_PIXEL_DSP_H_
+#ifndef MLF_DOT_1X2_DSP_H_
+#define MLF_DOT_1X2_DSP_H_
 
 #include <stdint.h>
 
-#include "block_dsp.h"
 #include "compiler.h"
+#include "dot_3x2_dsp.h"
 #include "dsp.h"
 #include "expand_dsp.h"
 
@@ -56,7 +57,7 @@
     "ldr r6, [r1], #4\n\tldr r2, [r0], #4\n\tldr r7, [r1], #4\n\tldr r3, [r0], #4\n\t"
 #define MLF_START_INT8_DSP                                                                                             \
     "ldr r2, [r0], #4\n\tldr r6, [r1], #4\n\tldr r7, [r1], #4\n\tsxtb16 r3, r2, ror #8\n\tsxtb16 r2, r2\n\t"
-#define MLF_PIXEL_LOOP_DSP(start, four)                                                                                \
+#define MLF_DOT_1X2_LOOP_DSP(start, four)                                                                              \
     "5:\n\t" start "10:\n\t" MLF_EIGHT_DSP(four) MLF_EIGHT_DSP(four) MLF_EIGHT_DSP(four)                               \
     MLF_EVEN_FOUR_DSP(four, MLF_STEP_LOAD_DSP)                                                                         \
     "subs r12, r12, #1\n\t"                                                                                            \
@@ -64,10 +65,10 @@
     "b 10b\n"                                                                                                          \
     "11:\n\t" MLF_ODD_FOUR_DSP(four, MLF_STEP_END_DSP)
 
-#define MLF_PIXEL_BODY_DSP(start, four)                                                                                \
-    MLF_PIXEL_DSP(start MLF_EVEN_FOUR_DSP(four, MLF_STEP_END_DSP), MLF_PIXEL_LOOP_DSP(start, four))
-#define MLF_PIXEL_EXPANDED_DSP MLF_PIXEL_BODY_DSP(MLF_START_INT16_DSP, MLF_FOUR_INT16_DSP)
-#define MLF_PIXEL_BYTES_DSP MLF_PIXEL_BODY_DSP(MLF_START_INT8_DSP, MLF_FOUR_INT8_DSP)
+#define MLF_DOT_1X2_BODY_DSP(start, four)                                                                              \
+    MLF_DOT_1X2_DSP(start MLF_EVEN_FOUR_DSP(four, MLF_STEP_END_DSP), MLF_DOT_1X2_LOOP_DSP(start, four))
+#define MLF_DOT_1X2_EXPANDED_DSP MLF_DOT_1X2_BODY_DSP(MLF_START_INT16_DSP, MLF_FOUR_INT16_DSP)
+#define MLF_DOT_1X2_BYTES_DSP MLF_DOT_1X2_BODY_DSP(MLF_START_INT8_DSP, MLF_FOUR_INT8_DSP)
 
 #else
 
@@ -95,25 +96,25 @@
     "ldr r4, [r0], #4\n\t"                                                                                             \
     "sxtb16 r5, r4, ror #8\n\t"                                                                                        \
     "sxtb16 r4, r4\n\t"
-#define MLF_PIXEL_FOUR_DSP(load_four)                                                                                  \
+#define MLF_DOT_1X2_FOUR_DSP(load_four)                                                                                \
     load_four "ldmia r1!, {r6, r7}\n\t" MLF_SINGLE_DSP("r6", "r2") MLF_SINGLE_DSP("r7", "r3")
-#define MLF_PIXEL_LOOP_DSP(load_eight)                                                                                 \
+#define MLF_DOT_1X2_LOOP_DSP(load_eight)                                                                               \
     "5:\n\t" MLF_EIGHT_DSP(load_eight) MLF_EIGHT_DSP(load_eight) MLF_EIGHT_DSP(load_eight) MLF_EIGHT_DSP(load_eight)   \
     "subs r12, r12, #1\n\t"                                                                                            \
     "bne 5b\n\t"
 
-#define MLF_PIXEL_EXPANDED_DSP                                                                                         \
-    MLF_PIXEL_DSP(MLF_PIXEL_FOUR_DSP(MLF_LOAD4_INT16_DSP), MLF_PIXEL_LOOP_DSP(MLF_LOAD8_INT16_DSP))
-#define MLF_PIXEL_BYTES_DSP                                                                                            \
-    MLF_PIXEL_DSP(MLF_PIXEL_FOUR_DSP(MLF_LOAD4_INT8_DSP), MLF_PIXEL_LOOP_DSP(MLF_LOAD8_INT8_DSP))
+#define MLF_DOT_1X2_EXPANDED_DSP                                                                                       \
+    MLF_DOT_1X2_DSP(MLF_DOT_1X2_FOUR_DSP(MLF_LOAD4_INT16_DSP), MLF_DOT_1X2_LOOP_DSP(MLF_LOAD8_INT16_DSP))
+#define MLF_DOT_1X2_BYTES_DSP                                                                                          \
+    MLF_DOT_1X2_DSP(MLF_DOT_1X2_FOUR_DSP(MLF_LOAD4_INT8_DSP), MLF_DOT_1X2_LOOP_DSP(MLF_LOAD8_INT8_DSP))
 
 #endif
 
 /*
- * As mlf_pixels3_dsp for one pixel. After at most 508 inputs the odd channel's sum is saved, so that 24 bits are enough
+ * As mlf_dot_3x2_dsp for one pixel. After at most 508 inputs the odd channel's sum is saved, so that 24 bits are enough
  * for any weights.
  */
-#define MLF_PIXEL_DSP(four, loop)                                                                                      \
+#define MLF_DOT_1X2_DSP(four, loop)                                                                                    \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "ldmia r3, {r4-r7}\n\t"                                                                                            \
@@ -202,35 +203,35 @@
     "pop {r4-r8, r10, r11, pc}"
 
 /* `row` holds expanded inputs. */
-MLF_NAKED const int32_t *mlf_pixel_dsp(const int16_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                       int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
+MLF_NAKED const int32_t *mlf_dot_1x2_dsp(const int16_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                         int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_PIXEL_EXPANDED_DSP);
+    __asm__ volatile(MLF_DOT_1X2_EXPANDED_DSP);
 }
 
 /* `row` holds inputs as they are. */
-MLF_NAKED const int32_t *mlf_pixel_int8_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                            int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
+MLF_NAKED const int32_t *mlf_dot_1x2_int8_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                              int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_PIXEL_BYTES_DSP);
+    __asm__ volatile(MLF_DOT_1X2_BYTES_DSP);
 }
 
 #else /* the same in C */
 
-MLF_SHARED const int32_t *mlf_pixel_dsp(const int16_t *row, const int32_t *filter, int8_t *output,
-                                        const struct mlf_block_dsp *block)
+MLF_SHARED const int32_t *mlf_dot_1x2_dsp(const int16_t *row, const int32_t *filter, int8_t *output,
+                                          const struct mlf_dot_dsp *dot)
 {
-    return mlf_block_in_c_dsp(1, row, filter, output, block);
+    return mlf_dot_in_c_dsp(1, row, filter, output, dot);
 }
 
-MLF_SHARED const int32_t *mlf_pixel_int8_dsp(const int8_t *row, const int32_t *filter, int8_t *output,
-                                             const struct mlf_block_dsp *block)
+MLF_SHARED const int32_t *mlf_dot_1x2_int8_dsp(const int8_t *row, const int32_t *filter, int8_t *output,
+                                               const struct mlf_dot_dsp *dot)
 {
-    for (int32_t pair = 0; pair < block->pairs; pair++) {
+    for (int32_t pair = 0; pair < dot->pairs; pair++) {
         const int32_t bias = *filter++;
         uint32_t sums[2] = {0, 0};
         uint32_t odd = 0;
-        for (int32_t i = 0; i < block->groups; i++) {
+        for (int32_t i = 0; i < dot->groups; i++) {
             int16_t group[4];
             mlf_expand4_dsp(group, row + 4 * i);
             mlf_smlad2_dsp(sums, filter[2 * i], group);
@@ -238,11 +239,11 @@ MLF_SHARED const int32_t *mlf_pixel_int8_dsp(const int8_t *row, const int32_t *f
             odd += (uint32_t)((int32_t)(sums[1] - sums[0]) >> 8);
             sums[1] = sums[0];
         }
-        filter = mlf_store_pair_dsp(bias, filter + 2 * block->groups, sums[0], odd, output + 2 * pair, block);
+        filter = mlf_store_pair_dsp(bias, filter + 2 * dot->groups, sums[0], odd, output + 2 * pair, dot);
     }
     return filter;
 }
 
 #endif
 
-#endif /* MLF_PIXEL_DSP_H_ */
+#endif /* MLF_DOT_1X2_DSP_H_ */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * FULLY_CONNECTED of int8 with many weights and few rows, for cores with the DSP extension: four output channels at a
- * time, whose weights are read once, from one address on. On a Cortex-M4 the inner loop takes 20 cycles for 16
- * products, 20.6 with its branch: 5 loads in a row (6 cycles), 6 SXTB16, 8 SMLAD.
+ * The micro-tile 1x4 of int8, for FULLY_CONNECTED with many weights and few rows on cores with the DSP extension: one
+ * row times four output channels, whose weights are read once, from one address on. On a Cortex-M4 the inner loop takes
+ * 20 cycles for 16 products, 20.6 with its branch: 5 loads in a row (6 cycles), 6 SXTB16, 8 SMLAD.
  *
  * Layout of a filter, int32, for each four output channels, two pairs as matmul_dsp.h describes them:
  *   the brief bias of each pair's odd channel, otherwise 0
@@ -16,27 +16,27 @@
  *     the multiplier of each
  *     the shift of each, one per byte
  */
-#ifndef MLF_QUAD_DSP_H_
-#define MLF_QUAD_DSP_H_
+#ifndef MLF_DOT_1X4_DSP_H_
+#define MLF_DOT_1X4_DSP_H_
 
 #include <stdint.h>
 
-#include "block_dsp.h"
 #include "compiler.h"
+#include "dot_3x2_dsp.h"
 #include "dsp.h"
 #include "expand_dsp.h"
 #include "matmul_dsp.h"
 
 #if MLF_DSP_ASM
 
-#define MLF_QUAD_PRODUCT_DSP(weights, input, odd, even)                                                                \
+#define MLF_DOT_1X4_PRODUCT_DSP(weights, input, odd, even)                                                             \
     "smlad " odd ", " weights ", " input ", " odd "\n\t"                                                               \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     "smlad " even ", " weights ", " input ", " even "\n\t"
 
 /* r0: inputs, r1: filter, r2, r3: four inputs, r4-r7: their weights, r8: end of the inputs, r10-r12, lr: sums. */
 #if MLF_DUAL_ISSUE
-#define MLF_QUAD_GROUP_DSP(input, w0, w1, w2, w3)                                                                      \
+#define MLF_DOT_1X4_GROUP_DSP(input, w0, w1, w2, w3)                                                                   \
     "ldr r3, [r0, #" input "]\n\t"                                                                                     \
     "ldr r4, [r1, #" w0 "]\n\t"                                                                                        \
     "ldr r5, [r1, #" w1 "]\n\t"                                                                                        \
@@ -57,7 +57,7 @@
     "smlad r11, r6, r3, r11\n\t"                                                                                       \
     "smlad lr, r7, r3, lr\n\t"
 #else
-#define MLF_QUAD_GROUP_DSP(input, w0, w1, w2, w3)                                                                      \
+#define MLF_DOT_1X4_GROUP_DSP(input, w0, w1, w2, w3)                                                                   \
     "ldr r3, [r0, #" input "]\n\t"                                                                                     \
     "ldr r4, [r1, #" w0 "]\n\t"                                                                                        \
     "ldr r5, [r1, #" w1 "]\n\t"                                                                                        \
@@ -65,14 +65,14 @@
     "ldr r7, [r1, #" w3 "]\n\t"                                                                                        \
     "sxtb16 r2, r3\n\t"                                                                                                \
     "sxtb16 r3, r3, ror #8\n\t"                                                                                        \
-    MLF_QUAD_PRODUCT_DSP("r4", "r2", "r10", "r11")                                                                     \
-    MLF_QUAD_PRODUCT_DSP("r5", "r2", "r12", "lr")                                                                      \
-    MLF_QUAD_PRODUCT_DSP("r6", "r3", "r10", "r11") MLF_QUAD_PRODUCT_DSP("r7", "r3", "r12", "lr")
+    MLF_DOT_1X4_PRODUCT_DSP("r4", "r2", "r10", "r11")                                                                  \
+    MLF_DOT_1X4_PRODUCT_DSP("r5", "r2", "r12", "lr")                                                                   \
+    MLF_DOT_1X4_PRODUCT_DSP("r6", "r3", "r10", "r11") MLF_DOT_1X4_PRODUCT_DSP("r7", "r3", "r12", "lr")
 #endif
 
-/* As mlf_pixel_int8_dsp for whole fours of channels, whose sums fit in 24 bits. */
-MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED, int8_t *output MLF_UNUSED,
-                             const struct mlf_block_dsp *block MLF_UNUSED)
+/* As mlf_dot_1x2_int8_dsp for whole fours of channels, whose sums fit in 24 bits. */
+MLF_NAKED void mlf_dot_1x4_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                               int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
     __asm__ volatile(
         "push {r4-r8, r10, r11, lr}\n\t"
@@ -100,14 +100,14 @@ MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter
         "mov lr, #0\n\t"
         "add r1, r1, r3\n\t"
         "bx r2\n"
-        "3:\n\t" MLF_QUAD_GROUP_DSP("0", "0", "4", "8", "12") "4:\n\t"
-        MLF_QUAD_GROUP_DSP("4", "16", "20", "24", "28")
-        MLF_QUAD_GROUP_DSP("8", "32", "36", "40", "44")
-        MLF_QUAD_GROUP_DSP("12", "48", "52", "56", "60")
-        MLF_QUAD_GROUP_DSP("16", "64", "68", "72", "76")
-        MLF_QUAD_GROUP_DSP("20", "80", "84", "88", "92")
-        MLF_QUAD_GROUP_DSP("24", "96", "100", "104", "108")
-        MLF_QUAD_GROUP_DSP("28", "112", "116", "120", "124")
+        "3:\n\t" MLF_DOT_1X4_GROUP_DSP("0", "0", "4", "8", "12") "4:\n\t"
+        MLF_DOT_1X4_GROUP_DSP("4", "16", "20", "24", "28")
+        MLF_DOT_1X4_GROUP_DSP("8", "32", "36", "40", "44")
+        MLF_DOT_1X4_GROUP_DSP("12", "48", "52", "56", "60")
+        MLF_DOT_1X4_GROUP_DSP("16", "64", "68", "72", "76")
+        MLF_DOT_1X4_GROUP_DSP("20", "80", "84", "88", "92")
+        MLF_DOT_1X4_GROUP_DSP("24", "96", "100", "104", "108")
+        MLF_DOT_1X4_GROUP_DSP("28", "112", "116", "120", "124")
         "adds r1, #128\n\t"
         "adds r0, #32\n\t"
         "cmp r0, r8\n\t"
@@ -169,15 +169,14 @@ MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter
 
 #else /* the same in C */
 
-MLF_SHARED void mlf_quads_dsp(const int8_t *row, const int32_t *filter, int8_t *output,
-                              const struct mlf_block_dsp *block)
+MLF_SHARED void mlf_dot_1x4_dsp(const int8_t *row, const int32_t *filter, int8_t *output, const struct mlf_dot_dsp *dot)
 {
-    const int32_t *const end = filter + block->pairs / 2 * (4 * block->groups + (block->rounding == 0 ? 8 : 11));
+    const int32_t *const end = filter + dot->pairs / 2 * (4 * dot->groups + (dot->rounding == 0 ? 8 : 11));
     for (; filter != end; output += 4) {
         const int32_t *const words = filter + 2;
-        const int32_t *const last = words + 4 * block->groups;
+        const int32_t *const last = words + 4 * dot->groups;
         uint32_t sums[2][2] = {{0, 0}, {0, 0}};
-        for (int32_t i = 0; i < block->groups; i++) {
+        for (int32_t i = 0; i < dot->groups; i++) {
             int16_t group[4];
             mlf_expand4_dsp(group, row + 4 * i);
             for (int32_t pair = 0; pair < 2; pair++) {
@@ -188,17 +187,17 @@ MLF_SHARED void mlf_quads_dsp(const int8_t *row, const int32_t *filter, int8_t *
         for (int32_t pair = 0; pair < 2; pair++) {
             const uint32_t even = sums[pair][0];
             const uint32_t odd = (uint32_t)((int32_t)(sums[pair][1] - even) >> 8);
-            if (block->rounding == 0) {
+            if (dot->rounding == 0) {
                 const int32_t parameters[3] = {last[pair], last[2 + 2 * pair], last[3 + 2 * pair]};
-                (void)mlf_store_pair_dsp(filter[pair], parameters, even, odd, output + 2 * pair, block);
+                (void)mlf_store_pair_dsp(filter[pair], parameters, even, odd, output + 2 * pair, dot);
             } else {
                 const int32_t *const of = last + 2 * pair;
                 const int32_t shifts = mlf_byte_of_dsp(last[8], 2 * pair) | mlf_byte_of_dsp(last[8], 2 * pair + 1) << 8;
                 const int32_t parameters[5] = {of[0], of[1], of[4], of[5], shifts};
-                (void)mlf_store_pair_dsp(0, parameters, even, odd, output + 2 * pair, block);
+                (void)mlf_store_pair_dsp(0, parameters, even, odd, output + 2 * pair, dot);
             }
         }
-        filter = last + (block->rounding == 0 ? 6 : 9);
+        filter = last + (dot->rounding == 0 ? 6 : 9);
     }
 }
 
@@ -208,11 +207,11 @@ MLF_SHARED void mlf_quads_dsp(const int8_t *row, const int32_t *filter, int8_t *
 MLF_SHARED void mlf_matvec4_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                      int8_t *output)
 {
-    const struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, 0, matmul->rounding);
+    const struct mlf_dot_dsp dot = mlf_dot_dsp(matmul->inputs, matmul->outputs, 0, matmul->rounding);
     for (int32_t row = 0; row < matmul->rows; row++) {
-        mlf_quads_dsp(input + row * matmul->inputs, filter, output + row * matmul->outputs, &block);
+        mlf_dot_1x4_dsp(input + row * matmul->inputs, filter, output + row * matmul->outputs, &dot);
     }
     mlf_activate_dsp(matmul, output);
 }
 
-#endif /* MLF_QUAD_DSP_H_ */
+#endif /* MLF_DOT_1X4_DSP_H_ */

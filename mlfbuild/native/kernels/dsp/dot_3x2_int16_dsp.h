@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of
- * output channels. The compiler proves that sums fit in 32 bits. They become outputs in two instructions:
+ * The micro-tiles 3x2 and 1x2 of int16 activations and int8 weights for cores with the DSP extension: three pixels, or
+ * one, times a pair of output channels, for all pairs. The compiler proves that sums fit in 32 bits. They become
+ * outputs in two instructions:
  *
  *   (sum * m + 2^(s - 1)) >> s  =  (sum * (m << (32 - s)) + 2^31) >> 32  =  SMMULR, for shifts s of 16 to 32
  *
@@ -15,8 +16,8 @@
  * The inner loop for three pixels spends 20 instructions on 24 products (0.83 each, 0.85 with its branch, unrolled for
  * 32 inputs): 2 LDR for weights, 2 LDM for activations, 4 SXTB16, 12 SMLAD. For one pixel it is 11 for 8 (1.375, 1.47).
  */
-#ifndef MLF_BLOCK_INT16_DSP_H_
-#define MLF_BLOCK_INT16_DSP_H_
+#ifndef MLF_DOT_3X2_INT16_DSP_H_
+#define MLF_DOT_3X2_INT16_DSP_H_
 
 #include <stdint.h>
 
@@ -24,7 +25,7 @@
 #include "dsp.h"
 
 /* The parameters of a layer for a block of pixels; assembly reads them by position. */
-struct mlf_block_int16_dsp {
+struct mlf_dot_int16_dsp {
     int32_t groups; /* of four inputs */
     int32_t pairs;  /* of output channels */
     int32_t pitch;  /* bytes from one pixel's output to the next one's */
@@ -48,7 +49,7 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
  * All pairs of output channels of a block: r0 inputs, r1 filter, r2 output, r3 block. On the stack: inputs, their end,
  * output, pitch, where the first round of groups begins, end of the first pixel's outputs, multipliers.
  */
-#define MLF_BLOCK_INT16_DSP(group_bytes, copy_biases, groups, group, store)                                            \
+#define MLF_DOT_INT16_DSP(group_bytes, copy_biases, groups, group, store)                                              \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #32\n\t"                                                                                              \
     "ldmia r3, {r4-r6}\n\t"                                                                                            \
@@ -96,8 +97,8 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
     "sxtb16 r4, r3\n\t" MLF_EVEN3_INT16_DSP("r4")                                                                      \
     "sxtb16 r3, r3, ror #8\n\t" MLF_ODD3_INT16_DSP("r3")
 
-#define MLF_PIXELS3_INT16_DSP(saturate, bits)                                                                          \
-    MLF_BLOCK_INT16_DSP("24",                                                                                          \
+#define MLF_DOT_3X2_INT16_DSP(saturate, bits)                                                                          \
+    MLF_DOT_INT16_DSP("24",                                                                                            \
                         "mov r2, r8\n\t"                                                                               \
                         "mov r10, r8\n\t"                                                                              \
                         "mov r12, r11\n\t"                                                                             \
@@ -124,24 +125,24 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
     "sxtb16 r4, r4, ror #8\n\t"                                                                                        \
     "smlad r11, r4, r6, r11\n\t"
 
-#define MLF_PIXEL_INT16_DSP(saturate, bits)                                                                            \
-    MLF_BLOCK_INT16_DSP("8", "", "4", MLF_GROUP1_INT16_DSP,                                                            \
+#define MLF_DOT_1X2_INT16_DSP(saturate, bits)                                                                          \
+    MLF_DOT_INT16_DSP("8", "", "4", MLF_GROUP1_INT16_DSP,                                                              \
                         MLF_STORE_INT16_DSP("r8", "r3", "[r0], #2", saturate, bits)                                    \
                         MLF_STORE_INT16_DSP("r11", "r4", "[r0], #2", saturate, bits))
 
 /* Defines a function of a block of pixels; it returns the end of the filter. */
 #define MLF_DEFINE_INT16_DSP(name, body)                                                                               \
     MLF_NAKED const int32_t *name(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,                    \
-                                  int16_t *output MLF_UNUSED, const struct mlf_block_int16_dsp *block MLF_UNUSED)      \
+                                  int16_t *output MLF_UNUSED, const struct mlf_dot_int16_dsp *dot MLF_UNUSED)          \
     {                                                                                                                  \
         __asm__ volatile(body);                                                                                        \
     }
 
 /* Inputs of three pixels are interleaved: (0, 1) of the first, the second and the third, (2, 3) of the first, ... */
-MLF_DEFINE_INT16_DSP(mlf_pixels3_int16_dsp, MLF_PIXELS3_INT16_DSP("ssat ", ", #16, "))
-MLF_DEFINE_INT16_DSP(mlf_pixels3_relu_int16_dsp, MLF_PIXELS3_INT16_DSP("usat ", ", #15, "))
-MLF_DEFINE_INT16_DSP(mlf_pixel_int16_dsp, MLF_PIXEL_INT16_DSP("ssat ", ", #16, "))
-MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, MLF_PIXEL_INT16_DSP("usat ", ", #15, "))
+MLF_DEFINE_INT16_DSP(mlf_dot_3x2_int16_dsp, MLF_DOT_3X2_INT16_DSP("ssat ", ", #16, "))
+MLF_DEFINE_INT16_DSP(mlf_dot_3x2_relu_int16_dsp, MLF_DOT_3X2_INT16_DSP("usat ", ", #15, "))
+MLF_DEFINE_INT16_DSP(mlf_dot_1x2_int16_dsp, MLF_DOT_1X2_INT16_DSP("ssat ", ", #16, "))
+MLF_DEFINE_INT16_DSP(mlf_dot_1x2_relu_int16_dsp, MLF_DOT_1X2_INT16_DSP("usat ", ", #15, "))
 
 #else /* the same in C */
 
@@ -153,19 +154,19 @@ MLF_KERNEL uint32_t mlf_two_products_int16_dsp(const int16_t *input, int32_t wei
 }
 
 /* A block of one or three pixels; outputs are at least `least`. */
-MLF_KERNEL const int32_t *mlf_block_int16_dsp(int32_t pixels, const int16_t *rows, const int32_t *filter,
-                                              int16_t *output, const struct mlf_block_int16_dsp *block, int32_t least)
+MLF_KERNEL const int32_t *mlf_dot_in_c_int16_dsp(int32_t pixels, const int16_t *rows, const int32_t *filter,
+                                                 int16_t *output, const struct mlf_dot_int16_dsp *dot, int32_t least)
 {
-    for (int32_t pair = 0; pair < block->pairs; pair++, filter += 4 + 2 * block->groups) {
+    for (int32_t pair = 0; pair < dot->pairs; pair++, filter += 4 + 2 * dot->groups) {
         for (int32_t p = 0; p < pixels; p++) {
             uint32_t even = (uint32_t)filter[2];
             uint32_t odd = (uint32_t)filter[3];
-            for (int32_t word = 0; word < 2 * block->groups; word++) {
+            for (int32_t word = 0; word < 2 * dot->groups; word++) {
                 const int16_t *const input = rows + 2 * (p + pixels * word);
                 even += mlf_two_products_int16_dsp(input, filter[4 + word], 0);
                 odd += mlf_two_products_int16_dsp(input, filter[4 + word], 1);
             }
-            int16_t *const stored = output + p * (block->pitch / 2) + 2 * pair;
+            int16_t *const stored = output + p * (dot->pitch / 2) + 2 * pair;
             stored[0] = mlf_round_int16_dsp(even, filter[0], least);
             stored[1] = mlf_round_int16_dsp(odd, filter[1], least);
         }
@@ -175,15 +176,15 @@ MLF_KERNEL const int32_t *mlf_block_int16_dsp(int32_t pixels, const int16_t *row
 
 #define MLF_DEFINE_INT16_DSP(name, pixels, least)                                                                      \
     MLF_SHARED const int32_t *name(const int16_t *rows, const int32_t *filter, int16_t *output,                        \
-                                   const struct mlf_block_int16_dsp *block)                                            \
+                                   const struct mlf_dot_int16_dsp *dot)                                                \
     {                                                                                                                  \
-        return mlf_block_int16_dsp(pixels, rows, filter, output, block, least);                                        \
+        return mlf_dot_in_c_int16_dsp(pixels, rows, filter, output, dot, least);                                       \
     }
 
-MLF_DEFINE_INT16_DSP(mlf_pixels3_int16_dsp, 3, INT16_MIN)
-MLF_DEFINE_INT16_DSP(mlf_pixels3_relu_int16_dsp, 3, 0)
-MLF_DEFINE_INT16_DSP(mlf_pixel_int16_dsp, 1, INT16_MIN)
-MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, 1, 0)
+MLF_DEFINE_INT16_DSP(mlf_dot_3x2_int16_dsp, 3, INT16_MIN)
+MLF_DEFINE_INT16_DSP(mlf_dot_3x2_relu_int16_dsp, 3, 0)
+MLF_DEFINE_INT16_DSP(mlf_dot_1x2_int16_dsp, 1, INT16_MIN)
+MLF_DEFINE_INT16_DSP(mlf_dot_1x2_relu_int16_dsp, 1, 0)
 
 #endif
 
@@ -198,4 +199,4 @@ MLF_KERNEL void mlf_clamp_int16_dsp(int16_t *output, int32_t size, int32_t minim
     }
 }
 
-#endif /* MLF_BLOCK_INT16_DSP_H_ */
+#endif /* MLF_DOT_3X2_INT16_DSP_H_ */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * CONV_2D on int8 with windows of at most 32 bytes for Helium (MVE): 1x1 filters on up to 32 channels, first layers.
+ * The micro-tile 4x2 of int8 on Helium (MVE), and CONV_2D with windows of at most 32 bytes that uses it: 1x1 filters on
+ * up to 32 channels, first layers.
  *
  * Such windows have so few products that loading weights and rescaling would take most of the time. So the weights of
  * two output channels stay in registers while all pixels pass, four at a time: windows of up to 16 bytes take 26 cycles
@@ -11,11 +12,11 @@
  * An output is ((factor * sum + bias) * multiplier + 2^38) >> 47, saturated to int8; the compiler uses these kernels
  * only if it finds constants with which this equals the reference for all sums.
  *
- * Windows are at a fixed distance: MLF_KEPT1 has one vector for each, MLF_KEPT2 has two; the name ends with the
- * distance. Weights beyond the window are zeros, so that it does not matter which bytes follow it.
+ * Windows are at a fixed distance: MLF_DOT_4X2_VECTORS1 has one vector for each, MLF_DOT_4X2_VECTORS2 has two; the name
+ * ends with the distance. Weights beyond the window are zeros, so that it does not matter which bytes follow it.
  */
-#ifndef MLF_KEPT_MVE_H_
-#define MLF_KEPT_MVE_H_
+#ifndef MLF_DOT_4X2_MVE_H_
+#define MLF_DOT_4X2_MVE_H_
 
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct mlf_brief {
 };
 
 /* Four pixels at a time, times two channels at a time; assembly accesses the members by position and changes some. */
-struct mlf_kept {
+struct mlf_dot_4x2 {
     const int8_t *first; /* window */
     int32_t further;     /* groups of four pixels after the first one */
     int8_t *output;
@@ -44,7 +45,7 @@ struct mlf_kept {
     int32_t factor;
 };
 
-typedef void (*mlf_kept_function)(struct mlf_kept *kept);
+typedef void (*mlf_dot_4x2_function)(struct mlf_dot_4x2 *dot);
 
 #if defined(MLF_MVE)
 
@@ -54,15 +55,15 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
  * the beginning of the next group, together with the outputs. At sp are the offsets, at sp + 16 the address of the
  * struct.
  */
-#define MLF_KEPT_LAST_SUMS "vmov q2[3], q2[1], r0, r2\n"
-#define MLF_KEPT_OUTPUTS(factors, offsets)                                                                             \
-    MLF_KEPT_LAST_SUMS "vmlas.s32 q2, " factors ", r11\n ldr r2, [sp, #16]\n vqdmulh.s32 q2, q2, r12\n"                \
+#define MLF_DOT_4X2_LAST_SUMS "vmov q2[3], q2[1], r0, r2\n"
+#define MLF_DOT_4X2_OUTPUTS(factors, offsets)                                                                          \
+    MLF_DOT_4X2_LAST_SUMS "vmlas.s32 q2, " factors ", r11\n ldr r2, [sp, #16]\n vqdmulh.s32 q2, q2, r12\n"             \
     "vmlas.s32 q1, " factors ", r5\n vqrshrnt.s32 q2, q2, #8\n vqdmulh.s32 q1, q1, r7\n ldr r4, [r2, #12]\n"           \
     "vqrshrnb.s32 q2, q1, #8\n" offsets "vshr.s16 q2, q2, #8\n cmp r4, #0\n vstrb.16 q2, [r3, q1]\n"
 
 /* One vector: q4 and q5 are the weights, q6 the factor, q3 has the offsets of outputs, q7 takes the outputs. */
-#define MLF_KEPT1_ENTER "vldrh.u16 q3, [sp]\n vdup.32 q6, r0\n"
-#define MLF_KEPT1_SUMS(distance)                                                                                       \
+#define MLF_DOT_4X2_VECTORS1_ENTER "vldrh.u16 q3, [sp]\n vdup.32 q6, r0\n"
+#define MLF_DOT_4X2_VECTORS1_SUMS(distance)                                                                            \
     "ldrd r11, r12, [r8], #8\n"                                                                                        \
     "vldrb.u8 q0, [r1], #" distance "\n strd r0, r4, [r2, #8]\n"                                                       \
     "vldrb.u8 q4, [r6], #16\n vmladav.s8 r0, q0, q4\n vldrb.u8 q5, [r6], #16\n strd r6, r8, [r2, #16]\n"               \
@@ -71,8 +72,8 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
     "vldrb.u8 q7, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vmov q2[2], q2[0], r2, r6\n"                           \
     "vmladav.s8 r8, q7, q4\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r0, q7, q5\n"                                      \
     "vldrb.u8 q7, [r1], #" distance "\n vmladav.s8 r4, q7, q4\n vmladav.s8 r2, q7, q5\n vmov q1[3], q1[1], r8, r4\n"
-#define MLF_KEPT1_GROUP(distance)                                                                                      \
-    "vmlas.s32 q1, q6, r5\n" MLF_KEPT_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n"                                             \
+#define MLF_DOT_4X2_VECTORS1_GROUP(distance)                                                                           \
+    "vmlas.s32 q1, q6, r5\n" MLF_DOT_4X2_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n"                                          \
     "vldrb.u8 q0, [r1], #" distance "\n vmlas.s32 q2, q6, r11\n vqrshrnb.s32 q7, q1, #8\n vqdmulh.s32 q2, q2, r12\n"   \
     "vmladav.s8 r2, q0, q5\n vqrshrnt.s32 q7, q2, #8\n vmladav.s8 r0, q0, q4\n"                                        \
     "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r6, q0, q5\n vshr.s16 q7, q7, #8\n vmladav.s8 r4, q0, q4\n"         \
@@ -80,11 +81,11 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
     "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r8, q0, q4\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r0, q0, q5\n"   \
     "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vstrb.16 q7, [r3, q3]\n vmladav.s8 r2, q0, q5\n"       \
     "add r3, r10\n vmov q1[3], q1[1], r8, r4\n"
-#define MLF_KEPT1_LEAVE MLF_KEPT_OUTPUTS("q6", "vmov q1, q3\n")
+#define MLF_DOT_4X2_VECTORS1_LEAVE MLF_DOT_4X2_OUTPUTS("q6", "vmov q1, q3\n")
 
 /* Two vectors: q4 to q7 are the weights, q3 the factor. */
-#define MLF_KEPT2_ENTER "vdup.32 q3, r0\n"
-#define MLF_KEPT2_SUMS(distance)                                                                                       \
+#define MLF_DOT_4X2_VECTORS2_ENTER "vdup.32 q3, r0\n"
+#define MLF_DOT_4X2_VECTORS2_SUMS(distance)                                                                            \
     "vldrb.u8 q0, [r1], #16\n vldrb.u8 q4, [r6], #16\n ldrd r11, r12, [r8], #8\n"                                      \
     "vldrb.u8 q5, [r6], #16\n strd r0, r4, [r2, #8]\n"                                                                 \
     "vldrb.u8 q6, [r6], #16\n vmladav.s8 r0, q0, q4\n"                                                                 \
@@ -98,8 +99,8 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
     "vldrb.u8 q0, [r1], #16\n vmladav.s8 r4, q0, q4\n vmladav.s8 r2, q0, q6\n"                                         \
     "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r4, q0, q5\n vmov q1[3], q1[1], r8, r4\n"                     \
     "vmladava.s8 r2, q0, q7\n"
-#define MLF_KEPT2_GROUP(distance)                                                                                      \
-    "vmlas.s32 q1, q3, r5\n" MLF_KEPT_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n vmlas.s32 q2, q3, r11\n"                     \
+#define MLF_DOT_4X2_VECTORS2_GROUP(distance)                                                                           \
+    "vmlas.s32 q1, q3, r5\n" MLF_DOT_4X2_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n vmlas.s32 q2, q3, r11\n"                  \
     "vldrb.u8 q0, [r1], #16\n vqdmulh.s32 q2, q2, r12\n vmladav.s8 r2, q0, q6\n vqrshrnt.s32 q2, q2, #8\n"             \
     "vmladav.s8 r0, q0, q4\n"                                                                                          \
     "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r2, q0, q7\n"                                                 \
@@ -114,10 +115,10 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
     "vldrb.u8 q0, [r1], #16\n vmladav.s8 r4, q0, q4\n vmladav.s8 r2, q0, q6\n"                                         \
     "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r4, q0, q5\n"                                                 \
     "vmladava.s8 r2, q0, q7\n vmov q1[3], q1[1], r8, r4\n"
-#define MLF_KEPT2_LEAVE MLF_KEPT_OUTPUTS("q3", "vldrh.u16 q1, [sp]\n")
+#define MLF_DOT_4X2_VECTORS2_LEAVE MLF_DOT_4X2_OUTPUTS("q3", "vldrh.u16 q1, [sp]\n")
 
-#define MLF_KEPT(name, shape, distance)                                                                                \
-    MLF_NAKED void name(struct mlf_kept *kept MLF_UNUSED)                                                              \
+#define MLF_DOT_4X2(name, shape, distance)                                                                             \
+    MLF_NAKED void name(struct mlf_dot_4x2 *dot MLF_UNUSED)                                                            \
     {                                                                                                                  \
         __asm__(MLF_ENTER "sub sp, #24\n str r0, [sp, #16]\n mov r2, r0\n"                                             \
                 "vldrh.u16 q0, [r2, #32]\n vstrh.16 q0, [sp]\n ldr r10, [r2, #24]\n ldr r0, [r2, #48]\n" shape##_ENTER \
@@ -131,106 +132,107 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
 #else
 
 /* Return the output for a sum. */
-MLF_KERNEL int8_t mlf_kept_output(int32_t sum, int32_t factor, const struct mlf_brief *channel)
+MLF_KERNEL int8_t mlf_dot_4x2_output(int32_t sum, int32_t factor, const struct mlf_brief *channel)
 {
     const int64_t scaled = ((int64_t)sum * factor + channel->bias) * channel->multiplier;
     return (int8_t)mlf_clamp((int32_t)((scaled + (INT64_C(1) << 38)) >> 47), INT8_MIN, INT8_MAX);
 }
 
 /* The same in C, for windows of `vectors` times 16 bytes, `distance` bytes apart. */
-MLF_SHARED void mlf_kept_portable(struct mlf_kept *kept, int32_t vectors, int32_t distance)
+MLF_SHARED void mlf_dot_4x2_in_c(struct mlf_dot_4x2 *dot, int32_t vectors, int32_t distance)
 {
-    const int32_t apart = kept->step / 4;
-    for (int32_t c = 0; c < 2 * kept->pairs; c++) {
-        for (int32_t x = 0; x < 4 * (kept->further + 1); x++) {
+    const int32_t apart = dot->step / 4;
+    for (int32_t c = 0; c < 2 * dot->pairs; c++) {
+        for (int32_t x = 0; x < 4 * (dot->further + 1); x++) {
             int32_t sum = 0;
-            for (int32_t i = 0; i < kept->length; i++) {
-                sum += kept->first[x * distance + i] * kept->weights[i];
+            for (int32_t i = 0; i < dot->length; i++) {
+                sum += dot->first[x * distance + i] * dot->weights[i];
             }
-            kept->output[c + x * apart] = mlf_kept_output(sum, kept->factor, kept->channels);
+            dot->output[c + x * apart] = mlf_dot_4x2_output(sum, dot->factor, dot->channels);
         }
-        kept->weights += 16 * vectors;
-        kept->channels++;
+        dot->weights += 16 * vectors;
+        dot->channels++;
     }
 }
 
-#define MLF_KEPT1_VECTORS 1
-#define MLF_KEPT2_VECTORS 2
-#define MLF_KEPT(name, shape, distance)                                                                                \
-    MLF_KERNEL void name(struct mlf_kept *kept)                                                                        \
+#define MLF_DOT_4X2_VECTORS1_COUNT 1
+#define MLF_DOT_4X2_VECTORS2_COUNT 2
+#define MLF_DOT_4X2(name, shape, distance)                                                                             \
+    MLF_KERNEL void name(struct mlf_dot_4x2 *dot)                                                                      \
     {                                                                                                                  \
-        mlf_kept_portable(kept, shape##_VECTORS, distance);                                                            \
+        mlf_dot_4x2_in_c(dot, shape##_COUNT, distance);                                                                \
     }
 
 #endif /* MLF_MVE */
 
-MLF_KEPT(mlf_kept1_3, MLF_KEPT1, 3)
-MLF_KEPT(mlf_kept1_6, MLF_KEPT1, 6)
-MLF_KEPT(mlf_kept1_8, MLF_KEPT1, 8)
-MLF_KEPT(mlf_kept1_16, MLF_KEPT1, 16)
-MLF_KEPT(mlf_kept2_9, MLF_KEPT2, 9)
-MLF_KEPT(mlf_kept2_18, MLF_KEPT2, 18)
-MLF_KEPT(mlf_kept2_32, MLF_KEPT2, 32)
+MLF_DOT_4X2(mlf_dot_4x2_vectors1_3, MLF_DOT_4X2_VECTORS1, 3)
+MLF_DOT_4X2(mlf_dot_4x2_vectors1_6, MLF_DOT_4X2_VECTORS1, 6)
+MLF_DOT_4X2(mlf_dot_4x2_vectors1_8, MLF_DOT_4X2_VECTORS1, 8)
+MLF_DOT_4X2(mlf_dot_4x2_vectors1_16, MLF_DOT_4X2_VECTORS1, 16)
+MLF_DOT_4X2(mlf_dot_4x2_vectors2_9, MLF_DOT_4X2_VECTORS2, 9)
+MLF_DOT_4X2(mlf_dot_4x2_vectors2_18, MLF_DOT_4X2_VECTORS2, 18)
+MLF_DOT_4X2(mlf_dot_4x2_vectors2_32, MLF_DOT_4X2_VECTORS2, 32)
 
 /* A convolution. */
-struct mlf_kept_conv2d {
-    mlf_kept_function multiply;
+struct mlf_conv2d_4x2 {
+    mlf_dot_4x2_function multiply;
     int32_t distance; /* bytes from a window to the next */
     int32_t outputs;  /* of a pixel */
     const int8_t *weights;
     const struct mlf_brief *channels;
-    struct mlf_kept kept;
+    struct mlf_dot_4x2 dot;
 };
 
-MLF_KERNEL struct mlf_kept_conv2d mlf_kept_start(const struct mlf_window *window, const int8_t *weights,
-                                                 const struct mlf_brief *channels, int32_t scale,
-                                                 mlf_kept_function multiply, int32_t distance)
+MLF_KERNEL struct mlf_conv2d_4x2 mlf_conv2d_4x2_start(const struct mlf_window *window, const int8_t *weights,
+                                                      const struct mlf_brief *channels, int32_t scale,
+                                                      mlf_dot_4x2_function multiply, int32_t distance)
 {
     const int32_t outputs = window->output_channels;
-    struct mlf_kept_conv2d conv = {
+    struct mlf_conv2d_4x2 conv = {
         .multiply = multiply,
         .distance = distance,
         .outputs = outputs,
         .weights = weights,
         .channels = channels,
-        .kept = {
-            .step = 4 * outputs,
-            .length = window->filter.height * window->filter.width * window->input_channels,
-            .factor = (int32_t)(UINT32_C(1) << scale),
-        },
+        .dot =
+            {
+                .step = 4 * outputs,
+                .length = window->filter.height * window->filter.width * window->input_channels,
+                .factor = (int32_t)(UINT32_C(1) << scale),
+            },
     };
     for (int32_t x = 0; x < 4; x++) {
         const int32_t lane = x % 2 * 2 + x / 2;
-        conv.kept.scatter[2 * lane] = (uint16_t)(x * outputs);
-        conv.kept.scatter[2 * lane + 1] = (uint16_t)(x * outputs + 1);
+        conv.dot.scatter[2 * lane] = (uint16_t)(x * outputs);
+        conv.dot.scatter[2 * lane + 1] = (uint16_t)(x * outputs + 1);
     }
     return conv;
 }
 
 /* Compute all channels of 4 * `groups` pixels. */
-MLF_SHARED void mlf_kept_groups(struct mlf_kept_conv2d *conv, const int8_t *first, int32_t groups, int8_t *output)
+MLF_SHARED void mlf_conv2d_4x2_groups(struct mlf_conv2d_4x2 *conv, const int8_t *first, int32_t groups, int8_t *output)
 {
-    struct mlf_kept *const kept = &conv->kept;
-    kept->first = first;
-    kept->further = groups - 1;
-    kept->output = output;
-    kept->pairs = conv->outputs / 2;
-    kept->weights = conv->weights;
-    kept->channels = conv->channels;
-    conv->multiply(kept);
+    struct mlf_dot_4x2 *const dot = &conv->dot;
+    dot->first = first;
+    dot->further = groups - 1;
+    dot->output = output;
+    dot->pairs = conv->outputs / 2;
+    dot->weights = conv->weights;
+    dot->channels = conv->channels;
+    conv->multiply(dot);
     if (conv->outputs % 2 != 0) { /* the last two channels follow as another pair */
-        kept->output = output + conv->outputs - 2;
-        kept->pairs = 1;
-        conv->multiply(kept);
+        dot->output = output + conv->outputs - 2;
+        dot->pairs = 1;
+        conv->multiply(dot);
     }
 }
 
 /* Compute `count` >= 4 pixels; up to three of them twice, as the last group has four, too. */
-MLF_KERNEL void mlf_kept_pixels(struct mlf_kept_conv2d *conv, const int8_t *first, int32_t count, int8_t *output)
+MLF_KERNEL void mlf_conv2d_4x2_pixels(struct mlf_conv2d_4x2 *conv, const int8_t *first, int32_t count, int8_t *output)
 {
-    mlf_kept_groups(conv, first, count / 4, output);
+    mlf_conv2d_4x2_groups(conv, first, count / 4, output);
     if (count % 4 != 0) {
-        mlf_kept_groups(conv, first + (count - 4) * conv->distance, 1, output + (count - 4) * conv->outputs);
+        mlf_conv2d_4x2_groups(conv, first + (count - 4) * conv->distance, 1, output + (count - 4) * conv->outputs);
     }
 }
 
@@ -239,12 +241,12 @@ MLF_KERNEL void mlf_kept_pixels(struct mlf_kept_conv2d *conv, const int8_t *firs
  * time are copied to scratch memory, `distance` bytes apart, before outputs are written; if output pixels are larger,
  * from the end. The last time, too, there are at least four. Scratch memory has 32 bytes more than `batch` pixels.
  */
-MLF_SHARED void mlf_kept_pointwise_int8_mve(const struct mlf_window *window, const int8_t *input,
-                                            const int8_t *weights, const struct mlf_brief *channels, int32_t scale,
-                                            mlf_kept_function multiply, int32_t distance, int32_t batch,
-                                            int8_t *scratch, int8_t *output)
+MLF_SHARED void mlf_pointwise_4x2_int8_mve(const struct mlf_window *window, const int8_t *input, const int8_t *weights,
+                                           const struct mlf_brief *channels, int32_t scale,
+                                           mlf_dot_4x2_function multiply, int32_t distance, int32_t batch,
+                                           int8_t *scratch, int8_t *output)
 {
-    struct mlf_kept_conv2d conv = mlf_kept_start(window, weights, channels, scale, multiply, distance);
+    struct mlf_conv2d_4x2 conv = mlf_conv2d_4x2_start(window, weights, channels, scale, multiply, distance);
     const int32_t depth = window->input_channels;
     const int32_t pixels = window->output.width;
     for (int32_t done = 0, count; done < pixels; done += count) {
@@ -259,15 +261,15 @@ MLF_SHARED void mlf_kept_pointwise_int8_mve(const struct mlf_window *window, con
                 (void)mlf_copy_mve(scratch + i * distance, from + i * depth, depth);
             }
         }
-        mlf_kept_pixels(&conv, scratch, count, output + x * conv.outputs);
+        mlf_conv2d_4x2_pixels(&conv, scratch, count, output + x * conv.outputs);
     }
 }
 
 #if defined(MLF_MVE)
 
 /* Copy `count` groups of `length` <= 16 bytes; not inlined, because it changes the predicate, as calls do. */
-MLF_SHARED void mlf_kept_insert(int8_t *to, int32_t step, const int8_t *from, int32_t length, int32_t count,
-                                const uint8_t *offsets)
+MLF_SHARED void mlf_conv2d_4x2_insert(int8_t *to, int32_t step, const int8_t *from, int32_t length, int32_t count,
+                                      const uint8_t *offsets)
 {
     __asm__ volatile("vldrb.u8 q1, [%[offsets]]\n"
                      "vctp.8 %[length]\n"
@@ -286,8 +288,8 @@ MLF_SHARED void mlf_kept_insert(int8_t *to, int32_t step, const int8_t *from, in
 
 #else
 
-MLF_SHARED void mlf_kept_insert(int8_t *to, int32_t step, const int8_t *from, int32_t length, int32_t count,
-                                const uint8_t *offsets)
+MLF_SHARED void mlf_conv2d_4x2_insert(int8_t *to, int32_t step, const int8_t *from, int32_t length, int32_t count,
+                                      const uint8_t *offsets)
 {
     for (; count > 0; count--, to += step, from += length) {
         for (int32_t i = 0; i < length; i++) {
@@ -299,7 +301,7 @@ MLF_SHARED void mlf_kept_insert(int8_t *to, int32_t step, const int8_t *from, in
 #endif /* MLF_MVE */
 
 /* The rows under the filter: for every column of the padded image, the pixels of `rows` rows. */
-struct mlf_kept_rows {
+struct mlf_conv2d_4x2_rows {
     const struct mlf_window *window;
     int8_t *memory;
     int32_t column;  /* bytes from a column to the next */
@@ -312,7 +314,7 @@ struct mlf_kept_rows {
  * Copy row r of the padded image. It begins `depth` bytes after the row before and takes the place of row r - rows, one
  * column further left, so that only the last column of padding on the left must be written again.
  */
-MLF_KERNEL void mlf_kept_row(const struct mlf_kept_rows *rows, const int8_t *input, int32_t r)
+MLF_KERNEL void mlf_conv2d_4x2_row(const struct mlf_conv2d_4x2_rows *rows, const int8_t *input, int32_t r)
 {
     const struct mlf_window *const window = rows->window;
     const int32_t depth = window->input_channels;
@@ -329,8 +331,8 @@ MLF_KERNEL void mlf_kept_row(const struct mlf_kept_rows *rows, const int8_t *inp
         const int32_t length = rows->columns * depth;
         const int8_t *const from = input + y * width * depth;
         const int32_t step = rows->columns * rows->column;
-        mlf_kept_insert(to, step, from, length, whole, rows->offsets);
-        mlf_kept_insert(to + whole * step, step, from + whole * length, rest * depth, rest > 0, rows->offsets);
+        mlf_conv2d_4x2_insert(to, step, from, length, whole, rows->offsets);
+        mlf_conv2d_4x2_insert(to + whole * step, step, from + whole * length, rest * depth, rest > 0, rows->offsets);
     } else {
         for (int32_t x = 0; x < width; x++) {
             (void)mlf_fill_mve(to + x * rows->column, rows->fill, depth);
@@ -342,15 +344,15 @@ MLF_KERNEL void mlf_kept_row(const struct mlf_kept_rows *rows, const int8_t *inp
  * Windows of several rows, side by side: weights are [channel, column, row, input channel]. Scratch memory has the part
  * of the padded image that windows cover, `height` of whose rows count as one, one pixel for each row, and 32 bytes.
  */
-MLF_SHARED void mlf_kept_conv2d_int8_mve(const struct mlf_window *window, int8_t fill, const int8_t *input,
-                                         const int8_t *weights, const struct mlf_brief *channels, int32_t scale,
-                                         mlf_kept_function multiply, int32_t size, int8_t *scratch, int8_t *output)
+MLF_SHARED void mlf_conv2d_4x2_int8_mve(const struct mlf_window *window, int8_t fill, const int8_t *input,
+                                        const int8_t *weights, const struct mlf_brief *channels, int32_t scale,
+                                        mlf_dot_4x2_function multiply, int32_t size, int8_t *scratch, int8_t *output)
 {
     const int32_t depth = window->input_channels;
     const int32_t height = window->filter.height;
-    struct mlf_kept_rows rows = {window, scratch, height * depth, 16 / depth, fill, {0}};
-    struct mlf_kept_conv2d conv =
-        mlf_kept_start(window, weights, channels, scale, multiply, window->stride.width * rows.column);
+    struct mlf_conv2d_4x2_rows rows = {window, scratch, height * depth, 16 / depth, fill, {0}};
+    struct mlf_conv2d_4x2 conv =
+        mlf_conv2d_4x2_start(window, weights, channels, scale, multiply, window->stride.width * rows.column);
     for (int32_t i = 0; i < 16; i++) {
         rows.offsets[i] = (uint8_t)(i / depth * rows.column + i % depth);
     }
@@ -360,13 +362,13 @@ MLF_SHARED void mlf_kept_conv2d_int8_mve(const struct mlf_window *window, int8_t
         for (int32_t y = 0; y < window->output.height; y++) {
             const int32_t first = y * window->stride.height;
             for (next = next < first ? first : next; next < first + height; next++) {
-                mlf_kept_row(&rows, input, next);
+                mlf_conv2d_4x2_row(&rows, input, next);
             }
-            mlf_kept_pixels(&conv, scratch + first * depth, window->output.width, output);
+            mlf_conv2d_4x2_pixels(&conv, scratch + first * depth, window->output.width, output);
             output += window->output.width * conv.outputs;
         }
         input += window->input.height * window->input.width * depth;
     }
 }
 
-#endif /* MLF_KEPT_MVE_H_ */
+#endif /* MLF_DOT_4X2_MVE_H_ */

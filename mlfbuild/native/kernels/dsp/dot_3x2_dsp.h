@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h describes the
- * layout of the filter.
+ * The micro-tiles 3x2 and 2x2 of int8: three or two pixels times a pair of output channels, six or four sums in
+ * registers, for all pairs; matmul_dsp.h describes the layout of the filter.
  *
  * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 25 with its branch, unrolled for 20 inputs:
  * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD.
  */
-#ifndef MLF_BLOCK_DSP_H_
-#define MLF_BLOCK_DSP_H_
+#ifndef MLF_DOT_3X2_DSP_H_
+#define MLF_DOT_3X2_DSP_H_
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "dsp.h"
 
 /* The parameters of a layer for a block of pixels; assembly reads them by position. */
-struct mlf_block_dsp {
+struct mlf_dot_dsp {
     int32_t groups;   /* of four inputs */
     int32_t pairs;    /* of output channels */
     int32_t pitch;    /* bytes from one pixel's output to the next one's */
@@ -28,12 +28,12 @@ struct mlf_block_dsp {
 };
 
 /* Return the parameters of a layer with `inputs` and `outputs` for a pixel. */
-MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, int32_t pitch, int32_t rounding)
+MLF_KERNEL struct mlf_dot_dsp mlf_dot_dsp(int32_t inputs, int32_t outputs, int32_t pitch, int32_t rounding)
 {
     const int32_t groups = (inputs + 3) / 4;
     const int32_t left_out = groups == 1 ? 5 : 4 - (groups + 3) % 5;
-    const struct mlf_block_dsp block = {groups, outputs / 2, pitch, rounding, left_out, 0, NULL};
-    return block;
+    const struct mlf_dot_dsp dot = {groups, outputs / 2, pitch, rounding, left_out, 0, NULL};
+    return dot;
 }
 
 #if MLF_DSP_ASM
@@ -47,7 +47,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
  */
-#define MLF_BLOCK_DSP(group_bytes, round_bytes, adjust_end, first_group, round, last, brief, general)                  \
+#define MLF_DOT_DSP(group_bytes, round_bytes, adjust_end, first_group, round, last, brief, general)                    \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
@@ -249,12 +249,11 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
                  MLF_ROUND3_DSP("r10", "r2", "r8"), MLF_ROUND3_DSP("lr", "r12", "r11"))
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
-MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                         int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
+MLF_NAKED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                         int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_BLOCK_DSP(
-        "24", "120", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
-        MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
+    __asm__ volatile(MLF_DOT_DSP("24", "120", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
+                                 MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
 #if MLF_DUAL_ISSUE
@@ -332,13 +331,12 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
     MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "lr"),                                             \
                  MLF_ROUND2_DSP("r2", "r8"), MLF_ROUND2_DSP("lr", "r11"))
 
-/* As mlf_pixels3_dsp for two pixels. */
-MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
-                                         int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
+/* As mlf_dot_3x2_dsp for two pixels. */
+MLF_NAKED const int32_t *mlf_dot_2x2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
+                                         int8_t *output MLF_UNUSED, const struct mlf_dot_dsp *dot MLF_UNUSED)
 {
-    __asm__ volatile(MLF_BLOCK_DSP(
-        "16", "80", "", MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
-        MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
+    __asm__ volatile(MLF_DOT_DSP("16", "80", "", MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
+                                 MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 
 #else /* the same in C */
@@ -363,62 +361,62 @@ MLF_KERNEL int8_t mlf_store_dsp(uint32_t sum, int32_t multiplier, int32_t roundi
  * Returns the end of the pair's filter.
  */
 MLF_KERNEL const int32_t *mlf_store_pair_dsp(int32_t bias, const int32_t *parameters, uint32_t even, uint32_t odd,
-                                             int8_t *output, const struct mlf_block_dsp *block)
+                                             int8_t *output, const struct mlf_dot_dsp *dot)
 {
-    if (block->rounding == 0) {
+    if (dot->rounding == 0) {
         output[0] = mlf_brief_dsp((uint32_t)parameters[0] + (even << 8), parameters[1]);
         output[1] = mlf_brief_dsp((uint32_t)bias + (odd << 8), parameters[2]);
         return parameters + 3;
     }
-    output[0] = mlf_store_dsp((uint32_t)parameters[0] + 2 * even, parameters[2], block->rounding, parameters[4] & 31);
-    output[1] = mlf_store_dsp((uint32_t)parameters[1] + 2 * odd, parameters[3], block->rounding, parameters[4] >> 8);
+    output[0] = mlf_store_dsp((uint32_t)parameters[0] + 2 * even, parameters[2], dot->rounding, parameters[4] & 31);
+    output[1] = mlf_store_dsp((uint32_t)parameters[1] + 2 * odd, parameters[3], dot->rounding, parameters[4] >> 8);
     return parameters + 5;
 }
 
 /* One pixel of one pair of channels; groups of its inputs are `step` apart. Returns the end of the pair's filter. */
-MLF_KERNEL const int32_t *mlf_pair_dsp(const int16_t *input, int32_t step, const int32_t *filter, int8_t *output,
-                                       const struct mlf_block_dsp *block)
+MLF_KERNEL const int32_t *mlf_dot_pair_dsp(const int16_t *input, int32_t step, const int32_t *filter, int8_t *output,
+                                           const struct mlf_dot_dsp *dot)
 {
     const int32_t segment = 126; /* groups */
     const int32_t bias = *filter++;
     uint32_t sums[2] = {0, 0};
     uint32_t odd = 0;
-    for (int32_t i = 0; i < block->groups; i++) {
+    for (int32_t i = 0; i < dot->groups; i++) {
         mlf_smlad2_dsp(sums, filter[2 * i], input + 4 * step * i);
         mlf_smlad2_dsp(sums, filter[2 * i + 1], input + 4 * step * i + 2 * step);
-        if (i % segment == segment - 1 || i == block->groups - 1) {
+        if (i % segment == segment - 1 || i == dot->groups - 1) {
             odd += (uint32_t)((int32_t)(sums[1] - sums[0]) >> 8);
             sums[1] = sums[0];
         }
     }
-    return mlf_store_pair_dsp(bias, filter + 2 * block->groups, sums[0], odd, output, block);
+    return mlf_store_pair_dsp(bias, filter + 2 * dot->groups, sums[0], odd, output, dot);
 }
 
-MLF_KERNEL const int32_t *mlf_block_in_c_dsp(int32_t count, const int16_t *rows, const int32_t *filter, int8_t *output,
-                                             const struct mlf_block_dsp *block)
+MLF_KERNEL const int32_t *mlf_dot_in_c_dsp(int32_t count, const int16_t *rows, const int32_t *filter, int8_t *output,
+                                           const struct mlf_dot_dsp *dot)
 {
-    for (int32_t pair = 0; pair < block->pairs + block->others; pair++) {
-        const int32_t *end = filter = pair == block->pairs ? block->filter_of_others : filter;
+    for (int32_t pair = 0; pair < dot->pairs + dot->others; pair++) {
+        const int32_t *end = filter = pair == dot->pairs ? dot->filter_of_others : filter;
         for (int32_t p = 0; p < count; p++) {
-            end = mlf_pair_dsp(rows + 2 * p, count, filter, output + p * block->pitch + 2 * pair, block);
+            end = mlf_dot_pair_dsp(rows + 2 * p, count, filter, output + p * dot->pitch + 2 * pair, dot);
         }
         filter = end;
     }
     return filter;
 }
 
-MLF_SHARED const int32_t *mlf_pixels3_dsp(const int16_t *rows, const int32_t *filter, int8_t *output,
-                                          const struct mlf_block_dsp *block)
+MLF_SHARED const int32_t *mlf_dot_3x2_dsp(const int16_t *rows, const int32_t *filter, int8_t *output,
+                                          const struct mlf_dot_dsp *dot)
 {
-    return mlf_block_in_c_dsp(3, rows, filter, output, block);
+    return mlf_dot_in_c_dsp(3, rows, filter, output, dot);
 }
 
-MLF_SHARED const int32_t *mlf_pixels2_dsp(const int16_t *rows, const int32_t *filter, int8_t *output,
-                                          const struct mlf_block_dsp *block)
+MLF_SHARED const int32_t *mlf_dot_2x2_dsp(const int16_t *rows, const int32_t *filter, int8_t *output,
+                                          const struct mlf_dot_dsp *dot)
 {
-    return mlf_block_in_c_dsp(2, rows, filter, output, block);
+    return mlf_dot_in_c_dsp(2, rows, filter, output, dot);
 }
 
 #endif
 
-#endif /* MLF_BLOCK_DSP_H_ */
+#endif /* MLF_DOT_3X2_DSP_H_ */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * One pixel, or row of a matrix, times four output channels, for cores without SIMD: 3.6 instructions per product.
+ * The micro-tile 1x4 of int8 for cores without SIMD: one pixel, or row of a matrix, times four output channels, with
+ * 3.6 instructions per product.
  *
  * A word has the weights a, b, c, d of four channels for one input. It is packed so that one instruction gets each
  * number to multiply:
@@ -17,8 +18,8 @@
  *   multiplier of each
  *   a word of weights for each input
  */
-#ifndef MLF_DOT_THUMB_H_
-#define MLF_DOT_THUMB_H_
+#ifndef MLF_DOT_1X4_THUMB_H_
+#define MLF_DOT_1X4_THUMB_H_
 
 #include <stdint.h>
 
@@ -30,7 +31,7 @@ enum { MLF_GROUP_WORDS_THUMB = 8 };
 
 #if MLF_THUMB_ASM
 
-#define MLF_DOT4_STEP_THUMB(word, offset)                                                                              \
+#define MLF_DOT_1X4_STEP_THUMB(word, offset)                                                                           \
     "ldrsb r4, [r0, " offset "]\n\t"                                                                                   \
     "sxtb r5, " word "\n\t" MLF_PRODUCT_HIGH_THUMB("r8", "r5", "r4")                                                   \
     "sxth r5, " word "\n\t" MLF_PRODUCT_HIGH_THUMB("r12", "r5", "r4")                                                  \
@@ -38,8 +39,8 @@ enum { MLF_GROUP_WORDS_THUMB = 8 };
     "asrs " word ", " word ", #24\n\t" MLF_PRODUCT_HIGH_THUMB("r11", word, "r4")
 
 /* Add `count` inputs times their words of weights to four sums. Returns the end of the weights. */
-MLF_NAKED const int32_t *mlf_dot4_thumb(const int8_t *input MLF_UNUSED, const int32_t *weights MLF_UNUSED,
-                                        int32_t count MLF_UNUSED, uint32_t sums[4] MLF_UNUSED)
+MLF_NAKED const int32_t *mlf_dot_1x4_thumb(const int8_t *input MLF_UNUSED, const int32_t *weights MLF_UNUSED,
+                                           int32_t count MLF_UNUSED, uint32_t sums[4] MLF_UNUSED)
 {
     __asm__ volatile(MLF_ENTER_THUMB
                      "push {r3}\n\t"
@@ -58,7 +59,7 @@ MLF_NAKED const int32_t *mlf_dot4_thumb(const int8_t *input MLF_UNUSED, const in
                      "adds r2, r2, r0\n\t"
                      "movs r3, r2\n"
                      "1:\n\t"
-                     "ldmia r1!, {r2}\n\t" MLF_DOT4_STEP_THUMB("r2", "r6")
+                     "ldmia r1!, {r2}\n\t" MLF_DOT_1X4_STEP_THUMB("r2", "r6")
                      "adds r0, r0, #1\n\t"
                      "cmp r0, r3\n\t"
                      "bne 1b\n"
@@ -66,9 +67,9 @@ MLF_NAKED const int32_t *mlf_dot4_thumb(const int8_t *input MLF_UNUSED, const in
                      "cmp r0, lr\n\t"
                      "beq 4f\n"
                      "3:\n\t"
-                     "ldmia r1!, {r2, r3}\n\t" MLF_DOT4_STEP_THUMB("r2", "r6") MLF_DOT4_STEP_THUMB("r3", "r7")
+                     "ldmia r1!, {r2, r3}\n\t" MLF_DOT_1X4_STEP_THUMB("r2", "r6") MLF_DOT_1X4_STEP_THUMB("r3", "r7")
                      "adds r0, r0, #2\n\t"
-                     "ldmia r1!, {r2, r3}\n\t" MLF_DOT4_STEP_THUMB("r2", "r6") MLF_DOT4_STEP_THUMB("r3", "r7")
+                     "ldmia r1!, {r2, r3}\n\t" MLF_DOT_1X4_STEP_THUMB("r2", "r6") MLF_DOT_1X4_STEP_THUMB("r3", "r7")
                      "adds r0, r0, #2\n\t"
                      "cmp r0, lr\n\t"
                      "bne 3b\n"
@@ -84,7 +85,8 @@ MLF_NAKED const int32_t *mlf_dot4_thumb(const int8_t *input MLF_UNUSED, const in
 
 #else /* the same in C */
 
-MLF_SHARED const int32_t *mlf_dot4_thumb(const int8_t *input, const int32_t *weights, int32_t count, uint32_t sums[4])
+MLF_SHARED const int32_t *mlf_dot_1x4_thumb(const int8_t *input, const int32_t *weights, int32_t count,
+                                            uint32_t sums[4])
 {
     for (int32_t i = 0; i < count; i++) {
         const int32_t word = weights[i];
@@ -123,4 +125,4 @@ MLF_SHARED void mlf_store4_thumb(const int32_t *filter, const uint32_t sums[4], 
     }
 }
 
-#endif /* MLF_DOT_THUMB_H_ */
+#endif /* MLF_DOT_1X4_THUMB_H_ */

@@ -1,4 +1,4 @@
-"""CONV_2D on int8 with windows of at most 32 bytes for Helium (MVE): ``kept_mve.h``."""
+"""CONV_2D on int8 with windows of at most 32 bytes for Helium (MVE): ``dot_4x2_mve.h``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlfbuild.native.lowering.common.mve import (
 )
 from mlfbuild.native.lowering.common.window import window_lines
 
-_HEADER = "kept_mve.h"
+_HEADER = "dot_4x2_mve.h"
 _LARGEST = 2 * VECTOR
 _GROUP = 4
 """Pixels that a kernel computes together."""
@@ -33,7 +33,7 @@ _MOST_PIXELS = 4096
 _OFFSETS = 1 << 16
 
 
-def has_kept_kernel(graph: Graph, node: Node) -> bool:
+def has_4x2_kernel(graph: Graph, node: Node) -> bool:
     """Return whether there is a kernel for the convolution ``node``; whether it is exact depends on the weights."""
     operator = node.operator
     assert isinstance(operator, Conv2D)
@@ -51,9 +51,9 @@ def has_kept_kernel(graph: Graph, node: Node) -> bool:
     return usable and distance in _DISTANCES[_vectors(length)] and output.shape[2] >= _GROUP
 
 
-def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+def lower_conv2d_4x2_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
     """Return the call for small windows; a reason if the kernels do not support the node, or not exactly."""
-    if not has_kept_kernel(graph, node):
+    if not has_4x2_kernel(graph, node):
         return f"is for windows of at most {_LARGEST} contiguous bytes, several channels and no activation"
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window, length = operator.window(weights), _length(weights)
@@ -66,15 +66,15 @@ def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelC
         return NOT_EXACT
     channels, scale = found
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
-    function = f"mlf_kept{_vectors(length)}_{distance}"
+    function = f"mlf_dot_4x2_vectors{_vectors(length)}_{distance}"
     tables = f"input, filter, channels, {scale}, {function}"
     if is_pointwise(window):
         batch = _batch(graph, node, output.elements // output.shape[3], distance)
         size = batch * distance + _LARGEST
-        call = f"mlf_kept_pointwise_int8_mve(&window, {tables}, {distance}, {batch}, scratch, output);"
+        call = f"mlf_pointwise_4x2_int8_mve(&window, {tables}, {distance}, {batch}, scratch, output);"
     else:
         size = _size(window, source, output)
-        call = f"mlf_kept_conv2d_int8_mve(&window, {zero_point(source)}, {tables}, {size}, scratch, output);"
+        call = f"mlf_conv2d_4x2_int8_mve(&window, {zero_point(source)}, {tables}, {size}, scratch, output);"
     return KernelCall("conv2d", _HEADER, (
         Parameter("const int8_t *", "input", source.name),
         *_tables(channels),

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * The micro-kernel of float32 convolutions for scalar FPUs: four pixels times four output channels.
+ * The micro-tile 4x4 of float32 convolutions for scalar FPUs: four pixels times four output channels.
  *
  * The sixteen sums and the operands of two inputs fill the 32 registers: 16 loaded words and 32 VFMA in 39 instructions
  * for 32 products. All loads are adjacent, because on the Cortex-M7 the first load after a VFMA waits three cycles.
  *
  * Windows are read in runs: pieces of adjacent inputs, at an address of its own for each of the four pixels. Weights
- * are [groups of four channels, input, channel]; if the number of channels is not a multiple of four, the last group has
- * the last four, some of which are computed twice.
+ * are [groups of four channels, input, channel]; if the number of channels is not a multiple of four, the last group
+ * has the last four, some of which are computed twice.
  */
-#ifndef MLF_GEMM_FLOAT_VFP_H_
-#define MLF_GEMM_FLOAT_VFP_H_
+#ifndef MLF_DOT_4X4_FLOAT_VFP_H_
+#define MLF_DOT_4X4_FLOAT_VFP_H_
 
 #include <stdint.h>
 
@@ -26,7 +26,7 @@ struct mlf_run_vfp {
 };
 
 /* Four pixels times groups of four channels. */
-struct mlf_tile_vfp {
+struct mlf_dot_4x4_vfp {
     const struct mlf_run_vfp *runs;
     const struct mlf_run_vfp *end;
     const float *weights;
@@ -41,7 +41,7 @@ struct mlf_tile_vfp {
 #if MLF_VFP_ASM && defined(MLF_NAKED)
 
 /* Input s(x) of a pixel times the weights w, of four channels. */
-#define MLF_TILE4_VFP(x, w0, w1, w2, w3, y0, y1, y2, y3)                                                               \
+#define MLF_DOT_1X4_VFP(x, w0, w1, w2, w3, y0, y1, y2, y3)                                                             \
     "vfma.f32 s" #y0 ", s" #w0 ", s" #x "\n\t"                                                                         \
     "vfma.f32 s" #y1 ", s" #w1 ", s" #x "\n\t"                                                                         \
     "vfma.f32 s" #y2 ", s" #w2 ", s" #x "\n\t"                                                                         \
@@ -64,7 +64,7 @@ struct mlf_tile_vfp {
  * r0-r3: inputs, r4: weights, r5: length, r6: weights of the group, r7: groups, r8: output, r10: tile, r11, r12: runs
  * and their end, lr: pairs of inputs; s0-s7: inputs, s8-s15: weights, s16-s31: sums. `bias` of the tile is changed.
  */
-MLF_NAKED void mlf_tile_vfp(struct mlf_tile_vfp *tile MLF_UNUSED)
+MLF_NAKED void mlf_dot_4x4_vfp(struct mlf_dot_4x4_vfp *tile MLF_UNUSED)
 {
     __asm__ volatile("push {r4-r8, r10, r11, lr}\n\t"
                      "vpush {d8-d15}\n\t"
@@ -92,15 +92,15 @@ MLF_NAKED void mlf_tile_vfp(struct mlf_tile_vfp *tile MLF_UNUSED)
                      "vldmia r1!, {s2, s3}\n\t"
                      "vldmia r2!, {s4, s5}\n\t"
                      "vldmia r3!, {s6, s7}\n\t"
-                     MLF_TILE4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
-                     MLF_TILE4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
-                     MLF_TILE4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
-                     MLF_TILE4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
-                     MLF_TILE4_VFP(1, 12, 13, 14, 15, 16, 17, 18, 19)
-                     MLF_TILE4_VFP(3, 12, 13, 14, 15, 20, 21, 22, 23)
+                     MLF_DOT_1X4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
+                     MLF_DOT_1X4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
+                     MLF_DOT_1X4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
+                     MLF_DOT_1X4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
+                     MLF_DOT_1X4_VFP(1, 12, 13, 14, 15, 16, 17, 18, 19)
+                     MLF_DOT_1X4_VFP(3, 12, 13, 14, 15, 20, 21, 22, 23)
                      "subs lr, lr, #1\n\t"
-                     MLF_TILE4_VFP(5, 12, 13, 14, 15, 24, 25, 26, 27)
-                     MLF_TILE4_VFP(7, 12, 13, 14, 15, 28, 29, 30, 31)
+                     MLF_DOT_1X4_VFP(5, 12, 13, 14, 15, 24, 25, 26, 27)
+                     MLF_DOT_1X4_VFP(7, 12, 13, 14, 15, 28, 29, 30, 31)
                      "bne 3b\n"
                      "4:\n\t"
                      "lsls r5, r5, #31\n\t"
@@ -110,10 +110,10 @@ MLF_NAKED void mlf_tile_vfp(struct mlf_tile_vfp *tile MLF_UNUSED)
                      "vldr s2, [r1]\n\t"
                      "vldr s4, [r2]\n\t"
                      "vldr s6, [r3]\n\t"
-                     MLF_TILE4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
-                     MLF_TILE4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
-                     MLF_TILE4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
-                     MLF_TILE4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
+                     MLF_DOT_1X4_VFP(0, 8, 9, 10, 11, 16, 17, 18, 19)
+                     MLF_DOT_1X4_VFP(2, 8, 9, 10, 11, 20, 21, 22, 23)
+                     MLF_DOT_1X4_VFP(4, 8, 9, 10, 11, 24, 25, 26, 27)
+                     MLF_DOT_1X4_VFP(6, 8, 9, 10, 11, 28, 29, 30, 31)
                      "5:\n\t"
                      "cmp r11, r12\n\t"
                      "bne 2b\n\t"
@@ -147,8 +147,8 @@ MLF_NAKED void mlf_tile_vfp(struct mlf_tile_vfp *tile MLF_UNUSED)
 #else /* the same in C */
 
 /* One pixel times the four channels whose weights and biases are given. */
-MLF_KERNEL void mlf_tile_pixel_vfp(const struct mlf_tile_vfp *tile, int32_t pixel, const float *weights,
-                                   const float *bias, float *output)
+MLF_KERNEL void mlf_dot_1x4_in_c_vfp(const struct mlf_dot_4x4_vfp *tile, int32_t pixel, const float *weights,
+                                     const float *bias, float *output)
 {
     float sums[4] = {bias[0], bias[1], bias[2], bias[3]};
     for (const struct mlf_run_vfp *run = tile->runs; run != tile->end; run++) {
@@ -164,16 +164,16 @@ MLF_KERNEL void mlf_tile_pixel_vfp(const struct mlf_tile_vfp *tile, int32_t pixe
     }
 }
 
-MLF_SHARED void mlf_tile_vfp(struct mlf_tile_vfp *tile)
+MLF_SHARED void mlf_dot_4x4_vfp(struct mlf_dot_4x4_vfp *tile)
 {
     for (int32_t group = 0; group < tile->groups; group++) {
         for (int32_t pixel = 0; pixel < 4; pixel++) {
-            mlf_tile_pixel_vfp(tile, pixel, tile->weights + group * tile->group / 4, tile->bias + 4 * group,
-                               tile->output + pixel * tile->pitch / 4 + 4 * group);
+            mlf_dot_1x4_in_c_vfp(tile, pixel, tile->weights + group * tile->group / 4, tile->bias + 4 * group,
+                                 tile->output + pixel * tile->pitch / 4 + 4 * group);
         }
     }
 }
 
 #endif
 
-#endif /* MLF_GEMM_FLOAT_VFP_H_ */
+#endif /* MLF_DOT_4X4_FLOAT_VFP_H_ */
