@@ -5,8 +5,8 @@
 recognises models that mlfbuild does not read. ``processes`` finds and runs programs, ``keeper`` ends them if this
 process is killed, and ``system_packages`` has the commands that install them; ``extras`` are the Python packages that
 only some projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, and
-``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` hashes mlfbuild's own files, and
-``lazy`` makes the faces of rooms.
+``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes mlfbuild's own files,
+and ``lazy`` makes the faces of rooms.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.keeper import kept
     from mlfbuild.core.locks import is_ancestor, locked
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
-    from mlfbuild.core.package import package_files, package_fingerprint
+    from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
     from mlfbuild.core.processes import (
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
