@@ -38,4 +38,5 @@ def table_of_package(path: Path) -> dict[str, Any]:
     else:
         import tomli as tomllib
 
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return table

@@ -60,8 +60,9 @@ if TYPE_CHECKING:
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
     from mlfbuild.jobs.file_plan import Outline, tree_outline
-    from mlfbuild.jobs.firmware_build import cross_build, did_something, path_problem, start_up_problem
-    from mlfbuild.jobs.flags import check_compiler, check_flags
+    from mlfbuild.jobs.firmware_build import (
+        check_compiler, check_flags, cross_build, did_something, path_problem, start_up_problem,
+    )
     from mlfbuild.jobs.inputs import inputs_hash, read_files, watched_inputs
     from mlfbuild.jobs.libraries import (
         copied_files, dependency_settings, original_files, original_folders, target_dependencies,

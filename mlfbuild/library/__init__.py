@@ -16,7 +16,7 @@ Contents of files may stay in the archive until they are used (``content``), bec
 
 **Modules.** ``metadata`` (``metadata.json``), ``graph_json``, ``params`` (TVM's binary form) and ``params_json`` (JSON
 and BSON) read and write the forms of the parts. ``names``, ``data_type`` and ``other_devices`` hold TVM's names and
-types; ``requirement`` and ``known_libraries`` the libraries that code needs; ``bundling`` those that an archive has in
+types; ``requirement`` the libraries that code needs; ``bundling`` those that an archive has in
 it; ``request`` what a compiler is asked for, so that compilers and drivers do not know each other.
 
 **Rules.**
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
         reached_headers, repeated_in,
     )
     from mlfbuild.library.kernel_plan import PLAN, is_plan, operator_plan, plan_json, with_plan
-    from mlfbuild.library.known_libraries import (
-        CMSIS_NN, STANDALONE_CRT, KnownLibrary, known_library, library_of_header,
-    )
     from mlfbuild.library.memory import (
         CPU_DEVICE, MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo, TracedTensor,
     )
@@ -90,7 +87,8 @@ if TYPE_CHECKING:
         refuse_options, refused,
     )
     from mlfbuild.library.requirement import (
-        Requirement, exporter_version, requirements_of, runtime_requirement, with_requirements,
+        CMSIS_NN, STANDALONE_CRT, KnownLibrary, Requirement, exporter_version, known_library, library_of_header,
+        requirements_of, runtime_requirement, with_requirements,
     )
     from mlfbuild.library.requirement_names import NAME, short_name
     from mlfbuild.library.resolved_library import ResolvedLibrary

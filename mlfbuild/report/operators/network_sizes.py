@@ -17,8 +17,7 @@ from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
 if TYPE_CHECKING:
-    from mlfbuild.report.operators.model_run import ModelRun
-    from mlfbuild.report.operators.operator_runs import OperatorRun
+    from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun
     from mlfbuild.report.operators.profile import Profile
     from mlfbuild.report.operators.source import SourceFacts
     from mlfbuild.timing import CycleCount

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.operator import Operator
 
 OPERATORS: Mapping[str, str] = json.loads(Path(__file__).with_name("operators.json").read_text(encoding="utf-8"))
-"""Name -> ``module:class``; the stem of a module below ``graph/ops`` is the family. ``make generate`` writes the file."""
+"""Name -> ``module:class``; a module below ``graph/ops`` is a family. ``make generate`` writes the file."""
 
 
 def operator_class(name: str) -> type[Operator] | None:

@@ -1,9 +1,12 @@
-"""Normalisations that compute mean and variance at run time, such as LayerNormalization."""
+"""Normalisations: with fixed factors (BatchNormalization), with the mean and variance of a run, and Softmax.
+
+BatchNormalization is a factor and an offset for each channel; in integers, a depthwise convolution of one pixel.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,14 +15,147 @@ from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     add,
     binary,
     divide,
+    log_of_sum_of_exponentials,
     multiply,
     reduced,
+    relation,
     subtract,
     unary,
 )
-from mlfbuild.native.frontends.onnx.layout import Value, channels_last
+from mlfbuild.native.frontends.onnx.conversion.rescaling import scaled
+from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx, channels_last
 from mlfbuild.native.frontends.onnx.op_context import OpContext
-from mlfbuild.native.graph import DType, GraphError, Tensor, ops
+from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
+
+
+def _batch_normalization(op: OpContext) -> tuple[Value, ...]:
+    """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
+    if op.integer("training_mode", 0):
+        return _trained(op)
+    if any(op.node.outputs[1:]):
+        raise op.unsupported("outputs of training are not supported", "export the network for inference")
+    if not all(map(op.is_constant, range(1, 5))):
+        return (_computed(op),)
+    value = op.held(0)
+    scale, bias, mean, variance = (
+        op.constant(index, what).astype(np.float64)
+        for index, what in enumerate(("scale", "bias", "mean", "variance"), start=1)
+    )
+    order = channels_last(value.rank)
+    if value.rank < 2 or any(array.shape != value.shape[1:2] for array in (scale, bias, mean, variance)):
+        raise GraphError(op.node.place, f"has {scale.size} scales for {value.tensor}")
+    factor = scale / np.sqrt(variance + op.real_attribute("epsilon", 1e-5))
+    offset = bias - mean * factor
+    in_integers = scaled(op, factor, offset)
+    if in_integers is not None:
+        return (in_integers,)
+    source = op.builder.stored(op.value(0), order)
+    product = op.emit(ops.Mul(), [source, _constant_floats(op, "scale", factor)], source.shape)
+    shifted = op.emit(ops.Add(), [product, _constant_floats(op, "offset", offset)], source.shape)
+    return (Value(shifted, order),)
+
+
+def _computed(op: OpContext) -> Value:
+    """Normalise with parameters of which at least one is computed."""
+    value = op.value(0)
+    order = channels_last(value.rank)
+    source = op.builder.stored(value, order)
+    scale, bias, mean, variance = (op.tensor(index) for index in range(1, 5))
+    for tensor in (scale, bias, mean, variance):
+        if value.rank < 2 or tensor.shape != value.shape[1:2]:
+            raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
+    inverse = unary(op, ops.Rsqrt(), add(op, variance, op.real_attribute("epsilon", 1e-5)))
+    factor = multiply(op, inverse, scale)
+    return Value(add(op, multiply(op, subtract(op, source, mean), factor), bias), order)
+
+
+def _trained(op: OpContext) -> tuple[Value, ...]:
+    """Normalise with the mean and the variance of the input itself; return also the running ones."""
+    value = op.value(0)
+    order = channels_last(value.rank)
+    source = op.builder.stored(value, order)
+    scale, bias, *running = (op.tensor(index) for index in range(1, 5))
+    for tensor in (scale, bias, *running):
+        if value.rank < 2 or tensor.shape != value.shape[1:2]:
+            raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
+    axes = range(value.rank - 1)
+    mean = reduced(op, ops.Mean, source, axes)
+    centred = subtract(op, source, mean)
+    variance = reduced(op, ops.Mean, multiply(op, centred, centred), axes)
+    inverse = unary(op, ops.Rsqrt(), add(op, variance, op.real_attribute("epsilon", 1e-5)))
+    made = add(op, multiply(op, multiply(op, centred, inverse), scale), bias)
+    momentum = op.real_attribute("momentum", 0.9)
+    averages = (
+        add(op, multiply(op, old, momentum),
+            multiply(op, op.builder.reshaped(new, old.shape), 1.0 - momentum))
+        for old, new in zip(running, (mean, variance), strict=True)
+    )  # fmt: skip
+    return Value(made, order), *map(op.made, averages)
+
+
+def _constant_floats(op: OpContext, word: str, values: Array) -> Tensor:
+    return op.weights(word, values.astype(np.float32))
+
+
+_SHARES = Quantization((1 / 256,), (-128,))
+"""The quantisation of SOFTMAX's int8 output."""
+
+
+def _softmax(op: OpContext) -> tuple[Value, ...]:
+    held, target = op.held(0), op.held_target
+    int8 = held.quantization is not None and held.tensor.dtype is DType.INT8
+    if int8 and target is not None and target.scale >= _SHARES.scale:
+        source, back = _rows(op, held)
+        made = op.attempt(ops.Softmax(1.0), [source], source.shape, _SHARES)
+        if made is not None:
+            return (back(made),)
+    return _along_rows(lambda op, rows: unary(op, ops.Softmax(1.0), rows))(op)
+
+
+def _log_softmax(op: OpContext, rows: Tensor) -> Tensor:
+    return subtract(op, rows, log_of_sum_of_exponentials(op, rows, (len(rows.shape) - 1,)))
+
+
+def _along_rows(compute: Callable[[OpContext, Tensor], Tensor]) -> Callable[[OpContext], tuple[Value, ...]]:
+    """Return a converter that applies ``compute`` to rows along the last dimension."""
+
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        source, back = _rows(op, op.value(0))
+        return (back(compute(op, source)),)
+
+    return convert
+
+
+def _hardmax(op: OpContext, rows: Tensor) -> Tensor:
+    """Return 1 at the first greatest element of each row, 0 elsewhere."""
+    if rows.dtype is not DType.FLOAT32:
+        raise op.type_unsupported(rows, "float32")
+    last = len(rows.shape) - 1
+    op.check_room(rows.shape[-1:], DType.INT32.size)
+    found = op.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
+    column = op.builder.reshaped(found, (*rows.shape[:-1], 1))
+    hit = relation(op, ops.Equal(), column, op.weights("places", np.arange(rows.shape[-1], dtype=np.int32)))
+    return op.emit(ops.Cast(), [hit], rows.shape, DType.FLOAT32)
+
+
+def _rows(op: OpContext, value: Value) -> tuple[Tensor, Callable[[Tensor], Value]]:
+    """Return ``value`` with its rows along the last dimension, and a function that converts a result back.
+
+    Before opset 13, all dimensions from ``axis`` on are one row.
+    """
+    if op.integer("opset", op.opset) >= 13:  # an attribute of QLinearSoftmax
+        axis = op.axis(op.integer("axis", -1), value.rank)
+        order = value.order if value.order[-1] == axis else _last(value.rank, axis)
+        return op.builder.stored(value, order), lambda made: op.real(made, order)
+    axis = op.axis(op.integer("axis", 1), value.rank)
+    source = op.builder.stored(value, as_onnx(value.rank))
+    rows = op.builder.reshaped(source, (math.prod(source.shape[:axis]), math.prod(source.shape[axis:])))
+    return rows, lambda made: op.real(op.builder.reshaped(made, source.shape))
+
+
+def _last(rank: int, axis: int) -> Order:
+    return (*(other for other in as_onnx(rank) if other != axis), axis)
+
 
 # The least float32 that is not subnormal: many FPUs flush smaller ones to 0. A vector of zeros stays one.
 _TINY = float(np.finfo(np.float32).tiny)
@@ -149,10 +285,14 @@ def _lp_normalization(op: OpContext) -> tuple[Value, ...]:
 
 
 OPERATORS: Mapping[str, Converter] = {
+    "BatchNormalization": _batch_normalization,
     "GroupNormalization": _group_normalization,
+    "Hardmax": _along_rows(_hardmax),
     "InstanceNormalization": _instance_normalization,
     "LayerNormalization": _layer_normalization,
+    "LogSoftmax": _along_rows(_log_softmax),
     "LpNormalization": _lp_normalization,
     "MeanVarianceNormalization": _mean_variance_normalization,
     "RMSNormalization": _rms_normalization,
+    "Softmax": _softmax,
 }
