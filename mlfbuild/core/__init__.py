@@ -32,11 +32,12 @@ if TYPE_CHECKING:
         write_if_changed,
     )
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
+    from mlfbuild.core.keeper import kept
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
     from mlfbuild.core.processes import (
-        LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, kept, no_progress, pipe_of,
-        run, run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
+        LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
+        run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,
     )
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table

@@ -52,7 +52,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
-    from mlfbuild.jobs.bundling import bundle_key
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
     from mlfbuild.jobs.configure_time import SharedArchive, make_archives, shared_archives
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.jobs.inputs import inputs_hash, read_files, watched_inputs
     from mlfbuild.jobs.libraries import (
-        copied_files, dependency_settings, original_files, original_folders, target_dependencies,
+        bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,
     )
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked

@@ -8,7 +8,7 @@ from.
 
 **Data.** A library has *modules*: one network or one operator each, with an executor (``aot`` calls functions,
 ``graph`` interprets a table), inputs and outputs in call order, sizes in bytes, codegen files, parameters, and required
-libraries. ``value``, ``memory`` and ``network`` define it. All values are frozen: a change is ``dataclasses.replace``.
+libraries. ``value`` and ``network`` define it. All values are frozen: a change is ``dataclasses.replace``.
 Contents of files may stay in the archive until they are used (``content``), because parameters of 100 MB are common::
 
     library = Library((Module(name="kws", executor="aot", ...),))
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
         reached_headers, repeated_in,
     )
     from mlfbuild.library.kernel_plan import PLAN, is_plan, operator_plan, plan_json, with_plan
-    from mlfbuild.library.memory import (
-        CPU_DEVICE, MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo, TracedTensor,
-    )
     from mlfbuild.library.names import (
         LINKED_ARRAY, LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, MODULE_CONTEXT, SHARED_WORKSPACE, SYSTEM_LIBRARY,
         WORKSPACE_POOL, facts_header, header_names, macro_prefix, macro_words, own_name, port_names, sanitize_name,
@@ -93,8 +90,9 @@ if TYPE_CHECKING:
     from mlfbuild.library.requirement_names import NAME, short_name
     from mlfbuild.library.resolved_library import ResolvedLibrary
     from mlfbuild.library.value import (
-        FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library, Module,
-        ModuleTarget, UnknownField,
+        CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
+        MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,
+        TracedTensor, UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -27,7 +27,7 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.device_image import DeviceImage, device_image
+from mlfbuild.runners.firmware import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, with_host
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written

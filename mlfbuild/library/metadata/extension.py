@@ -16,7 +16,6 @@ from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.keys import fact_name_problem, fact_problem
-from mlfbuild.library.memory import MainMemory, OperatorFunction, TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import context_json, read_contexts
 from mlfbuild.library.metadata.external_dependencies import dependencies_json, read_dependencies
 from mlfbuild.library.metadata.read_memory import read_functions, read_main
@@ -35,7 +34,16 @@ from mlfbuild.library.network import (
     RemovedChannels,
 )
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.value import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.library.value import (
+    DeviceContext,
+    ExternalDependency,
+    Fact,
+    MainMemory,
+    OperatorFunction,
+    TensorInfo,
+    TracedTensor,
+    UnknownField,
+)
 
 
 def network_json(network: Network) -> dict[str, Any]:
