@@ -219,11 +219,7 @@ def update_model(
     # The new version is built elsewhere, so that neither the project's build folder nor its files change before the
     # comparison has succeeded.
     with tempfile.TemporaryDirectory(prefix="mlfbuild-update-") as folder:
-        staged = Path(folder, spec.source.name)  # the name is in the generated code
-        write_atomic(staged, content)
-        _copy_weights(new, staged.parent)
-        models = {**project.models, name: replace(spec, source=staged, vectors=_vectors(spec, vectors))}
-        other = replace(project, models=models)
+        other = _staged(project, spec, new, content, vectors, Path(folder))
         build = Path(folder, "build")
         built = [target for target in target_jobs(other, targets, [name], build) if target.models]
         build_project(built, jobs=jobs, progress=progress)
@@ -232,20 +228,10 @@ def update_model(
         found = compared(name, *sides, expected, progress or Silent(), given=given, in_place=in_place)
     if check or (found.problem is not None and not accept):
         return found
-    written = [] if in_place else [spec.source]
-    if not in_place:
-        write_atomic(spec.source, content)
-        written += _copy_weights(new, spec.source.parent)
-    if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
-        written.append(spec.vectors[""])
-    notes = found.notes
+    written, notes = _written(spec, None if in_place else new, content, vectors), found.notes
     if vectors is None:
-        renewed = renewed_vectors(project, name)
-        if isinstance(renewed, str):
-            notes += (renewed,) if renewed else ()
-        else:
-            written += renewed.written
-            notes += renewed.notes
+        renewed, remarks = _renewed(project, name)
+        written, notes = written + renewed, notes + remarks
     # With a lock file, entries of other models stay as they are; a first lock file needs all of them.
     only = [name] if lock_path(project.path).is_file() else []
     locked = lock_project(project, models=only, offline=offline, jobs=jobs, progress=progress)
@@ -268,6 +254,36 @@ def _check_file(project: Project, spec: ModelSpec, new: Path, vectors: Path | No
             reason=f"model {spec.name} has {'vectors for each module' if spec.vectors else 'no vectors to replace'}",
             hint="replace them by hand" if spec.vectors else f"add `vectors` to the model in {project.path.name}",
         )
+
+
+def _staged(
+    project: Project, spec: ModelSpec, new: Path, content: bytes, vectors: Path | None, folder: Path
+) -> Project:
+    """Return ``project`` with the model ``spec`` as a copy of ``new`` in ``folder``, and with its ``vectors``."""
+    staged = folder / spec.source.name  # the name is in the generated code
+    write_atomic(staged, content)
+    _copy_weights(new, folder)
+    chosen = spec.vectors if vectors is None else {"": vectors}
+    return replace(project, models={**project.models, spec.name: replace(spec, source=staged, vectors=chosen)})
+
+
+def _written(spec: ModelSpec, new: Path | None, content: bytes, vectors: Path | None) -> list[Path]:
+    """Replace the file of the model by ``new``, whose bytes are ``content``, and its vectors; return what changed."""
+    written = []
+    if new is not None:
+        write_atomic(spec.source, content)
+        written = [spec.source, *_copy_weights(new, spec.source.parent)]
+    if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
+        written.append(spec.vectors[""])
+    return written
+
+
+def _renewed(project: Project, name: str) -> tuple[list[Path], tuple[str, ...]]:
+    """Compute the vectors of the model again; return the files that were written, and remarks."""
+    renewed = renewed_vectors(project, name)
+    if isinstance(renewed, str):
+        return [], (renewed,) if renewed else ()
+    return list(renewed.written), renewed.notes
 
 
 def _copy_weights(model: Path, folder: Path) -> list[Path]:
@@ -297,7 +313,3 @@ def _check_built(targets: Iterable[TargetJob], new: Path) -> None:
                 reason=f"this is the model's own file, and {job.title} was not built before it changed",
                 hint="restore the old file, and name the new one",
             )
-
-
-def _vectors(spec: ModelSpec, given: Path | None) -> Mapping[str, Path]:
-    return spec.vectors if given is None else {"": given}
