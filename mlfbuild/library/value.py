@@ -162,8 +162,8 @@ Fact = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class CodegenFile:
-    """A generated file; ``path`` is relative to ``codegen/``, for example ``host/src/kws_lib0.c``."""
+class ArchiveFile:
+    """A file of an archive that belongs to no module; ``path`` is relative to the archive's root."""
 
     path: PurePosixPath
     content: Content
@@ -175,16 +175,8 @@ class CodegenFile:
 
 
 @dataclass(frozen=True)
-class ArchiveFile:
-    """A file of an archive that belongs to no module; ``path`` is relative to the archive's root."""
-
-    path: PurePosixPath
-    content: Content
-
-    @property
-    def data(self) -> bytes:
-        """The bytes of the content, read now if they are in an archive."""
-        return bytes(self.content)
+class CodegenFile(ArchiveFile):
+    """A generated file; ``path`` is relative to ``codegen/``, for example ``host/src/kws_lib0.c``."""
 
 
 @dataclass(frozen=True)
