@@ -48,7 +48,7 @@ def files(package: Package) -> dict[str, str]:
             reason="is required by a model, and an Arduino library has no include folder for it",
             hint="remove --for arduino, or deliver the model for mlfbuild's own compiler",
         )
-    interface = [path for model in package.models for path in model.headers if _is_interface(path)]
+    interface = [path for model in package.models for path in model.headers if path.name.startswith("tvmgen_")]
     return {
         "library.properties": rendered(
             "arduino/library.properties",
@@ -86,7 +86,3 @@ def _headers(package: Package) -> dict[str, str]:
         f"{FOLDER}/{name}": f'/* {NOTICE} */\n#include "{"../" * (name.count("/") + 1)}{header.path}"\n'
         for name, header in found.items()
     }
-
-
-def _is_interface(header: HeaderFile) -> bool:
-    return header.name.startswith("tvmgen_")
