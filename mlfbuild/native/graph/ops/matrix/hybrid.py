@@ -307,10 +307,8 @@ class ConvInteger(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
+    @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3, optional=1)
-        if reason is not None:
-            return reason
         (image, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
         return (
             rules.first(rules.typed(tensor, DType.INT8) for tensor in (image, zero_point, weights))
