@@ -12,7 +12,7 @@ Rules for a node, in this order:
 1. If it reads a tensor that was refused, it is skipped: one error is enough for a chain of nodes.
 2. An If, Loop or Scan is replaced by the nodes that it runs (``control_flow``), and each follows these rules.
 3. If a parameter is computed at run time but the declared shapes determine it (``declared_shapes``), a constant takes
-   its place. If they leave a few values, one node is made for each, and the result is selected (``known_operators``).
+   its place. If they leave a few values, one node is made for each, and the result is selected (``alternatives``).
 4. If all inputs are constant, it is computed now (``folding``). The shape of a value is also constant.
 5. If a tensor without elements is among its inputs, the result is computed, or the tensor is left out (``empty``).
 6. Otherwise the converter of its operator (``operators``) gets an ``OpContext`` and returns a value for each output.
@@ -42,6 +42,7 @@ import onnx
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.native.frontends.onnx.affine import Quantized, check_scales
+from mlfbuild.native.frontends.onnx.alternatives import one_of
 from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
 from mlfbuild.native.frontends.onnx.constants import Constants
@@ -57,18 +58,9 @@ from mlfbuild.native.frontends.onnx.empty import (
     without_elements,
 )
 from mlfbuild.native.frontends.onnx.expansion import written_out
+from mlfbuild.native.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
 from mlfbuild.native.frontends.onnx.folding import fold, is_foldable
-from mlfbuild.native.frontends.onnx.known_operators import (
-    FloatOperator,
-    check_operators,
-    float_operator,
-    is_quantized,
-    is_supported,
-    notes,
-    one_of,
-    stretched,
-    unsupported_operators,
-)
+from mlfbuild.native.frontends.onnx.known_operators import check_operators, is_supported, unsupported_operators
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
 from mlfbuild.native.frontends.onnx.op_context import OpContext
