@@ -45,39 +45,9 @@ def _operator_name(node: ast.ClassDef) -> str | None:
 
 
 def write_operators() -> None:
-    """Write ``graph/ops/table.py`` and the face of the folder, ``graph/ops/__init__.py``."""
-    table = operator_table()
-    rows = [f'    "{name}": ("{module}", "{kind}"),' for name, (module, kind) in table.items()]
-    text = "\n".join(
-        [
-            '"""The operators of model files by TFLite\'s names. ``make generate`` writes this file."""',
-            "",
-            "from __future__ import annotations",
-            "",
-            "import importlib",
-            "from collections.abc import Mapping",
-            "from typing import TYPE_CHECKING",
-            "",
-            "if TYPE_CHECKING:",
-            "    from mlfbuild.native.graph.operator import Operator",
-            "",
-            "OPERATORS: Mapping[str, tuple[str, str]] = {",
-            *rows,
-            "}",
-            '"""Name -> (module below ``graph/ops``, whose stem is the family; class)."""',
-            "",
-            "",
-            "def operator_class(name: str) -> type[Operator] | None:",
-            '    """Return the operator with TFLite\'s ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
-            "    if name not in OPERATORS:",
-            "        return None",
-            "    module, kind = OPERATORS[name]",
-            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.native.graph.ops.{module}"), kind)',
-            "    return found",
-            "",
-        ]
-    )
-    (_OPS / "table.py").write_text(text, encoding="utf-8")
+    """Write ``graph/ops/operators.json`` and the face of the folder, ``graph/ops/__init__.py``."""
+    table = {name: f"{module}:{kind}" for name, (module, kind) in operator_table().items()}
+    (_OPS / "operators.json").write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
     blocks = [_face_import(path) for path in sorted(_OPS.rglob("*.py")) if path.stem != "__init__"]
     face = "\n".join(
         [
@@ -133,44 +103,8 @@ def onnx_table() -> dict[str, str]:
 
 
 def write_onnx_operators() -> None:
-    """Write ``frontends/onnx/operators/__init__.py``."""
-    text = "\n".join(
-        [
-            '"""Each supported operator of ONNX: how a node becomes nodes of the graph.',
-            "",
-            "A file holds a family, or several whose operators are short rows, and has a table ``OPERATORS`` by ONNX's",
-            "names. It is imported when a model has one of its operators.",
-            "",
-            "``make generate`` writes this file.",
-            '"""',
-            "",
-            "from __future__ import annotations",
-            "",
-            "import importlib",
-            "from collections.abc import Mapping",
-            "from typing import TYPE_CHECKING",
-            "",
-            "if TYPE_CHECKING:",
-            "    from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter",
-            "",
-            '__all__ = ["OPERATORS", "converter"]',
-            "",
-            "OPERATORS: Mapping[str, str] = {",
-            *(f'    "{name}": "{stem}",' for name, stem in onnx_table().items()),
-            "}",
-            '"""All operators: name -> stem of the file."""',
-            "",
-            "",
-            "def converter(name: str) -> Converter | None:",
-            '    """Return the converter of the operator ``name``; ``None`` if there is none."""',
-            "    if name not in OPERATORS:",
-            "        return None",
-            '    table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS',
-            "    return table[name]",
-            "",
-        ]
-    )
-    (_ONNX / "__init__.py").write_text(text, encoding="utf-8")
+    """Write ``frontends/onnx/operators/operators.json``."""
+    (_ONNX / "operators.json").write_text(json.dumps(onnx_table(), indent=2) + "\n", encoding="utf-8")
 
 
 def write_toolchains() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section
+from mlfbuild.jobs.tree.unpacking import tree_files
 
 from counting.firmware import (
     COMPILER,
@@ -25,7 +26,6 @@ from counting.firmware import (
 from mlfbuild.jobs.tree.parts import Part, parts_of
 from mlfbuild.jobs.tree.record import Record
 from mlfbuild.jobs.tree.tree import write_tree
-from mlfbuild.jobs.tree.unpacking import tree_files
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 

@@ -44,7 +44,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.archive.conversion import convert
+    from mlfbuild.archive.conversion import NEW_NAME, convert, rename_modules
     from mlfbuild.archive.epoch import source_date
     from mlfbuild.archive.layout import PARAMS_FORMS, archive_files, moved_fields
     from mlfbuild.archive.load import (
@@ -52,6 +52,5 @@ if TYPE_CHECKING:
     )
     from mlfbuild.archive.paths import graph_path, params_path
     from mlfbuild.archive.read import read_files
-    from mlfbuild.archive.rename import NEW_NAME, rename_modules
 else:
     __getattr__ = lazy_attributes(__name__)

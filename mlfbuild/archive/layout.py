@@ -43,7 +43,7 @@ from mlfbuild.library import (
     save_params_bson,
     save_params_json,
 )
-from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, Extension, Format, metadata_json
+from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, KEPT_FACTS, Extension, Format, metadata_json
 
 _SAVED: Mapping[str, Callable[[Params], Content]] = {
     "params": save_params,
@@ -156,18 +156,8 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         external_dependencies=() if form.dependencies else module.external_dependencies,
         contexts=module.contexts,
         target_devices=_target_devices(module, form),
-        model_id=module.model_id,
-        state_size=module.state_size,
-        workspace_bound=module.workspace_bound,
-        trace=module.trace,
-        network=module.network,
-        hook=module.hook,
-        runtime=module.runtime,
-        tflm=module.tflm,
-        source_sha256=module.source_sha256,
-        notes=module.notes,
-        extensions=module.extensions,
         export_utc=module.export_utc,
+        **{name: getattr(module, name) for name in KEPT_FACTS},
     )
 
 

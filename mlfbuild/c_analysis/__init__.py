@@ -8,9 +8,9 @@ The data goes through these modules:
 
 - ``c_text`` splits C into tokens: comments and line continuations are gone, and strings and directives are one token
 - ``c_file`` finds includes, macros, structs, registries and functions in the tokens, even if the file is invalid
-- ``c_declaration`` and ``c_macros`` parse declarations, and expand the macros of the file itself
-- ``source_symbols`` returns the ``Symbols`` that a linker will see of a source, and ``objects`` those of a compiled
-  object; both have the same type, so the users of symbols do not know which one they have
+- ``c_declaration`` parses declarations
+- ``source_symbols`` expands the macros of a source and returns the ``Symbols`` that a linker will see, and ``objects``
+  those of a compiled object; both have the same type, so the users of symbols do not know which one they have
 - ``attributes`` reads the CPU and the floating-point interface of an object from ``.ARM.attributes``
 - ``conflicts`` compares the symbols of the models in one image, and unpacks static libraries
 - ``renamed`` renames symbols of an object in place, and ``repeated`` finds functions that TVM declares twice with

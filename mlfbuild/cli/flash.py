@@ -6,14 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import (
-    SharedOptions,
-    bundle_option,
-    complete_board,
-    elf_option,
-    runner_option,
-    verb,
-)
+from mlfbuild.cli.options import SharedOptions, bundle_option, complete_board, elf_option, runner_option, verb
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.cli.output.progress import building, showing_progress

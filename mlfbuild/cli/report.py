@@ -67,21 +67,14 @@ def report(
     """
     from mlfbuild.jobs import load
     from mlfbuild.report import check_report_output, compared_with, read_report, saved_report
-    from mlfbuild.usecases import ProjectReport, accept_sizes, report_image
+    from mlfbuild.usecases import ProjectReport, accept_sizes
 
     _check_options(options, elf, linker_map, saved, {"--update-baseline": update, "--profile": profile}, check=check)
     _check_budget_options(options, elf, check=check, budgets=budgets, firmware=firmware)
-    if operators and (elf is not None or old is not None):
-        raise UsageError(
-            "option-not-applicable",
-            place="--operators",
-            reason="operators are listed in the archives of a project" if elf else "a comparison lists no operators",
-            hint=f"omit it with {'--elf' if elf else '--compare'}",
-        )
-    # Before the build, which may take minutes.
+    _check_operators(elf, old, given=operators)
+    # Before the build, which may take minutes; a damaged file ends the command at once.
     for path in outputs:
         check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
-    # Read before the build, so that a damaged file ends the command at once.
     before = None if old is None else (read_report(old), old)
     built: ProjectReport | LinkReport | None = None
     document: ReportDocument | None
@@ -91,17 +84,14 @@ def report(
         built = _linked(options, elf, linker_map, budgets, firmware or "")
         document = built.document
     elif elf is not None:
-        document = report_image(elf, linker_map)
-        if not options.quiet and _has_budgets(options.file):
-            note(f"{elf}: not compared with the budgets in {options.file}; add --fail-over-budget")
+        document = _of_image(options, elf, linker_map)
     else:
         project = load(options.file)
         built = _built(project, options, operators=operators, profile=profile, accept=update)
         document = built.document
     if document is not None:
         _show(options, document if before is None else compared_with(document, *before), outputs)
-    # After the report was printed and written, which shows what is wrong. A baseline is accepted only after it, from
-    # images without faults.
+    # After the report, which shows what is wrong. A baseline is accepted only from images without faults.
     _raise_failures(options, built, document)
     if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
@@ -137,6 +127,17 @@ def _check_options(
     reasons |= dict.fromkeys([f"--{name}" for name in shared], "nothing is built")
     for name, reason in reasons.items():
         raise UsageError("option-not-applicable", place=name, reason=reason, hint=f"omit it with {source}")
+
+
+def _check_operators(elf: Path | None, old: Path | None, *, given: bool) -> None:
+    """Refuse a list of operators of an image, or of a comparison."""
+    if given and (elf is not None or old is not None):
+        raise UsageError(
+            "option-not-applicable",
+            place="--operators",
+            reason="operators are listed in the archives of a project" if elf else "a comparison lists no operators",
+            hint=f"omit it with {'--elf' if elf else '--compare'}",
+        )
 
 
 def _check_budget_options(
@@ -187,12 +188,16 @@ def _raise_failures(
         raise failures[-1]
 
 
-def _has_budgets(project_file: Path) -> bool:
-    """Return whether a project file is there and mentions budgets; it need not be one without mistakes."""
+def _of_image(options: SharedOptions, elf: Path, linker_map: Path | None) -> ReportDocument:
+    """Return the report of an image; print that it is not compared with the budgets that a project file mentions."""
+    from mlfbuild.usecases import report_image
+
+    document = report_image(elf, linker_map)
     with contextlib.suppress(OSError):
-        # For a hint only, so the file is not parsed: it may have mistakes, and this command needs no project.
-        return b"budget" in project_file.read_bytes()
-    return False
+        # The file is not parsed: it may have mistakes, and this command needs no project.
+        if b"budget" in options.file.read_bytes() and not options.quiet:
+            note(f"{elf}: not compared with the budgets in {options.file}; add --fail-over-budget")
+    return document
 
 
 def _linked(options: SharedOptions, elf: Path, linker_map: Path | None, file: Path | None, firmware: str) -> LinkReport:

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import (
-    SharedOptions,
-    bundle_option,
-    complete_board,
-    runner_option,
-    timeout_option,
-    verb,
-)
+from mlfbuild.cli.options import SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
 from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_json
 from mlfbuild.cli.output.progress import building, showing_progress

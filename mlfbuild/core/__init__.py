@@ -1,12 +1,12 @@
 """The basis of all rooms: errors with fields, atomic files, external programs, and text for terminals.
 
 ``errors`` has one class for each exit code, and ``mistakes`` reasons to refuse a value whose place is not known yet.
-``files`` reads and writes files as a whole, ``locks`` lets one process at a time write, and ``foreign_files``
-recognises models that mlfbuild does not read. ``processes`` finds and runs programs, ``keeper`` ends them if this
-process is killed, and ``system_packages`` has the commands that install them; ``extras`` are the Python packages that
-only some projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, and
-``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` hashes mlfbuild's own files, and
-``lazy`` makes the faces of rooms.
+``files`` reads and writes files as a whole and lets one process at a time write, and ``foreign_files`` recognises
+models that mlfbuild does not read. ``processes`` finds and runs programs, ``keeper`` ends them if this process is
+killed, and ``system_packages`` has the commands that install them; ``extras`` are the Python packages that only some
+projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, and
+``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes mlfbuild's own files,
+and ``lazy`` makes the faces of rooms.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     )
     from mlfbuild.core.extras import require_extra
     from mlfbuild.core.files import (
-        LFS_HINT, abandoned, cache_folder, file_sha256, holds, is_lfs_pointer, make_folder, make_once, open_binary,
-        read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic, write_if_changed,
+        LFS_HINT, abandoned, cache_folder, file_sha256, holds, is_ancestor, is_lfs_pointer, locked, make_folder,
+        make_once, open_binary, read_bytes, real_place, sha256, storage_error, trusted_owners, write_atomic,
+        write_if_changed,
     )
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
     from mlfbuild.core.keeper import kept
-    from mlfbuild.core.locks import is_ancestor, locked
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
-    from mlfbuild.core.package import package_files, package_fingerprint
+    from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
     from mlfbuild.core.processes import (
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,

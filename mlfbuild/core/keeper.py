@@ -2,10 +2,10 @@
 
 A process that gets SIGKILL cannot end what it started: an emulator would run for ever, and Ninja would go on writing
 into a build folder whose lock is free again. The keeper is a shell, one for each process that starts programs, which
-reads their numbers from a pipe. When this process ends, so does the pipe, and the keeper kills the programs that are
-left, with their children. PR_SET_PDEATHSIG of Linux would not: it follows the thread that started a program instead of
-the process, it needs Python code in the forked child, which is unsafe with threads, and it does not reach the children
-of a program. Windows has no keeper.
+reads their numbers from a pipe (``keeper.sh``). When this process ends, so does the pipe, and the keeper kills the
+programs that are left, with their children. PR_SET_PDEATHSIG of Linux would not: it follows the thread that started a
+program instead of the process, it needs Python code in the forked child, which is unsafe with threads, and it does not
+reach the children of a program. Windows has no keeper.
 """
 
 from __future__ import annotations
@@ -17,28 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-
-_SCRIPT = r"""
-end() {
-  children=$(cat /proc/"${1#-}"/task/*/children || pgrep -P "${1#-}")
-  kill -s KILL -- "$1"
-  for child in $children; do end "$child"; done
-}
-programs=
-while read -r sign program; do
-  if [ "$sign" = + ]; then
-    programs="$programs $program"
-  else
-    left=
-    for each in $programs; do
-      [ "$each" = "$program" ] || left="$left $each"
-    done
-    programs=$left
-  fi
-done
-for program in $programs; do end "$program"; done
-"""
-"""A line is a sign and the number of a program, or ``-`` and the number of a process group."""
+from pathlib import Path
 
 _lock = threading.Lock()
 
@@ -73,9 +52,9 @@ def _tell(line: str) -> None:
 @functools.cache
 def _keeper() -> subprocess.Popen[bytes]:
     """Return the keeper, in a separate session, so that no signal to this process's group reaches it."""
-    nothing = subprocess.DEVNULL
+    nothing, script = subprocess.DEVNULL, Path(__file__).with_suffix(".sh").read_text(encoding="utf-8")
     keeper = subprocess.Popen(
-        ["/bin/sh", "-c", _SCRIPT], bufsize=0, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing,
+        ["/bin/sh", "-c", script], bufsize=0, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing,
         start_new_session=True, cwd="/",
     )  # fmt: skip
     # At a normal end this closes the pipe and waits, so that no shell is left when the process has gone.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -27,3 +29,14 @@ def package_fingerprint() -> str:
 def package_files() -> tuple[Path, ...]:
     """Return mlfbuild's own files, sorted, without Python's byte code."""
     return tuple(sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"))
+
+
+def table_of_package(path: Path) -> dict[str, Any]:
+    """Return the values in ``path``, a TOML file of the package: data that a module keeps beside its code."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return table

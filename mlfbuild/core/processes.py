@@ -17,7 +17,6 @@ from typing import IO, Any, Literal
 
 from mlfbuild.core.errors import ProcessFailedError, StorageError, TimedOutError, ToolNotFoundError
 from mlfbuild.core.keeper import kept, start_keeper
-from mlfbuild.core.system_packages import DEBIAN
 
 _OTHER_NAMES = {
     # The newest first.
@@ -77,7 +76,9 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
-        package = DEBIAN.packages.get(name)
+        from mlfbuild.core.system_packages import SYSTEMS  # reads a table that only this error needs
+
+        package = SYSTEMS["debian"].packages.get(name)
         where = f" (Debian: apt-get install {package})" if package else ""
         hint = f"install it{where} or set {variable} to its path"
         raise ToolNotFoundError("program-not-found", place=wanted, reason="program not found", hint=hint)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlfbuild.core.package import table_of_package
+
 HOST_COMPILER = "cc"
 """Represents the C compiler of this machine, regardless of its name."""
 
@@ -23,97 +25,12 @@ class System:
     """Packages by program; a program that the system does not package is missing."""
 
 
-DEBIAN = System(
-    "Debian",
-    "apt-get install",
-    {
-        HOST_COMPILER: "gcc libc6-dev",
-        "bwrap": "bubblewrap",
-        "cmake": "cmake",
-        "git": "git",
-        "ninja": "ninja-build",
-        "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-        "arm-none-eabi-objdump": "binutils-arm-none-eabi",
-        "clang": "clang",
-        "riscv64-unknown-elf-objdump": "binutils-riscv64-unknown-elf",
-        "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
-        "qemu-system-arm": "qemu-system-arm",
-        "qemu-system-riscv32": "qemu-system-misc",
-        "gdb-multiarch": "gdb-multiarch",
-        **{name: name for name in ("gdb", "make", "openocd")},
-    },
-)
-_COMMON = {
-    **{name: name for name in ("cmake", "git", "clang", "qemu-system-arm")},
-    "qemu-system-riscv32": "qemu-system-riscv32",
-}
-SYSTEMS: Mapping[str, System] = {
-    "debian": DEBIAN,
-    "fedora": System(
-        "Fedora",
-        "dnf install",
-        {
-            **_COMMON,
-            HOST_COMPILER: "gcc",
-            "ninja": "ninja-build",
-            "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
-            "qemu-system-arm": "qemu-system-arm-core",
-            "qemu-system-riscv32": "qemu-system-riscv-core",
-        },
-    ),
-    "arch": System(
-        "Arch Linux",
-        "pacman -S",
-        {
-            **_COMMON,
-            HOST_COMPILER: "gcc",
-            "ninja": "ninja",
-            "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
-            "gdb-multiarch": "arm-none-eabi-gdb",
-        },
-    ),
-    "alpine": System(
-        "Alpine Linux",
-        "apk add",
-        {
-            **_COMMON,
-            HOST_COMPILER: "gcc musl-dev",
-            "ninja": "samurai",
-            "arm-none-eabi-gcc": "gcc-arm-none-eabi newlib-arm-none-eabi",
-            "gdb-multiarch": "gdb-multiarch",
-        },
-    ),
-    "darwin": System(
-        "macOS",
-        "brew install",
-        {
-            "cmake": "cmake",
-            "git": "git",
-            "ninja": "ninja",
-            "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
-            "gdb-multiarch": "--cask gcc-arm-embedded",
-            "clang": "llvm",
-            "qemu-system-arm": "qemu",
-            "qemu-system-riscv32": "qemu",
-        },
-    ),
-}
+_TABLE = table_of_package(Path(__file__).with_suffix(".toml"))
+SYSTEMS: Mapping[str, System] = {name: System(**system) for name, system in _TABLE["systems"].items()}
 """Systems by ``ID`` or ``ID_LIKE`` of os-release, or by ``platform.system`` in lower case."""
 
-_PAGES = {
-    HOST_COMPILER: "a C compiler (on macOS: xcode-select --install)",
-    "cmake": "CMake from https://cmake.org/download",
-    "git": "Git from https://git-scm.com/downloads",
-    "ninja": "Ninja from https://github.com/ninja-build/ninja/releases",
-    "arm-none-eabi-gcc": "the Arm GNU Toolchain from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
-    "clang": "LLVM from https://github.com/llvm/llvm-project/releases",
-    "riscv64-unknown-elf-gcc": (
-        "the RISC-V GNU Toolchain from https://github.com/riscv-collab/riscv-gnu-toolchain/releases"
-    ),
-    "qemu-system-arm": "QEMU from https://www.qemu.org/download",
-    "qemu-system-riscv32": "QEMU from https://www.qemu.org/download",
-    "gdb-multiarch": "GDB for Arm from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
-}
+_PAGES: Mapping[str, str] = _TABLE["pages"]
+"""Where to find a program that the system does not package."""
 
 
 def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:

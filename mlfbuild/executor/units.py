@@ -44,12 +44,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis import (
-    OBJECT_SUFFIXES,
-    renamed_object,
-    repeated_declarations,
-    without_repeated_declarations,
-)
+from mlfbuild.c_analysis import OBJECT_SUFFIXES, renamed_object, repeated_declarations, without_repeated_declarations
 from mlfbuild.core import listed
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.pools import PlacedPools, pools_of

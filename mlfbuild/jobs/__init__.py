@@ -52,7 +52,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
-    from mlfbuild.jobs.bundling import bundle_key
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
     from mlfbuild.jobs.configure_time import SharedArchive, make_archives, shared_archives
@@ -60,11 +59,12 @@ if TYPE_CHECKING:
         COMPARED, check_image, check_libraries, check_models, check_module_names, check_target, modules_of,
     )
     from mlfbuild.jobs.file_plan import Outline, tree_outline
-    from mlfbuild.jobs.firmware_build import cross_build, did_something, path_problem, start_up_problem
-    from mlfbuild.jobs.flags import check_compiler, check_flags
+    from mlfbuild.jobs.firmware_build import (
+        check_compiler, check_flags, cross_build, did_something, path_problem, start_up_problem,
+    )
     from mlfbuild.jobs.inputs import inputs_hash, read_files, watched_inputs
     from mlfbuild.jobs.libraries import (
-        copied_files, dependency_settings, original_files, original_folders, target_dependencies,
+        bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,
     )
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked

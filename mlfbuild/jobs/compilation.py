@@ -96,7 +96,7 @@ def _with_source(library: Library, source: Path) -> Library:
 
 
 def _with_bundles(job: CompileJob, library: Library) -> Library:
-    from mlfbuild.jobs.bundling import with_bundles  # `mlfbuild compile` has no project and does not need it
+    from mlfbuild.jobs.libraries import with_bundles  # `mlfbuild compile` has no project and does not need it
 
     return with_bundles(job, library)
 

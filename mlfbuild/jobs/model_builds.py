@@ -24,10 +24,10 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.budgets import TargetBudgets
-from mlfbuild.jobs.bundling import bundle_key
 from mlfbuild.jobs.compilation import check_ram, compile_model, remarks
 from mlfbuild.jobs.devices import check_device_objects
 from mlfbuild.jobs.inputs import inputs_hash
+from mlfbuild.jobs.libraries import bundle_key
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary

@@ -8,7 +8,7 @@ from.
 
 **Data.** A library has *modules*: one network or one operator each, with an executor (``aot`` calls functions,
 ``graph`` interprets a table), inputs and outputs in call order, sizes in bytes, codegen files, parameters, and required
-libraries. ``value``, ``memory`` and ``network`` define it. All values are frozen: a change is ``dataclasses.replace``.
+libraries. ``value`` and ``network`` define it. All values are frozen: a change is ``dataclasses.replace``.
 Contents of files may stay in the archive until they are used (``content``), because parameters of 100 MB are common::
 
     library = Library((Module(name="kws", executor="aot", ...),))
@@ -16,7 +16,7 @@ Contents of files may stay in the archive until they are used (``content``), bec
 
 **Modules.** ``metadata`` (``metadata.json``), ``graph_json``, ``params`` (TVM's binary form) and ``params_json`` (JSON
 and BSON) read and write the forms of the parts. ``names``, ``data_type`` and ``other_devices`` hold TVM's names and
-types; ``requirement`` and ``known_libraries`` the libraries that code needs; ``bundling`` those that an archive has in
+types; ``requirement`` the libraries that code needs; ``bundling`` those that an archive has in
 it; ``request`` what a compiler is asked for, so that compilers and drivers do not know each other.
 
 **Rules.**
@@ -63,12 +63,6 @@ if TYPE_CHECKING:
         reached_headers, repeated_in,
     )
     from mlfbuild.library.kernel_plan import PLAN, is_plan, operator_plan, plan_json, with_plan
-    from mlfbuild.library.known_libraries import (
-        CMSIS_NN, STANDALONE_CRT, KnownLibrary, known_library, library_of_header,
-    )
-    from mlfbuild.library.memory import (
-        CPU_DEVICE, MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo, TracedTensor,
-    )
     from mlfbuild.library.names import (
         LINKED_ARRAY, LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, MODULE_CONTEXT, SHARED_WORKSPACE, SYSTEM_LIBRARY,
         WORKSPACE_POOL, facts_header, header_names, macro_prefix, macro_words, own_name, port_names, sanitize_name,
@@ -90,13 +84,15 @@ if TYPE_CHECKING:
         refuse_options, refused,
     )
     from mlfbuild.library.requirement import (
-        Requirement, exporter_version, requirements_of, runtime_requirement, with_requirements,
+        CMSIS_NN, STANDALONE_CRT, KnownLibrary, Requirement, exporter_version, known_library, library_of_header,
+        requirements_of, runtime_requirement, with_requirements,
     )
     from mlfbuild.library.requirement_names import NAME, short_name
     from mlfbuild.library.resolved_library import ResolvedLibrary
     from mlfbuild.library.value import (
-        FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library, Module,
-        ModuleTarget, UnknownField,
+        CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
+        MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,
+        TracedTensor, UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

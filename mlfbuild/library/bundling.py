@@ -21,7 +21,7 @@ from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.library.known_libraries import STANDALONE_CRT
+from mlfbuild.library.requirement import STANDALONE_CRT
 from mlfbuild.library.resolved_library import ResolvedLibrary
 from mlfbuild.library.value import ArchiveFile, ExternalDependency, Library
 

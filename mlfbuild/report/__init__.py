@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     )
     from mlfbuild.report.document.schema import FORMAT, report_schema
     from mlfbuild.report.operators.image_networks import check_boards, networks_of, profiled
-    from mlfbuild.report.operators.model_run import ModelRun, figures_of
     from mlfbuild.report.operators.network_sizes import (
-        NetworkSizes, cycles_json, measured_json, modelled_json, network_json, spread_json,
+        NetworkSizes, SourceFacts, cycles_json, measured_json, modelled_json, network_json, source_facts, spread_json,
     )
-    from mlfbuild.report.operators.operator_runs import OperatorRun
+    from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of
     from mlfbuild.report.operators.runs import MEASURED_RUNS, profiles, watched_runs
-    from mlfbuild.report.operators.source import SourceFacts, source_facts
     from mlfbuild.report.sizes.image import read_image
     from mlfbuild.report.sizes.images import ImageSizes, any_image_sizes, image_sizes
     from mlfbuild.report.sizes.owners import Owner

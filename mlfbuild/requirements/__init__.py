@@ -19,7 +19,7 @@ Rules
   3. Only ``fetch_version``, ``fetch_commit`` and ``fetch_archive`` access the network, for ``fetch`` and ``lock``.
   4. What was fetched is in a ``Cache``, shared by all projects. Its files are hashed before each use and used only if
      the hash is that of the lock file (``git``) or of the project file (``url``).
-  5. A name from outside is never a path, an option or a program: ``unpack`` and ``git`` refuse it, or hash it.
+  5. A name from outside is never a path, an option or a program: ``archives`` and ``git`` refuse it, or hash it.
 
 ``resolve`` turns requirements and providers into libraries; ``provided_library`` finds the files of one provider on
 this machine. For example, ``kws.tar`` was exported by TVM 0.14, whose CMSIS-NN is v4.1.0, and the project file has

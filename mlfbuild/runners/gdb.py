@@ -16,7 +16,6 @@ from mlfbuild.core import (
     OnProgress,
     ProcessFailedError,
     TimedOutError,
-    ToolNotFoundError,
     UsageError,
     find_tool,
     no_progress,
@@ -27,9 +26,9 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.device_image import DeviceImage, device_image
+from mlfbuild.runners.firmware import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
-from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, with_host
+from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, unreachable, with_host
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
@@ -49,11 +48,6 @@ _CPUID = 0xE000ED00
 # answer within the time limit on a slow probe.
 _CHUNK = 16 * 1024
 """Bytes of memory for each command."""
-# Messages of the C library that GDB prints: no server is there. Everything else is an answer of a server that does not
-# work.
-_NOT_THERE = re.compile(
-    r"refused|cannot resolve|not known|no such (file|device)|no route|unreachable|timed out", re.IGNORECASE
-)
 _SENT = re.compile(r'total-sent="(\d+)"')
 _CURRENT = re.compile(r'currently "?([^")]+)')
 _MISMATCH = re.compile(r"Section (\S+), range (\S+) -- (\S+): MIS-MATCHED")
@@ -130,20 +124,7 @@ class Gdb:
             self._client.ask(f"-target-select {self._kind.mode} {with_host(address)}", seconds)
         except ProcessFailedError as error:
             words = error.words if isinstance(error, GdbRefusal) else error.reason
-            if server is None and _NOT_THERE.search(words):
-                raise ToolNotFoundError(
-                    "gdb-server-not-running",
-                    place=self._place,
-                    reason=f"cannot connect to the GDB server {words}",
-                    hint="start the server, or add the key start with its command",
-                ) from None
-            raise ProcessFailedError(
-                "gdb-server-failed",
-                self._client.output,
-                place=self._place,
-                reason=f"GDB cannot connect to {address}: {words}",
-                hint="check that the address is that of a GDB server, and that its board is connected",
-            ) from None
+            raise unreachable(address, words, self._client.output, self._place, started=server is not None) from None
         self._check_kind(address)
         for command in self._kind.attach:
             self._say(command)

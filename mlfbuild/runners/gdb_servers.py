@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from mlfbuild.core import ConflictError, UsageError, listed
+from mlfbuild.core import ConflictError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError, listed
 from mlfbuild.targets import GDB_SERVERS, GdbServer
 
 _QUESTIONS = ("maintenance packet qqemu.sstepbits", "monitor version", "monitor echo [version]", "monitor help")
@@ -19,6 +19,11 @@ result of a command unless it is echoed; its help is the last question because i
 _UNKNOWN_COMMAND = re.compile(
     "(unknown|unrecognized|invalid|unsupported)( remote)? command|does not support this command|Supported Commands:",
     re.IGNORECASE,
+)
+# Messages of the C library that GDB prints: no server is there. Everything else is an answer of a server that does not
+# work.
+_NOT_THERE = re.compile(
+    r"refused|cannot resolve|not known|no such (file|device)|no route|unreachable|timed out", re.IGNORECASE
 )
 
 
@@ -72,6 +77,27 @@ def gdb_server(chosen: str | None, start: Sequence[str], address: str, place: st
 def with_host(address: str) -> str:
     """Return ``address`` with the host that servers on this machine have if it has none."""
     return f"localhost{address}" if address.startswith(":") else address
+
+
+def unreachable(address: str, words: str, output: str, place: str, *, started: bool) -> MlfError:
+    """Return the error of GDB, which printed ``words`` and ``output``, that it cannot connect to ``address``.
+
+    It is ``ToolNotFoundError`` if no server is there and mlfbuild ``started`` none, otherwise ``ProcessFailedError``.
+    """
+    if not started and _NOT_THERE.search(words):
+        return ToolNotFoundError(
+            "gdb-server-not-running",
+            place=place,
+            reason=f"cannot connect to the GDB server {words}",
+            hint="start the server, or add the key start with its command",
+        )
+    return ProcessFailedError(
+        "gdb-server-failed",
+        output,
+        place=place,
+        reason=f"GDB cannot connect to {address}: {words}",
+        hint="check that the address is that of a GDB server, and that its board is connected",
+    )
 
 
 def check_port_is_free(address: str, place: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, read_bytes
-from mlfbuild.runners.device_image import DeviceImage, device_image
+from mlfbuild.runners.firmware import DeviceImage, device_image
 from mlfbuild.targets import CPUS, Cpu, MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}

@@ -25,7 +25,7 @@ from mlfbuild.core import (
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.device_image import device_image
+from mlfbuild.runners.firmware import device_image
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from mlfbuild.core import InputFileError, MlfError, OnProgress, ProcessFailedError, UsageError, no_progress, read_bytes
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.command import flash_image
-from mlfbuild.runners.device_image import device_image
+from mlfbuild.runners.firmware import device_image
 from mlfbuild.runners.image_checks import check_size
 from mlfbuild.runners.link import Hello, Link, Stop
 from mlfbuild.runners.lock import device_lock

@@ -1,4 +1,7 @@
-"""``MlfModels``: the models of one target of a project file."""
+"""``MlfModels``: the models of one target of a project file.
+
+``MlfParams`` writes constants for external flash; ``models.place`` uses the memory regions of a target.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from SCons.Builder import Builder
 from SCons.Node import NodeList
 from SCons.Script import GetOption
+from SCons.Util import CLVar
 
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.jobs import (
@@ -32,12 +37,57 @@ from mlfbuild.jobs import (
     trees_locked,
 )
 from mlfbuild.library import ResolvedLibrary
-from mlfbuild.scons.actions import Begin, as_user_error, checked_action, show
+from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
-from mlfbuild.scons.placement import place
 from mlfbuild.scons.trees import TreeNodes, known_fragment, model_tree, remember_fragment
 from mlfbuild.scons.variables import flag
+
+
+def params_builder() -> Any:
+    """Return ``MlfParams``: ``env.MlfParams("app_params.bin", app)``.
+
+    Writes the bytes of the image's section ``MLFSECTION``, for the programmer of external flash.
+    """
+    return Builder(action=action(_write, "$MLFPARAMSCOMSTR"), suffix=".bin", single_source=True, emitter=_emitter)
+
+
+def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    env.Depends(target, env.Value(env.subst("$MLFSECTION")))
+    env.Precious(target)  # written only if its bytes changed
+    return target, source
+
+
+def _write(target: list[Any], source: list[Any], env: Any) -> None:
+    from mlfbuild.usecases import write_params
+
+    section = env.subst("$MLFSECTION")
+    written = write_params(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
+    show(f"{target[0]}: {written.size:,} bytes of {section} for address {written.address:#010x}")
+
+
+def place(env: Any, target: TargetJob) -> None:
+    """Pass the linker script of ``target`` to programs of ``env``, after their own; a second call changes nothing."""
+    if not target.placed:
+        raise UsageError(
+            "regions-missing",
+            place=f"target {target.name!r}",
+            reason="the project file places no section of it in a memory region",
+            hint="add regions to the target",
+        )
+    script = env.File(str(target.placement_script))
+    flag = f"-T{script.get_abspath()}"
+    # A clone of an environment already has it.
+    if flag not in env.subst("$LINKFLAGS"):
+        env.Append(LINKFLAGS=CLVar([flag]), PROGEMITTER=[_depends_on(script)])
+
+
+def _depends_on(script: Any) -> Any:
+    def emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+        env.Depends(target, script)
+        return target, source
+
+    return emitter
 
 
 class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotations

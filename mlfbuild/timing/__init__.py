@@ -3,7 +3,7 @@
 Data goes through these modules:
 
 - ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text and ``syntax`` its operands,
-  ``decode`` finds the registers and the target of each instruction (``DecodedInstruction``), ``blocks`` splits
+  ``decode`` finds the registers and the target of each instruction (``DecodedInstruction``), ``description`` splits
   functions into basic blocks and returns the cost of each instruction (``instruction_costs``).
 - ``cores`` has a ``CoreTiming`` for each core: a function from the instructions of a block to a ``Cost`` for each, as
   if no memory had wait states.
@@ -34,10 +34,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.timing.blocks import instruction_costs
     from mlfbuild.timing.cores import CORE_TIMINGS, core_timing, modelled_error
     from mlfbuild.timing.costs import BlockCosts, CoreTiming, Cost, DecodedInstruction, WorkKind
-    from mlfbuild.timing.description import regions_of_part, timing_description
+    from mlfbuild.timing.description import instruction_costs, regions_of_part, timing_description
     from mlfbuild.timing.listing import Disassembly, Instruction, ListedFunction
     from mlfbuild.timing.objdump import LinkedCode, damaged_image, disassembled
     from mlfbuild.timing.result import CycleCount, cycle_count

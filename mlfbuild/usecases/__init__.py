@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.clashes import compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives, compare_runs
-    from mlfbuild.usecases.compile.archive import Archive, compiled_archive
+    from mlfbuild.usecases.compile.archive import Archive, Table, compiled_archive
     from mlfbuild.usecases.compile.file import compile_file, file_job
-    from mlfbuild.usecases.compile.table import Table
     from mlfbuild.usecases.completion import completion_script
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose

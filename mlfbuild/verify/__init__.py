@@ -8,7 +8,7 @@ compared with the one of the model's own framework, which the user exported as v
 on QEMU, ``device`` on hardware over any runner, ``host`` runs archives in Python. Inputs and outputs pass as files of
 raw bytes through the calls of semihosting (``semihosting_io``). ``module`` verifies one module and returns a
 ``VerifyReport``; ``compare`` finds the first difference, and ``locate`` the first operator with a wrong result.
-``compare_tensors`` and ``compare_report`` compare two networks tensor by tensor.
+``compare_report`` compares two networks tensor by tensor.
 
 **Why outputs are compared how** (``compare``):
 
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.verify.calibration import Calibration, measured_kernels, modelled_kernels, solve
     from mlfbuild.verify.compare import ElementDifference, first_difference, float_tolerance
-    from mlfbuild.verify.compare_report import ComparedNetwork, RunComparison, TensorDifference
-    from mlfbuild.verify.compare_tensors import TensorPair, Traced, pair_ports, pair_traced
+    from mlfbuild.verify.compare_report import (
+        ComparedNetwork, RunComparison, TensorDifference, TensorPair, Traced, pair_ports, pair_traced,
+    )
     from mlfbuild.verify.cycles import CycleRuns, Spread, chosen_counter, measure_cycles
     from mlfbuild.verify.device import Connection, connected, device_of, shipped_subject, verify_shipped
     from mlfbuild.verify.device_bundle import BundledModel, DeviceBundle, bundled_image, pack_bundle, read_bundle

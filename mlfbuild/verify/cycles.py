@@ -186,7 +186,7 @@ def _evaluated(found: Array, connection: Connection, counter: str, runs: int) ->
     pace = int(first[1])
     reads, hooks = (first[2 + at * (_SAMPLES + 1) :][: _SAMPLES + 1] for at in (0, 1))
     # The median, because a sample may contain the interrupt that extends SysTick.
-    read, hook = (statistics.median_low(_steps(times)) for times in (reads, hooks))
+    read, hook = (statistics.median_low([int(each) for each in np.diff(times) % _WRAP]) for times in (reads, hooks))
     began, ended = (found[:, 2 + 2 * (_SAMPLES + 1) + at] for at in (0, 1))
     wholes = [_less(int(each), read) for each in (ended - began)[0::2] % _WRAP]
     hooked = found[1::2]
@@ -229,10 +229,6 @@ def check_pace(runner: Runner, counter: str, pace: int) -> None:
             "at least a cycle each, so it does not count cycles of the core",
             hint="choose another counter, or check whether the device is an emulator",
         )
-
-
-def _steps(times: Array) -> list[int]:
-    return [int(each) for each in np.diff(times) % _WRAP]
 
 
 def _less(cycles: int, overhead: int) -> int:

@@ -16,7 +16,7 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.layout import PARAMS_FORMS, archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.jobs.tree.unpacking import tree_files
+from mlfbuild.jobs.tree.target_tree import tree_files
 from mlfbuild.library import (
     OPERATOR,
     ArchiveFile,

@@ -11,10 +11,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pytest
 
-from mlfbuild.archive.conversion import convert
+from mlfbuild.archive.conversion import convert, rename_modules
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.archive.rename import rename_modules
 from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module, UnknownField
 from mlfbuild.library.cgen import registry_source

@@ -10,7 +10,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.archive.rename import rename_modules
+from mlfbuild.archive.conversion import rename_modules
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, CompileRequest, Library
 from mlfbuild.library.graph_json import parse_graph

@@ -19,7 +19,7 @@ names = [module.name for module in pkgutil.walk_packages(mlfbuild.__path__, "mlf
 for name in names:
     if not name.endswith("__main__"):
         importlib.import_module(name)
-assert {"mlfbuild.core.locks", "mlfbuild.scons.model_nodes", "mlfbuild.verify.sandbox"} <= {*sys.modules}
+assert {"mlfbuild.core.files", "mlfbuild.scons.model_nodes", "mlfbuild.verify.sandbox"} <= {*sys.modules}
 import mlfbuild.core.processes as ours
 assert ours.sys.platform == "win32" and not hasattr(ours.signal, "SIGKILL") and not hasattr(ours.os, "killpg")
 print(sys.platform, len(names))

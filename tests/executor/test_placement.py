@@ -14,7 +14,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
 from mlfbuild.jobs import load, target_jobs
-from mlfbuild.jobs.tree.unpacking import unpack
+from mlfbuild.jobs.tree.target_tree import unpack
 from mlfbuild.library import CompileRequest
 from mlfbuild.library.keys import Placement
 from mlfbuild.targets import BOARDS, CPUS

@@ -24,7 +24,7 @@ from mlfbuild.archive import tar
 from mlfbuild.core import MlfError, sha256
 from mlfbuild.library import identities
 from mlfbuild.report import saved_report
-from mlfbuild.report.sbom.image import compilers_of
+from mlfbuild.report.sbom.components import compilers_of
 from mlfbuild.requirements import (
     Lock,
     LockedModel,

@@ -15,7 +15,7 @@ import pytest
 
 from mlfbuild.archive import write_archive
 from mlfbuild.cli.invocation import run as main
-from mlfbuild.core import locked, locks as core_locks
+from mlfbuild.core import files as core_files, locked
 from mlfbuild.jobs import LOCKED_VARIABLE, tree_locked
 from support.firmware_repo import SITE_TOOL
 from support.libraries import native_library
@@ -135,7 +135,7 @@ def test_a_file_system_without_locks_is_noted_once(
     def lock(_descriptor: int) -> None:
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(core_locks, "_lock", lock)
+    monkeypatch.setattr(core_files, "_lock", lock)
     monkeypatch.chdir(root)
     (root / "one.begun").touch()
     (root / "two.begun").touch()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.jobs.tree.adapters.package import model_files
-from mlfbuild.jobs.tree.unpacking import unpack
+from mlfbuild.jobs.tree.target_tree import unpack
 from mlfbuild.library import Library
 from support.libraries import OTHER_KERNEL, native_module
 

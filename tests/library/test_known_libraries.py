@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.library.known_libraries import (
+from mlfbuild.library.requirement import (
     CMSIS_NN,
     ETHOS_U,
     KNOWN,

@@ -14,8 +14,8 @@ import pytest
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.compare.library import compare
+from mlfbuild.archive.conversion import rename_modules
 from mlfbuild.archive.describe import describe_text
-from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.core.files import sha256

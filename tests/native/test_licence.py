@@ -10,7 +10,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive.merge import merge
-from mlfbuild.jobs.tree.unpacking import tree_files
+from mlfbuild.jobs.tree.target_tree import tree_files
 from mlfbuild.library import CompileRequest, Library
 from mlfbuild.library.cgen import LICENCE
 from mlfbuild.native import NATIVE

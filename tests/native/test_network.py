@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import archive_files, pack_archive, read_archive
+from mlfbuild.archive.conversion import rename_modules
 from mlfbuild.archive.read import read_files
-from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import InputFileError
 from mlfbuild.core.files import sha256

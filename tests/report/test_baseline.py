@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core import Diagnostic, InputFileError
-from mlfbuild.report.budgets.baseline import baseline_text, check_known, differences, growths, read_baseline
+from mlfbuild.report.budgets.growth import baseline_text, check_known, differences, growths, read_baseline
 from mlfbuild.report.sizes.owners import ARENA, CODE, WEIGHTS, Owner, SizedSymbol, Sizes
 
 WHERE = Path("ci/sizes.json")

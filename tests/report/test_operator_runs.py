@@ -12,8 +12,7 @@ from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.report.budgets.record import BudgetRecord
 from mlfbuild.report.budgets.runs import excesses
 from mlfbuild.report.operators.cycles import TimedPart
-from mlfbuild.report.operators.model_run import ModelRun, figures_of
-from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
+from mlfbuild.report.operators.operator_runs import ModelRun, figures_of, operator_runs, short_name, total
 from mlfbuild.report.operators.profile import CallCount, Profile
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mlfbuild.core.errors import InputFileError
+from mlfbuild.library import MEMORIES
+from mlfbuild.project import CYCLE_COUNTERS, Budget
 from mlfbuild.report.document.compare import compare_reports, comparison_json
 from mlfbuild.report.document.read import mistake_in, read_report, runs_in, sizes_in
 from mlfbuild.report.document.report_files import saved_report
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.html import page
+from mlfbuild.report.operators.cycles import CYCLE_KINDS
+from mlfbuild.report.sizes.image import Berkeley
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text
 from support.report_sketch import chain, model, modelled
@@ -309,3 +315,26 @@ def test_damaged_bytes_are_refused_in_one_line_or_read(
     path = tmp_path_factory.getbasetemp() / "spoilt.json"
     path.write_bytes(content)
     read_or_one_line(path)
+
+
+def test_lists_of_the_schema_are_those_of_the_code() -> None:
+    definitions = report_schema()["$defs"]
+    kinds = [*FLASH_KINDS, *RAM_KINDS]
+    of = {name: kind["properties"] for name, kind in definitions.items() if "properties" in kind}
+    assert report_schema()["properties"]["mlfbuild_report"]["const"] == FORMAT
+    assert of["piece"]["kind"]["enum"] == kinds
+    for owner in ("model", "other"):
+        found = of[owner]["kinds"]["properties"]
+        assert {memory: list(kind["properties"]) for memory, kind in found.items()} == {
+            "flash": list(FLASH_KINDS),
+            "ram": list(RAM_KINDS),
+        }
+    owners = of["compared"]["images"]["items"]["properties"]["owners"]["items"]["properties"]
+    assert list(owners["kinds"]["properties"]) == kinds
+    assert list(of["network"]["rest"]["properties"]) == list(FLASH_KINDS)
+    assert set(FLASH_KINDS) <= set(definitions["operator"]["required"])
+    assert of["tensor"]["memory"]["enum"] == list(MEMORIES)
+    assert list(of["cycles"]) == list(CYCLE_KINDS)
+    assert of["measured"]["counter"]["enum"] == list(CYCLE_COUNTERS)
+    assert set(of["budget"]) == {field.name for field in fields(Budget)}
+    assert list(of["image"]["size"]["properties"]) == [field.name for field in fields(Berkeley)]

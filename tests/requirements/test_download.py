@@ -345,12 +345,12 @@ def test_member_without_a_name_is_refused(source: Source, cache: Cache) -> None:
 def test_decompression_bombs_are_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"x": bytes(1 << 20)}
     monkeypatch.setattr("mlfbuild.archive.tar.read.MAX_INFLATED", 1 << 20)
-    monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_INFLATED", (1 << 20) - 1)
+    monkeypatch.setattr("mlfbuild.requirements.archives.MAX_INFLATED", (1 << 20) - 1)
     for data in (lzma.compress(tar(files)), zipped(files)):
         assert len(data) < 3000
         with pytest.raises(InputFileError):
             fetched(source, data, cache)
-    monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_MEMBERS", 3)
+    monkeypatch.setattr("mlfbuild.requirements.archives.MAX_MEMBERS", 3)
     with pytest.raises(InputFileError) as error:
         fetched(source, zipped(), cache)
     check(error, "zip-too-many-members", source.url("a"))

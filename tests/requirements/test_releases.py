@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core import Diagnostic, ProjectFileError
-from mlfbuild.library.known_libraries import CMSIS_NN
+from mlfbuild.library.requirement import CMSIS_NN
 from mlfbuild.project import Provider
 from mlfbuild.requirements.folder import folder_library
 

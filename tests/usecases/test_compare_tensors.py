@@ -6,7 +6,7 @@ import pytest
 
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.verify.compare_tensors import TensorPair, Traced, pair_ports, pair_traced
+from mlfbuild.verify.compare_report import TensorPair, Traced, pair_ports, pair_traced
 from support.errors import raises
 
 

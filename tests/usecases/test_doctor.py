@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.core.processes import find_tool
-from mlfbuild.core.system_packages import DEBIAN, SYSTEMS, how_to_install, this_system
+from mlfbuild.core.system_packages import SYSTEMS, how_to_install, this_system
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.doctor import Diagnosis, diagnose
 from support.errors import assert_printed, raises
@@ -74,7 +74,7 @@ def test_machine_with_all_programs(machine: Callable[..., Path]) -> None:
 
 
 def test_machine_without_programs(machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlfbuild.core.system_packages.this_system", lambda: DEBIAN)
+    monkeypatch.setattr("mlfbuild.core.system_packages.this_system", lambda: SYSTEMS["debian"])
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     found = diagnose(machine())
     assert not found.healthy

@@ -11,7 +11,7 @@ import pytest
 from mlfbuild import report
 from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.jobs import firmware_jobs, load, target_jobs
-from mlfbuild.jobs.flags import check_flags
+from mlfbuild.jobs.firmware_build import check_flags
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises
 from support.firmware_repo import PROJECT, FirmwareRepo, tiny_network

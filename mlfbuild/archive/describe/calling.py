@@ -7,7 +7,6 @@ are not to be trusted in a shell.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import printable
@@ -24,7 +23,6 @@ from mlfbuild.library import (
     requirements_of,
     sanitize_name,
     struct_prefix,
-    symbol_prefix,
 )
 from mlfbuild.targets import CPUS, GCC, Cpu, compiler_program
 
@@ -83,27 +81,9 @@ def _runtime(library: Library) -> tuple[list[str], list[str]] | None:
 
 
 _SHOWN = 4
-_WIDTH = 100
 
 
-def paragraph(text: str) -> list[str]:
-    """Return ``text`` in lines of at most 100 columns; longer words stay whole."""
-    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def call_text(module: Module) -> Iterator[str]:
-    """Yield the lines that explain to a C programmer how to call ``module``."""
-    yield from _as_exported(module)
-    functions = _added_functions(module)
-    if functions:
-        yield ""
-        yield from paragraph(
-            f"The folder that `mlfbuild unpack` writes has a simpler interface: {', '.join(functions)} "
-            f"take{'s' if len(functions) == 1 else ''} structs of pointers."
-        )
-
-
-def _added_functions(module: Module) -> list[str]:
+def added_functions(module: Module) -> list[str]:
     """Return the first functions that the static executor adds to a module without a C interface."""
     if module.style == OPERATOR:
         names = list(dict.fromkeys(buffer.function for buffer in module.buffers))[:_SHOWN]
@@ -114,42 +94,15 @@ def _added_functions(module: Module) -> list[str]:
     return [f"`{prefix}_run` in `{prefix}.h`" for prefix in prefixes]
 
 
-def _as_exported(module: Module) -> Iterator[str]:
-    if module.style == OPERATOR:
-        yield from paragraph(
-            "The functions use TVM's packed calling convention, with the arguments in the order above. Programs look "
-            "them up by name in the system library that `TVMSystemLibEntryPoint()` returns."
-        )
-    elif module.executor == "graph":
-        yield from paragraph(
-            "TVM's graph executor runs the module: pass the graph of this archive to `TVMGraphExecutor_Create` and the "
-            "parameters to `TVMGraphExecutor_LoadParams`. Then set the inputs by the names above, run, and get the "
-            "outputs."
-        )
-    elif module.interface == "packed":
-        yield from _packed(module)
-    elif module.interface == "c":
-        yield from _c_interface(module)
-
-
-def _packed(module: Module) -> Iterator[str]:
+def argument_order(module: Module) -> str:
+    """Return the names of the arguments of a packed function, in its order."""
     known = (*module.inputs, *module.outputs) if module.inputs and module.outputs else ()
-    names = ", ".join(printable(tensor.name) for tensor in known)
-    yield "The function uses TVM's packed calling convention. There is no header, so declare it yourself:"
-    yield ""
-    yield "```c"
-    yield f"int32_t {symbol_prefix(module.name)}_run("
-    yield "    void *args, void *type_codes, int num_args, void *out_value, void *out_type_code, void *resource);"
-    yield "```"
-    yield ""
-    order = names or "inputs, then outputs"
-    yield f"`args` are `TVMValue`s whose `v_handle` is a `DLTensor *`, in this order: {order}."
-    yield "It returns 0 on success."
+    return ", ".join(printable(tensor.name) for tensor in known) or "inputs, then outputs"
 
 
-def _c_interface(module: Module) -> Iterator[str]:
+def c_call(module: Module) -> Iterator[str]:
+    """Yield the lines of C that call a ``module`` with the C interface."""
     prefix = struct_prefix(module.name)
-    yield "```c"
     yield f'#include "{prefix}.h"'
     yield ""
     mapped = module.workspace_io
@@ -170,7 +123,6 @@ def _c_interface(module: Module) -> Iterator[str]:
         yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they are in the pools"
     arguments = ", ".join(f"&{group}" for group, _ in groups)
     yield f"int32_t status = {prefix}_run({arguments});  // 0 on success"
-    yield "```"
 
 
 def _pool(pool: Pool, prefix: str) -> str:

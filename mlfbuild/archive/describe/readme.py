@@ -1,16 +1,19 @@
 """Write the ``README.md`` of an archive, which explains the archive to people who do not know the format.
 
 The first design of Model Library Format proposed such a page, but TVM's exporters never wrote one. The page depends
-only on the library, so equal libraries have equal pages. Readers ignore it, because all of its content is in other
-files of the archive.
+only on the library, so equal libraries have equal pages. Its text is the template ``readme.md``. Readers ignore it,
+because all of its content is in other files of the archive.
 """
 
 from __future__ import annotations
 
+import functools
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from mlfbuild.archive.describe.calling import call_text, commands, paragraph
+from mlfbuild.archive.describe.calling import added_functions, argument_order, c_call, commands
 from mlfbuild.archive.describe.facts import context_facts, context_text
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
@@ -26,13 +29,18 @@ from mlfbuild.library import (
     device_code,
     requirements_of,
     runtime_requirement,
+    symbol_prefix,
 )
 from mlfbuild.library.metadata import FORMATS
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
 _DETAILED = 8
 """Largest number of modules with one section each; more modules get one line each."""
+_WIDTH = 100
 
 
 def is_derived(content: Content) -> bool:
@@ -55,27 +63,66 @@ def has_page(paths: Iterable[str]) -> bool:
 
 def readme_text(library: Library) -> str:
     """Return the page for ``library``, in Markdown; ``library.version`` must be the version of the archive."""
-    return "\n".join(_lines(library)) + "\n"
-
-
-def _lines(library: Library) -> Iterator[str]:
     modules = library.modules
-    yield _MARK
-    yield ""
-    yield f"# {_title(modules)}"
-    yield ""
-    yield from paragraph(
-        f"This archive is in Model Library Format, version {library.version}, the format of Apache TVM and mlfbuild "
-        "for neural networks that are compiled for firmware. Programs read `metadata.json`; this page describes the "
-        "archive for people."
+    names = [module.name for module in modules]
+    declared = dict.fromkeys(item for module in modules for item in module.external_dependencies)
+    missing = dict.fromkeys(_missing(library))
+    return (
+        _environment()
+        .get_template("readme.md")
+        .render(
+            mark=_MARK,
+            title=_title(modules),
+            library=library,
+            modules=modules,
+            detailed=len(modules) <= _DETAILED,
+            folder=names[0] if len(names) == 1 else "models",
+            linked=[f"mlf::{name}" for name in names[:_DETAILED]],
+            commands=commands(library),
+            runtime=any(runtime_requirement(module) for module in modules),
+            devices=sorted({code.name for module in modules for code in device_code(module)}),
+            required=[*declared, *missing],
+            missing=list(dict.fromkeys(_code(item.short_name) for item in missing)),
+        )
     )
-    if len(modules) <= _DETAILED:
-        for module in modules:
-            yield from _section(module)
-    else:
-        yield from _overview(modules)
-    yield from _building(library)
-    yield from _files(library)
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # late: most commands write no archive
+
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the text is no HTML, and names are escaped for Markdown
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "added_functions": added_functions,
+        "argument_order": argument_order,
+        "buffers": _buffers,
+        "c_call": lambda module: "\n".join(c_call(module)),
+        "code": _code,
+        "contents": _contents,
+        "dependencies": lambda found: _table(("name", "version", "source"), [_dependency(item) for item in found]),
+        "device": lambda context: context_text(context_facts(context), _code),
+        "in_folder": lambda name: _code(f"codegen/{name}/"),
+        "listed": listed,
+        "memory": lambda module: _table(("memory", "bytes"), _memory(module)),
+        "overview": _overview,
+        "paragraph": _paragraph,
+        "plain": _plain,
+        "symbol_prefix": symbol_prefix,
+        "tensors": _tensors,
+    }
+    return made
+
+
+def _paragraph(text: str) -> str:
+    """Return ``text`` in lines of at most 100 columns; longer words stay whole."""
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _title(modules: Sequence[Module]) -> str:
@@ -85,40 +132,22 @@ def _title(modules: Sequence[Module]) -> str:
     return f"{_plain(modules[0].name)}: {kind}, compiled for firmware"
 
 
-def _overview(modules: Sequence[Module]) -> Iterator[str]:
+def _overview(modules: Sequence[Module]) -> str:
     rows = [
         [_code(m.name), m.executor or m.style, *(f"{size:,}" for size in (_workspace(m), _constants(m)))]
         for m in modules
     ]
-    yield ""
-    yield from _table(("module", "executor", "workspace, bytes", "constants, bytes"), rows)
-    yield ""
-    yield "`mlfbuild inspect --model <module> <archive>` shows the inputs, outputs and memory of one module."
+    return _table(("module", "executor", "workspace, bytes", "constants, bytes"), rows)
 
 
-def _section(module: Module) -> Iterator[str]:
-    yield ""
-    yield f"## {_plain(module.name)}"
-    yield ""
-    for target in module.targets:
-        yield f"Compiled for the target {_code(target.text.strip())}."
-    for context in module.contexts:
-        yield f"Runs on the device {context_text(context_facts(context), _code)}."
+def _tensors(module: Module) -> str:
     tensors = [("input", t) for t in module.inputs] + [("output", t) for t in module.outputs]
-    if tensors:
-        yield ""
-        yield from _table(
-            ("", "name", "type", "shape", "bytes", "quantisation", "in the model file"),
-            [_tensor(kind, tensor) for kind, tensor in tensors],
-        )
-    if module.buffers:
-        yield ""
-        yield from _table(("function", "argument", "type", "shape", "bytes"), [_buffer(b) for b in module.buffers])
-    if module.main:
-        yield ""
-        yield from _table(("memory", "bytes"), _memory(module))
-    yield ""
-    yield from call_text(module)
+    head = ("", "name", "type", "shape", "bytes", "quantisation", "in the model file")
+    return _table(head, [_tensor(kind, tensor) for kind, tensor in tensors])
+
+
+def _buffers(module: Module) -> str:
+    return _table(("function", "argument", "type", "shape", "bytes"), [_buffer(b) for b in module.buffers])
 
 
 def _tensor(kind: str, tensor: TensorInfo) -> list[str]:
@@ -159,74 +188,6 @@ def _constants(module: Module) -> int:
     return sum(entry.constants_size for entry in module.main)
 
 
-# The archive as a whole ----------------------------------------------------------------------------------------------
-
-
-def _building(library: Library) -> Iterator[str]:
-    names = [module.name for module in library.modules]
-    folder = names[0] if len(names) == 1 else "models"
-    linked = " ".join(f"mlf::{name}" for name in names[:_DETAILED])
-    yield ""
-    yield "## Building"
-    yield ""
-    yield "With mlfbuild and CMake (builds of the unpacked folder do not need Python):"
-    yield ""
-    yield "```sh"
-    yield f"mlfbuild unpack <archive> -o {folder}"
-    yield "```"
-    yield "```cmake"
-    yield f"include({folder}/mlf.cmake)"
-    yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
-    yield "```"
-    yield ""
-    yield from _by_hand(library)
-    devices = sorted({code.name for module in library.modules for code in device_code(module)})
-    if devices:
-        folders = listed([_code(f"codegen/{name}/") for name in devices])
-        yield ""
-        yield from paragraph(
-            f"The code in {folders} is for {'another device' if len(devices) == 1 else 'other devices'} than the host, "
-            "such as an accelerator: compile it with the compiler of that device. With mlfbuild, declare each under "
-            "`devices` of the target in the project file."
-        )
-    dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
-    missing = dict.fromkeys(_missing(library))
-    if dependencies or missing:
-        yield ""
-        yield "The code requires these libraries:"
-        yield ""
-        yield from _table(("name", "version", "source"), [_dependency(item) for item in (*dependencies, *missing)])
-    if missing:
-        yield ""
-        unnamed = listed(list(dict.fromkeys(_code(item.short_name) for item in missing)))
-        yield from paragraph(
-            f"The metadata does not list {unnamed}. The requirement follows from the headers that the code includes, "
-            "and the version, if known, from the release of TVM that exported the code."
-        )
-
-
-def _by_hand(library: Library) -> Iterator[str]:
-    """Yield how to build the archive without mlfbuild: the commands, or what to compile."""
-    lines = commands(library)
-    if not lines:
-        yield from paragraph(
-            "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and "
-            "link the objects in `codegen/host/lib/`. An archive may lack some of these folders."
-        )
-        return
-    yield "By hand, in the folder of the extracted archive:"
-    yield ""
-    yield "```sh"
-    yield from lines
-    yield "```"
-    if any(runtime_requirement(module) for module in library.modules):
-        yield ""
-        yield from paragraph(
-            "Firmware that links the library contains TVM's C runtime, too (`src/runtime/crt` in TVM's repository). "
-            "The folder that `mlfbuild unpack` writes does not need it."
-        )
-
-
 def _missing(library: Library) -> Iterator[ExternalDependency]:
     """Yield requirements of the code that are not in the metadata."""
     for module in library.modules:
@@ -255,30 +216,26 @@ _CONTENTS = {
 }
 
 
-def _files(library: Library) -> Iterator[str]:
+def _contents(library: Library) -> str:
     form = FORMATS[library.version]
     full = [module for module in library.modules if module.style != OPERATOR]
     present = {"codegen", PurePosixPath(form.program).parts[0] if full else "src"}
     present |= {"parameters"} if full else set()
     present |= {PurePosixPath(form.graph).parts[0]} if any(module.graph_json is not None for module in full) else set()
     present |= {file.path.parts[0] for file in library.other_files}
-    yield ""
-    yield "## Files"
-    yield ""
     rows = [["`metadata.json`", "names, memory sizes, inputs and outputs, dependencies"]]
     found = [(name, content) for name, content in sorted(_CONTENTS.items()) if name in present]
     rows += [[f"`{name}`" if "." in name else f"`{name}/`", content] for name, content in found]
-    yield from _table(("path", "content"), rows)
+    return _table(("path", "content"), rows)
 
 
 # Markdown ------------------------------------------------------------------------------------------------------------
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a Markdown table without the columns that are empty in all rows."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table without the columns that are empty in all rows."""
     kept = [index for index in range(len(head)) if any(row[index] for row in rows)]
-    for row in (head, ["---"] * len(head), *rows):
-        yield f"| {' | '.join(row[index] for index in kept)} |"
+    return "\n".join(f"| {' | '.join(row[index] for index in kept)} |" for row in (head, ["---"] * len(head), *rows))
 
 
 def _plain(text: str) -> str:

@@ -5,7 +5,7 @@ archive, in up to five places. The most reliable one comes first:
 
 1. the header of the C interface (``header``): the members of two structs, in call order, without types
 2. the entry file (``entry``): the parameters of the main function; not read if there is a header, which has the same
-3. ``TVMMetadata`` in C code (``tvm_metadata``): names, types and shapes, for packed functions of TVM 0.11 and later
+3. ``TVMMetadata`` in C code (``port_sources``): names, types and shapes, for packed functions of TVM 0.11 and later
 4. the graph of the graph executor: its inputs without parameters, and its heads
 5. the Relay text (``relay``): types of ``@main``. If it does not state a result type, the type follows from the
    operators (``relay_body``, ``relay_operators``)

@@ -3,7 +3,7 @@
 ``archives`` is the sequence of steps; it also merges bundles, and renames generated files that have one path. ``names``
 checks the names of modules, requirements and files of no module before any code is read. ``parts`` reads the symbols of
 the code, lets one definition of ``__tvm_module_ctx`` serve all modules, and keeps the kernel headers of two versions of
-mlfbuild apart. ``system_lib`` merges function registries, which ``registry`` parses, and ``conflicts`` renames symbols
+mlfbuild apart. ``registry`` parses and merges function registries, and ``conflicts`` renames symbols
 that may exist only once in an image::
 
     library = merge([("kws.tar", kws), ("ad.tar", ad)])

@@ -24,7 +24,7 @@ from mlfbuild.archive.merge.names import (
     with_runtime_of_archives,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_text, with_one_context, with_own_kernels
-from mlfbuild.archive.merge.system_lib import (
+from mlfbuild.archive.merge.registry import (
     SystemLibrary,
     check_system_libraries,
     system_libraries,

@@ -33,7 +33,7 @@ class MergeConflict:
 def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergeConflict]:
     """Return the symbols that different files of different modules define, sorted, except those of system libraries.
 
-    Symbols of system libraries are left out, because ``system_lib`` merges these. A file that several modules share
+    Symbols of system libraries are left out, because ``registry`` merges these. A file that several modules share
     defines its symbols once, however many of them have it.
     """
     found: dict[str, dict[int, PurePosixPath]] = {}

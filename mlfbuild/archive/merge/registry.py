@@ -1,4 +1,4 @@
-"""Parse function registries: TVM's tables of functions by name, of which an image can have only one.
+"""Function registries: TVM's tables of functions by name, of which an image can have only one.
 
 A module that was exported with ``system-lib`` has ``TVMSystemLibEntryPoint`` with the table of its functions
 (``codegen_c_host.cc``, ``source_module.cc``). Merging removes the tables from the files of the modules, which are then
@@ -8,12 +8,217 @@ like those without ``system-lib``, and writes one table into a new file.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis import Symbols, Token, string_value, tokens
-from mlfbuild.library import SYSTEM_LIBRARY
-from mlfbuild.library.cgen import REGISTRY_HEADER
+from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_bytes, source_text
+from mlfbuild.c_analysis import OBJECT_SUFFIXES, Symbols, Token, string_value, tokens
+from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
+from mlfbuild.library.cgen import LICENCE, REGISTRY_HEADER, registry_source
+
+
+@dataclass(frozen=True)
+class SystemLibrary:
+    """A file with a system library, and the numbers of the parts that have the file."""
+
+    file: CodegenFile
+    owners: tuple[int, ...]
+    registry: RegistryTable | None
+    """``None`` if the file does not have TVM's form."""
+
+
+def system_libraries(parts: Sequence[MergedModule], table: SymbolTable) -> list[SystemLibrary]:
+    """Return the system libraries of ``parts``."""
+    found: dict[tuple[PurePosixPath, int], list[int]] = {}
+    for number in range(len(parts)):
+        for path, symbols in table.of_part[number].items():
+            if SYSTEM_LIBRARY in symbols.defined:
+                found.setdefault((path, id(symbols)), []).append(number)
+    return [_system_library(path, parts, owners, table) for (path, _), owners in found.items()]
+
+
+def _system_library(
+    path: PurePosixPath, parts: Sequence[MergedModule], owners: Sequence[int], table: SymbolTable
+) -> SystemLibrary:
+    file = next(file for file in parts[owners[0]].module.codegen if file.path == path)
+    return SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table))
+
+
+def _registry(
+    file: CodegenFile, parts: Sequence[MergedModule], owners: Sequence[int], table: SymbolTable
+) -> RegistryTable | None:
+    if file.path.suffix not in OBJECT_SUFFIXES:
+        return parse_registry(source_text(file, parts[owners[0]].archive))
+    symbols = table.of_part[owners[0]]
+    others = [item for path, item in symbols.items() if path != file.path]
+    if symbols[file.path].weak - {name for item in others for name in item.weak | item.defined}:
+        return None  # the object has symbols that other objects of the module need
+    return parse_object_registry(file.data, symbols[file.path])
+
+
+def check_system_libraries(
+    libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule], table: SymbolTable
+) -> None:
+    """Check that the system libraries can be merged, and are for the same C runtime as the other modules.
+
+    Raises ``CheckFailedError``, with both modules as its place.
+    """
+    if len(libraries) > 1:
+        _check_form(libraries, parts)
+    _check_releases(libraries, parts)
+    if len(libraries) > 1:
+        _check_linked_parameters(libraries, parts, table)
+
+
+def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule]) -> None:
+    for library in libraries:
+        if library.registry is None:
+            other = next(other for other in libraries if other is not library)
+            again = "with the target c instead of llvm" if library.file.path.suffix in OBJECT_SUFFIXES else "again"
+            raise parts[library.owners[0]].refused(
+                parts[other.owners[-1]],
+                "merge-system-library-form",
+                f"both define {SYSTEM_LIBRARY}, and codegen/{library.file.path} of the first does not have the form "
+                "that TVM writes, so the two tables of functions cannot be merged",
+                f"export it {again}, or without system-lib",
+            )
+
+
+def _check_linked_parameters(
+    libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule], table: SymbolTable
+) -> None:
+    graphs = [number for library in libraries for number in library.owners if parts[number].module.executor == "graph"]
+    for number in sorted(set(graphs)):
+        if any(LINKED_PARAMETERS in symbols.defined for symbols in table.of_part[number].values()):
+            for other in sorted(set(graphs) - {number}):
+                raise parts[number].refused(
+                    parts[other],
+                    "merge-linked-parameters",
+                    "the first has linked parameters, and the second would use them too, because TVM's graph executor "
+                    f"gets them by storage id from {LINKED_PARAMETERS}",
+                    "export the first without link-params, or for the aot executor",
+                )
+
+
+def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule]) -> None:
+    old = next((library for library in libraries if library.registry and library.registry.count_bytes == 1), None)
+    if old is None:
+        return
+    first = parts[old.owners[0]]
+    hint = "export both with the same release of TVM"
+    for library in libraries:
+        if library.registry is not None and library.registry.count_bytes != 1:
+            raise first.refused(
+                parts[library.owners[-1]],
+                "merge-system-library-releases",
+                "the first has the system library of TVM 0.8 or before, the second that of a later release, and no C "
+                "runtime reads both",
+                hint,
+            )
+    for part in parts:
+        version = next((_crt_versions(part)), None)
+        if version is not None and part.archive != first.archive:
+            raise first.refused(
+                part,
+                "merge-system-library-releases",
+                "the first has the system library of TVM 0.8 or before, and the second requires the C runtime of TVM "
+                f"{version} ({STANDALONE_CRT}), which does not read it",
+                hint,
+            )
+
+
+def _crt_versions(part: MergedModule) -> Iterator[str]:
+    return (item.version_spec for item in part.module.external_dependencies if item.short_name == STANDALONE_CRT)
+
+
+def without_registries(parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary]) -> list[MergedModule]:
+    """Return ``parts`` without the registries of ``libraries``, and without files that contained only a registry."""
+    rests: dict[tuple[int, PurePosixPath], CodegenFile | None] = {}
+    for library in libraries:
+        assert library.registry is not None
+        empty = library.registry.rest_is_empty
+        rest = None if empty else CodegenFile(library.file.path, source_bytes(library.registry.rest))
+        rests |= {(number, library.file.path): rest for number in library.owners}
+
+    def cut(number: int, part: MergedModule) -> MergedModule:
+        rest = part.with_codegen(lambda file: rests.get((number, file.path), file))
+        return _with_numbered_objects(rest) if number in without_object else rest
+
+    without_object = {number for number, path in rests if path.suffix in OBJECT_SUFFIXES}
+    return [cut(number, part) for number, part in enumerate(parts)]
+
+
+def _with_numbered_objects(part: MergedModule) -> MergedModule:
+    """Return ``part`` with its objects ``<module>_lib<n>.o`` numbered from 0 in each folder, after one was removed."""
+    # A gap in the numbers would look like a lost file (MLF102).
+    name = re.compile(rf"{re.escape(part.module.name)}_lib([0-9]{{1,9}})\.o", re.ASCII)
+    numbered = [(int(found[1]), file) for file in part.module.codegen if (found := name.fullmatch(file.path.name))]
+    numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))
+    paths: dict[PurePosixPath, PurePosixPath] = {}
+    for _, group in groupby(numbered, lambda pair: pair[1].path.parent):
+        paths |= {file.path: _numbered(file.path, part, number) for number, (_, file) in enumerate(group)}
+    return part.with_codegen(lambda file: CodegenFile(paths.get(file.path, file.path), file.content))
+
+
+def _numbered(path: PurePosixPath, part: MergedModule, number: int) -> PurePosixPath:
+    return path.with_name(f"{part.module.name}_lib{number}{path.suffix}")
+
+
+def with_merged_library(
+    parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary], renames: Sequence[Mapping[str, str]]
+) -> list[MergedModule]:
+    """Return ``parts`` with one system library, in a file that all owners of ``libraries`` share.
+
+    ``renames`` has the new names of C functions of each part.
+    """
+    functions: dict[str, str] = {}
+    for library in libraries:
+        assert library.registry is not None
+        for name, function in library.registry.functions:
+            new = next(
+                (renames[number][function] for number in library.owners if function in renames[number]), function
+            )
+            # Most functions are registered under their own names, and follow a renaming; a name that was chosen stays.
+            key = new if name == function else name
+            if functions.setdefault(key, new) != new:
+                other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
+                raise parts[other.owners[0]].refused(
+                    parts[library.owners[-1]],
+                    "merge-function-twice",
+                    f"both register a function {key}",
+                    "export one of them again under another module name",
+                )
+    owners = sorted({number for library in libraries for number in library.owners})
+    first = libraries[0]
+    assert first.registry is not None
+    # The number of functions is a field of one or two bytes before their names.
+    limit = 256**first.registry.count_bytes - 1
+    if len(functions) > limit:
+        raise parts[first.owners[0]].refused(
+            parts[libraries[-1].owners[-1]],
+            "merge-too-many-functions",
+            f"all archives together register {len(functions):,} functions, but a system library of their release of "
+            f"TVM holds at most {limit:,}",
+            "merge fewer archives",
+        )
+    source = registry_source(
+        functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
+    )
+    merged = CodegenFile(
+        first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(f"{LICENCE}{source}")
+    )
+    return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
+
+
+def _has_name(library: SystemLibrary, name: str) -> bool:
+    return library.registry is not None and any(known == name for known, _ in library.registry.functions)
+
+
+def _with_file(part: MergedModule, file: CodegenFile) -> MergedModule:
+    return replace(part, module=replace(part.module, codegen=(*part.module.codegen, file)))
+
 
 _HELPERS = "__aeabi_"  # functions of the compiler's runtime library for Arm
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"

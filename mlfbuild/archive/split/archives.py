@@ -19,8 +19,7 @@ from mlfbuild.archive.merge.parts import (
     with_strong_context,
     with_usual_kernels,
 )
-from mlfbuild.archive.merge.registry import RegistryTable, parse_registry
-from mlfbuild.archive.merge.system_lib import SystemLibrary, system_libraries
+from mlfbuild.archive.merge.registry import RegistryTable, SystemLibrary, parse_registry, system_libraries
 from mlfbuild.c_analysis import repeated_declarations
 from mlfbuild.core import CheckFailedError, listed
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, archive_folder, bundle_name, description_path

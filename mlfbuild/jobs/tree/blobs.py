@@ -65,16 +65,12 @@ def blob_sources(name: str) -> BlobSources:
 def device_blob_sources(module: str, device: str, data: Sequence[DeviceData]) -> BlobSources:
     """Return the sources with ``data`` that ``device_blob_files`` makes."""
     reads = tuple(f"codegen/{each.file.path}" for each in data)
-    return _sources(f"{module}.{sanitize_name(device)}", _device_header(module, device), reads)
+    return _sources(f"{module}.{sanitize_name(device)}", f"mlf_{module}_{sanitize_name(device)}.h", reads)
 
 
 def _sources(stem: str, header: str, reads: tuple[str, ...]) -> BlobSources:
     folder = BLOBS_FOLDER
     return BlobSources(f"{folder}/{stem}.S", f"{folder}/{stem}.c", folder, f"{folder}/{header}", reads)
-
-
-def _device_header(module: str, device: str) -> str:
-    return f"mlf_{module}_{sanitize_name(device)}.h"
 
 
 def blob_files(module: Module, section: str | None = None) -> dict[str, Content]:

@@ -27,12 +27,13 @@ workspace: the reentrant one gets its memory from the caller.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from string import Template
 
 from mlfbuild.library import SHARED_WORKSPACE, brief
 
 BUSY = -2
 """The result of ``tvmgen_<model>_run`` if another call uses the workspace; the others mean invalid arguments."""
-_FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
 def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_attributes: str) -> list[str]:
@@ -41,36 +42,9 @@ def print_shared_workspace(prefix: str, declarator: str, attributes: str, flag_a
     These are called ``<prefix>_enter`` and ``<prefix>_leave``. ``declarator`` has the type and the name
     ``SHARED_WORKSPACE``; ``attributes`` must make it a common symbol, and ``flag_attributes`` the flag a weak one.
     """
-    return [
-        "/* A common symbol: the linker merges those of all models into one, as large as the largest. */",
-        f"{attributes} {declarator};",
-        "",
-        "#ifndef NDEBUG",
-        "/* Not 0 while a model runs in the shared workspace; also merged into one. */",
-        f"{flag_attributes} volatile uint8_t {_FLAG};",
-        "",
-        f"static int {prefix}_enter(void)",
-        "{",
-        "#if defined(__GCC_ATOMIC_CHAR_LOCK_FREE) && __GCC_ATOMIC_CHAR_LOCK_FREE == 2",
-        f"    return __atomic_exchange_n(&{_FLAG}, 1, __ATOMIC_ACQUIRE) == 0;",
-        "#else",
-        "    /* This core has no atomic exchange: a call between these two lines is not detected. */",
-        f"    const int entered = {_FLAG} == 0;",
-        f"    {_FLAG} = 1;",
-        "    return entered;",
-        "#endif",
-        "}",
-        "",
-        f"static void {prefix}_leave(void)",
-        "{",
-        "#if defined(__GCC_ATOMIC_CHAR_LOCK_FREE) && __GCC_ATOMIC_CHAR_LOCK_FREE == 2",
-        f"    __atomic_store_n(&{_FLAG}, 0, __ATOMIC_RELEASE);",
-        "#else",
-        f"    {_FLAG} = 0;",
-        "#endif",
-        "}",
-        "#endif",
-    ]
+    text = Path(__file__).with_name("shared_workspace.c").read_text(encoding="utf-8")
+    values = {"prefix": prefix, "declarator": declarator, "attributes": attributes, "flag_attributes": flag_attributes}
+    return Template(text).substitute(values, flag=f"{SHARED_WORKSPACE}_busy").splitlines()
 
 
 def print_exclusive_call(prefix: str, busy: str, call: str, before: Iterable[str] = ()) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from mlfbuild.library.data_type import tensor_size
-from mlfbuild.library.memory import TensorInfo
+from mlfbuild.library.value import TensorInfo
 
 INPUT = "null"
 """``op`` of a node that is an input or a parameter."""

@@ -17,7 +17,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.library.metadata.extension import EXTENSION, Extension
+    from mlfbuild.library.metadata.extension import EXTENSION, KEPT_FACTS, Extension
     from mlfbuild.library.metadata.read import ModuleRecord, read_document, read_format, read_modules, read_unknown
     from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format, written_format
     from mlfbuild.library.metadata.write import metadata_json

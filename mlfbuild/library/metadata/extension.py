@@ -16,7 +16,6 @@ from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.keys import fact_name_problem, fact_problem
-from mlfbuild.library.memory import MainMemory, OperatorFunction, TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import context_json, read_contexts
 from mlfbuild.library.metadata.external_dependencies import dependencies_json, read_dependencies
 from mlfbuild.library.metadata.read_memory import read_functions, read_main
@@ -35,7 +34,16 @@ from mlfbuild.library.network import (
     RemovedChannels,
 )
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.value import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.library.value import (
+    DeviceContext,
+    ExternalDependency,
+    Fact,
+    MainMemory,
+    OperatorFunction,
+    TensorInfo,
+    TracedTensor,
+    UnknownField,
+)
 
 
 def network_json(network: Network) -> dict[str, Any]:
@@ -140,6 +148,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
+KEPT_FACTS = (
+    "model_id", "state_size", "workspace_bound", "trace", "network", "hook", "runtime", "tflm", "source_sha256",
+    "notes", "extensions",
+)  # fmt: skip
+"""Facts of a module that only the key has, by their names in ``Module`` and ``Extension``."""
+
 
 @dataclass(frozen=True)
 class Extension:
@@ -188,23 +202,19 @@ class Extension:
             "external_dependencies": dependencies_json(self.external_dependencies) or None,
             "contexts": [context_json(context) for context in self.contexts] or None,
             "target_devices": list(self.target_devices) or None,
-            "model_id": self.model_id or None,
-            "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
             "trace": [_traced_json(traced) for traced in self.trace] or None,
             "network": None if self.network is None else network_json(self.network),
-            "hook": self.hook or None,
-            "runtime": self.runtime or None,
-            "tflm": self.tflm or None,
-            "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
             "extensions": dict(sorted(self.extensions.items())) or None,
-            "export_utc": self.export_utc or None,
+            **{name: getattr(self, name) or None for name in _PLAIN},
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": VERSION, **said} if said else None
 
 
+_PLAIN = ("model_id", "state_size", "hook", "runtime", "tflm", "source_sha256", "export_utc")
+"""Members whose value is written as it is, unless it is empty."""
 MEMBERS = frozenset({"version", *(field.name for field in fields_of(Extension))})
 """All members of the key."""
 

@@ -15,6 +15,7 @@ from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.metadata.extension import (
     EXTENSION,
+    KEPT_FACTS,
     Extension,
     check_arena,
     check_tensors,
@@ -153,18 +154,8 @@ def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = Fa
         contexts=extension.contexts or read_contexts(fields),
         external_dependencies=read_dependencies(fields) or extension.external_dependencies,
         export_datetime=fields.text(date, default=""),
-        model_id=extension.model_id,
-        state_size=extension.state_size,
-        workspace_bound=extension.workspace_bound,
-        trace=extension.trace,
-        network=extension.network,
-        hook=extension.hook,
-        runtime=extension.runtime,
-        tflm=extension.tflm,
-        source_sha256=extension.source_sha256,
-        notes=extension.notes,
-        extensions=extension.extensions,
         export_utc=extension.export_utc or date == _UTC_DATE,  # the first RFC's key
+        **{name: getattr(extension, name) for name in KEPT_FACTS},
     )
     unknown = merged(collected(fields.unread(), fields), extension.unknown, fields, EXTENSION)
     return ModuleRecord(replace(module, unknown=unknown), extension)

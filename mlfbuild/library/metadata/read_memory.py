@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, StorageEntry, TensorInfo
 from mlfbuild.library.metadata.versions import Format
-from mlfbuild.library.value import OPERATOR
+from mlfbuild.library.value import OPERATOR, MainMemory, OperatorBuffer, OperatorFunction, StorageEntry, TensorInfo
 
 _OPERATORS = "operator_functions"
 _FUNCTIONS = ("memory", "functions")

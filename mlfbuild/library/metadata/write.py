@@ -9,13 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mlfbuild.library.memory import CPU_DEVICE
 from mlfbuild.library.metadata.extension import EXTENSION, MEMBERS, VERSION, Extension, is_newer
 from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, dependencies_json
 from mlfbuild.library.metadata.unknown import placed, placed_beside
 from mlfbuild.library.metadata.versions import FORMATS, Format
 from mlfbuild.library.metadata.write_memory import memory_json, operator_memory_json
-from mlfbuild.library.value import OPERATOR, Library, Module
+from mlfbuild.library.value import CPU_DEVICE, OPERATOR, Library, Module
 
 
 def metadata_json(library: Library, export_datetime: str, extensions: Mapping[str, Extension] | None = None) -> bytes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlfbuild.library.memory import MainMemory, OperatorFunction, StorageEntry
 from mlfbuild.library.metadata.versions import Format
-from mlfbuild.library.value import Module
+from mlfbuild.library.value import MainMemory, Module, OperatorFunction, StorageEntry
 
 
 def memory_json(module: Module, form: Format) -> dict[str, Any] | list[Any]:

@@ -2,8 +2,8 @@
 
 ``read_model(Path("kws.tflite"), "kws")`` returns a checked ``Graph`` called ``kws``, or raises an error whose place is
 the file and, inside of it, the operator or tensor. A file that ends in ``.onnx`` is read as ONNX, every other file as
-TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``. ``files`` finds the files beside an ONNX model that
-hold its weights, ``choices`` has what a project decides about a model.
+TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``. ``models`` also finds the files beside an ONNX
+model that hold its weights, ``choices`` has what a project decides about a model.
 
 Files are not trusted. Each package has a module ``control_flow`` that writes out loops and branches, and a file of a
 kilobyte could become a billion nodes: ``node_budget`` limits what all expansions of a model make together.
@@ -19,8 +19,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices
-    from mlfbuild.native.frontends.files import NetworkFiles, SourceFiles
-    from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
+    from mlfbuild.native.frontends.models import NetworkFiles, SourceFiles, parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -27,7 +27,7 @@ For example, a voice activity detector in ONNX with the inputs ``x`` [1, time], 
 becomes a network with the input ``x`` [1, 512], the output ``p``, and a state of the size of ``h_in``.
 
 The choices are checked where they are used, since only the model file has the names: ``dimensions`` and
-``bound_inputs`` of ONNX, ``state`` for both formats. A choice that does not fit the format is refused, not ignored.
+``reader`` of ONNX, ``models`` for both formats. A choice that does not fit the format is refused, not ignored.
 """
 
 from __future__ import annotations

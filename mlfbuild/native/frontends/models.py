@@ -1,14 +1,137 @@
-"""Read a model file in the format that its suffix names."""
+"""Read a model file in the format that its suffix names, with the files beside it that hold weights.
+
+The inputs and outputs that a project names become the network's own state.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.core import UsageError, require_extra
+import numpy as np
+
+from mlfbuild.core import UsageError, listed, read_bytes, require_extra, sha256, suggestion
 from mlfbuild.native.frontends.choices import Choices
-from mlfbuild.native.frontends.files import NetworkFiles, SourceFiles
-from mlfbuild.native.frontends.state import with_state
-from mlfbuild.native.graph import ConstantBudget, Graph
+from mlfbuild.native.graph import ConstantBudget, Graph, State, Tensor
+
+_WITH_WEIGHT_FILES = ".onnx"
+
+
+@dataclass(frozen=True)
+class NetworkFiles:
+    """The content of a model file and of the files with its weights, read once."""
+
+    path: Path
+    data: bytes
+    weights: Mapping[str, bytes] = field(default_factory=dict)
+    """By the name in the model, which is relative to its folder."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all files."""
+        return len(self.data) + sum(map(len, self.weights.values()))
+
+    @property
+    def identity(self) -> str:
+        """The SHA-256 of the model file or, if it has weights in other files, of the hashes of all files."""
+        own = sha256(self.data)
+        lines = (f"{name}\0{sha256(content)}\n".encode() for name, content in self.weights.items())
+        return sha256([own.encode(), *lines]) if self.weights else own
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """A model file and the files with its weights, which are not read yet."""
+
+    path: Path
+
+    @property
+    def weights(self) -> dict[str, Path]:
+        """The files with weights by the names in the model; raises ``InputFileError``.
+
+        A model that cannot be read has none; compiling it reports why.
+        """
+        has_some = self.path.suffix.lower() == _WITH_WEIGHT_FILES and self.path.is_file()
+        return _weights(self.path, read_bytes(self.path, "model")) if has_some else {}
+
+    def read(self) -> NetworkFiles:
+        """Read all files; raises ``InputFileError``."""
+        data = read_bytes(self.path, "model")
+        weights = {name: read_bytes(file, "weights") for name, file in _weights(self.path, data).items()}
+        return NetworkFiles(self.path, data, weights)
+
+
+def _weights(path: Path, data: bytes) -> dict[str, Path]:
+    if path.suffix.lower() != _WITH_WEIGHT_FILES:
+        return {}
+    from mlfbuild.native.frontends.onnx.external import locations, weight_file
+
+    return {name: weight_file(path, name) for name in locations(data)}
+
+
+def with_state(graph: Graph, state: Mapping[str, str]) -> Graph:
+    """Return ``graph`` with the inputs in ``state`` as its own state, which the outputs replace after each run.
+
+    The state begins with zeros, as numbers of the network. Raises ``UsageError`` if the tensors do not exist or differ.
+    """
+    if not state:
+        return graph
+    for kind, names, known in (("input", state.keys(), graph.inputs), ("output", state.values(), graph.outputs)):
+        for name in names:
+            if name not in known:
+                near = suggestion(name, known) or f"; its {kind}s are {listed([*known])}"
+                reason = f"the model has no {kind} {name!r}{near}"
+                raise UsageError("state-unknown", place=_place(graph, state, name), reason=reason)
+    outputs = list(state.values())
+    for before, after in state.items():
+        if outputs.count(after) > 1:
+            reason = f"the output {after!r} is named twice"
+            raise UsageError(
+                "state-twice", place=_place(graph, state, before), reason=reason, hint="remove one of them"
+            )
+    return Graph(
+        graph.name,
+        list(graph.tensors.values()),
+        graph.nodes,
+        [name for name in graph.inputs if name not in state],
+        [name for name in graph.outputs if name not in outputs],
+        [*graph.states, *(_state(graph, before, after) for before, after in state.items())],
+        graph.notes,
+    )
+
+
+def _place(graph: Graph, state: Mapping[str, str], name: str) -> str:
+    before = next((key for key, after in state.items() if name in (key, after)), name)
+    return f"{graph.name}: state.{before}"
+
+
+def _state(graph: Graph, before: str, after: str) -> State:
+    old, new = graph.tensor(before), graph.tensor(after)
+    if _form(old) != _form(new):
+        raise UsageError(
+            "state-mismatch",
+            place=f"{graph.name}: state.{before}",
+            reason=f"the input {_described(old)} and the output {_described(new)} differ",
+            hint="name two tensors of the same type, shape and quantisation",
+        )
+    # The stored value of the number 0.
+    zero = 0 if old.quantization is None or old.quantization.per_channel else old.quantization.zero_point
+    return State(before, after, np.full(old.shape, zero, old.dtype.numpy))
+
+
+def _form(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.shape, tensor.dtype, tensor.quantization
+
+
+def _described(tensor: Tensor) -> str:
+    quantization = tensor.quantization
+    scale = (
+        ""
+        if quantization is None
+        else f", scales {list(quantization.scales)}, zero points {list(quantization.zero_points)}"
+    )
+    return f"{tensor}{scale}"
 
 
 def read_model(path: Path, name: str, most_constants: int | None = None, choices: Choices | None = None) -> Graph:

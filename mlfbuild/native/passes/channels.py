@@ -23,13 +23,7 @@ from mlfbuild.native.graph.bases import (
     has_room,
     resting,
 )
-from mlfbuild.native.graph.ops import (
-    Conv2D,
-    DepthwiseConv2D,
-    FullyConnected,
-    Pad,
-    Reshape,
-)
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected, Pad, Reshape
 
 Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -9,7 +9,7 @@ If all differences ``w - zero point`` are int8, they become the weights, with th
 integers, so no output changes. That often holds: training centres weights, and a layer rarely uses both ends of uint8.
 
 For example, with the zero point -3, the weights [-100, -3, 20, 124] become [-97, 0, 23, 127]. With 125 instead of 124
-the last difference would be 128: the layer stays as it is, and ``lowering/common/offset`` or ``conv2d_offset_dsp``
+the last difference would be 128: the layer stays as it is, and ``lowering/common/convolution`` or ``conv2d_offset_dsp``
 compute it with the sums of inputs. With the inputs [1, 2, 3, 4] and their zero point 0::
 
     as stored    -100*1 - 3*2 + 20*3 + 124*4 = 450, minus -3 * (1 + 2 + 3 + 4) = -30     480

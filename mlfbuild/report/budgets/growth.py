@@ -1,27 +1,167 @@
-"""The project's baseline, ``budget-file``: checking growth, and accepting it."""
+"""The project's baseline, ``budget-file``: accepted sizes of images, and growth since then.
+
+The file is committed to git. It has one line for each image, so that branches that change different images merge, and
+a review shows the old numbers above the new ones.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, UsageError, write_if_changed
+from mlfbuild.core import Diagnostic, InputFileError, UsageError, listed, read_bytes, shown, write_if_changed
+from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob, image_title
+from mlfbuild.library import Fields, parse_json
 from mlfbuild.project import Project
-from mlfbuild.report.budgets.baseline import (
-    UPDATE,
-    Baseline,
-    baseline_text,
-    check_known,
-    differences,
-    growths,
-    read_baseline,
-)
-from mlfbuild.report.budgets.limits import taken_by
+from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of, taken_by
 from mlfbuild.report.budgets.record import Taken
 from mlfbuild.report.sizes.owners import Sizes
+
+FORMAT = 1
+_VERSION = "mlfbuild_sizes"
+UPDATE = "`mlfbuild report --update-baseline`"
+"""The command that writes the file."""
+_RESTORE = f"restore the file from git and run {UPDATE}, or set budget-file to another file"
+
+Baseline = Mapping[str, Taken]
+"""Sizes by the title of an image, such as ``app for m4``."""
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Return the baseline in the file ``path``.
+
+    Raises ``InputFileError`` if the file is missing, damaged, not a baseline or of another format version.
+    """
+    data = read_bytes(path, "baseline")
+    top = Fields(parse_json(data, str(path), _RESTORE), str(path), advice=_RESTORE)
+    if _VERSION not in top:
+        raise InputFileError("not-a-baseline", place=path, reason="the file is not a baseline of sizes", hint=_RESTORE)
+    version = top.integer(_VERSION)
+    if version != FORMAT:
+        raise InputFileError(
+            "baseline-version",
+            place=path,
+            reason=f"the baseline has format {version}, and this version of mlfbuild reads format {FORMAT}",
+            hint=f"use the version of mlfbuild that wrote it, or delete it and run {UPDATE}",
+        )
+    images = top.member("images")
+    return {title: _taken(images.member(title), title) for title in images.names()}
+
+
+def _taken(image: Fields, title: str) -> Taken:
+    subjects = {name: image.member(name) for name in image.names()}
+    if "" not in subjects:
+        raise InputFileError(
+            "baseline-incomplete",
+            place=f"{image.where}: {shown(title)}",
+            reason="the sizes of the whole image are missing",
+            hint=_RESTORE,
+        )
+    return {name: {memory: sizes.integer(memory) for memory in MEMORIES} for name, sizes in subjects.items()}
+
+
+def baseline_text(images: Baseline) -> str:
+    """Return the content of the file: keys sorted, one line for each image."""
+    # One line for each image: two branches that change different images merge without a conflict.
+    lines = [f"    {json.dumps(title)}: {json.dumps(taken, sort_keys=True)}" for title, taken in sorted(images.items())]
+    entries = ",\n".join(lines)
+    return f'{{\n  "{_VERSION}": {FORMAT},\n  "images": {{\n{entries}\n  }}\n}}\n'
+
+
+def unknown_in(images: Baseline, known: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the images and models of a baseline that are not ``known``, which has models by the title of an image."""
+    unknown = [f"image {shown(title)}" for title in images if title not in known]
+    return unknown + [
+        f"model {shown(name)} of {title}"
+        for title, taken in images.items()
+        for name in taken
+        if name and title in known and name not in known[title]
+    ]
+
+
+def check_known(path: Path, images: Baseline, known: Mapping[str, Collection[str]]) -> None:
+    """Raise ``InputFileError`` if the baseline read from ``path`` has images or models that are not ``known``."""
+    unknown = unknown_in(images, known)
+    if unknown:
+        raise InputFileError(
+            "baseline-outdated",
+            place=path,
+            reason=f"the project no longer has {listed(unknown)}",
+            hint=f"run {UPDATE} to remove the entries",
+        )
+
+
+def growths(sizes: Sizes, before: Taken, growth: Decimal, where: Path) -> Iterator[Diagnostic]:
+    """Yield each model, and the image, that takes more than ``growth`` per cent more than ``before``.
+
+    ``before`` has accepted bytes by model and memory, and was read from ``where``; models that are not in it are
+    skipped, because a new model has nothing that it could have grown from. Flash and RAM are compared apart.
+    """
+    models = [BudgetSubject(owner.name, [owner]) for owner in sizes.models]
+    for subject in subjects_of(sizes):
+        for memory, old in before.get(subject.name, {}).items():
+            more = subject.bytes_of(memory) - old
+            # In integers and decimals: 5 % of 96 KiB must not depend on the rounding of floats.
+            if more * 100 > growth * old:
+                parts = "" if subject.name else _parts(models, memory, more, before)
+                yield _growth(subject, memory, old, growth, where, parts)
+
+
+def _parts(models: Sequence[BudgetSubject], memory: str, more: int, before: Taken) -> str:
+    """Return how many of the ``more`` bytes of the image each model accounts for, the largest change first."""
+    changes = {model.name: model.bytes_of(memory) - before.get(model.name, {}).get(memory, 0) for model in models}
+    changes["all else"] = more - sum(changes.values())
+    ordered = sorted(changes.items(), key=lambda item: -abs(item[1]))
+    return f": {listed([f'{name} {change:+,}' for name, change in ordered if change])}"
+
+
+def _growth(subject: BudgetSubject, memory: str, old: int, growth: Decimal, where: Path, parts: str) -> Diagnostic:
+    new = subject.bytes_of(memory)
+    return Diagnostic(
+        "size-grew",
+        place=subject.title,
+        reason=f"takes {size_text(new)} of {MEMORIES[memory]}, {size_text(new - old)} more than the {old:,} in "
+        f"{where.name}{_percent(new - old, old, growth)}, which allows {growth:f} %{parts}",
+        hint=f"reduce its largest parts ({subject.largest(memory)}), or accept the growth with {UPDATE}",
+    )
+
+
+def _percent(more: int, old: int, growth: Decimal) -> str:
+    """Return `` (+8.2 %)`` with enough digits to differ from ``growth``; empty if ``old`` is 0."""
+    if not old:
+        return ""
+    percent = Decimal(100 * more) / old
+    # "+5.0 %, which allows 5 %" would look like a defect.
+    texts = (f"{percent:.{digits}f}" for digits in range(1, 28))
+    return f" (+{next((text for text in texts if Decimal(text) > growth), percent)} %)"
+
+
+def differences(sizes: Sizes, before: Taken | None, models: Collection[str], where: Path) -> Iterator[str]:
+    """Yield lines with the differences of the ``models`` and the image from ``before``, read from ``where``."""
+    if before is None:
+        yield f"not in {where.name} yet"
+        return
+    yield f"since {where.name}"
+    for subject in subjects_of(sizes):
+        if subject.name in before:
+            old = before[subject.name]
+            changes = [
+                _change(subject, memory, old[memory]) for memory in old if subject.bytes_of(memory) != old[memory]
+            ]
+            yield f"  {subject.title}: {', '.join(changes) or 'the same'}"
+        elif subject.name in models:
+            yield f"  {subject.title}: not in it yet"
+
+
+def _change(subject: BudgetSubject, memory: str, old: int) -> str:
+    more = subject.bytes_of(memory) - old
+    share = f" ({100 * more / old:+.1f} %)" if old else ""
+    return f"{more:+,} bytes of {MEMORIES[memory]}{share}"
 
 
 def accepted_sizes(job: FirmwareJob) -> Taken:

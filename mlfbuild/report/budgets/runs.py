@@ -24,7 +24,7 @@ from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 from mlfbuild.targets import cpu_of_toolchain
 
 if TYPE_CHECKING:
-    from mlfbuild.report.operators.model_run import ModelRun
+    from mlfbuild.report.operators.operator_runs import ModelRun
 
 Limits = Mapping[str, Mapping[str, int]]
 """Budgets of runs, by model and key; the empty name has those of the sum of all models of an image."""
@@ -109,7 +109,7 @@ def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
 
 def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord, state: str) -> list[Diagnostic]:
     """Return each of ``limits`` that ``runs`` exceed; if there is none, record the runs."""
-    from mlfbuild.report.operators.model_run import figures_of
+    from mlfbuild.report.operators.operator_runs import figures_of
 
     found = list(excesses(runs, limits, record))
     if not found:
@@ -124,7 +124,7 @@ def excesses(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord) -> 
 
     Runs without a microcontroller have no cycles, which are then not compared.
     """
-    from mlfbuild.report.operators.model_run import figures_of
+    from mlfbuild.report.operators.operator_runs import figures_of
 
     figures = figures_of(runs)
     for name in [*filter(None, figures), ""]:
@@ -159,7 +159,7 @@ def _excess(runs: Sequence[ModelRun], name: str, key: str, found: int, limit: in
 
 def _largest(runs: Sequence[ModelRun], name: str, key: str) -> str:
     """Return the operators of a model, or the models of an image, with the most cycles or instructions."""
-    from mlfbuild.report.operators.model_run import figures_of
+    from mlfbuild.report.operators.operator_runs import figures_of
 
     counted = "instructions" if key == "instructions" else "cycles"
     if not name:

@@ -150,7 +150,7 @@ def compare_reports(now: Report, before: Report) -> ReportComparison:
 
 
 def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
-    """Return the comparison as plain JSON values, as ``comparison_definitions`` describes them."""
+    """Return the comparison as plain JSON values, as ``compared`` in ``report.schema.json`` describes them."""
     return {
         "images": [
             {**_named(image.firmware, image.target), **_without(_plain(image), "firmware", "target")}

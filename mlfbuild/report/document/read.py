@@ -25,9 +25,8 @@ from mlfbuild.library import (
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.operators.cycles import TimedPart
-from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
-from mlfbuild.report.operators.operator_runs import OperatorRun
+from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
 from mlfbuild.timing import CycleCount
 

@@ -4,7 +4,7 @@ The page may be attached to a mail or kept as an artifact of CI, so nothing in i
 it from the JSON of a report, and of a second one to compare with, never from images.
 
 Data: ``views`` turns the JSON into ``ImageView`` and ``OverviewRow``, frozen classes whose texts are ready to be shown;
-``model_view``, ``operators``, ``owners`` and ``differences`` do the same for parts of an image. ``graph``, ``layers``
+``model_view``, ``operators`` and ``owners`` do the same for parts of an image. ``graph``, ``layers``
 and ``nodes`` compute the drawing of a network, ``timeline`` that of its memory. ``templates`` has the HTML, ``style``
 and ``script`` the files that ``document`` puts into the page.
 

@@ -10,8 +10,8 @@ from mlfbuild.archive import open_archive
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
 from mlfbuild.jobs import CompileJob, FirmwareJob, Progress, Silent
-from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network_sizes import NetworkSizes, network_sizes
+from mlfbuild.report.operators.operator_runs import ModelRun
 from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.owners import Owner

@@ -22,7 +22,7 @@ from mlfbuild.executor import chosen_module, module_network
 from mlfbuild.jobs import ProfileJob, run_placement, target_dependencies
 from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
 from mlfbuild.library import Library, Module, Network
-from mlfbuild.report.operators.model_run import ModelRun
+from mlfbuild.report.operators.operator_runs import ModelRun
 from mlfbuild.verify import SECONDS_A_CASE, Connection, CycleRuns, Spread, chosen_counter, measure_cycles
 from mlfbuild.verify.emulator import build_harness
 

@@ -45,8 +45,7 @@ from mlfbuild.library import Module, dtype_called, symbol_prefix
 from mlfbuild.project import Project
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.measured import last_measured, measured_run
-from mlfbuild.report.operators.model_run import ModelRun
-from mlfbuild.report.operators.operator_runs import operator_runs
+from mlfbuild.report.operators.operator_runs import ModelRun, operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.text.runs import run_text

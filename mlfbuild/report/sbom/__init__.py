@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from mlfbuild.report.sbom.bom_files import as_json, as_text, check_outputs, document, output_forms, write_document
     from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
     from mlfbuild.report.sbom.components import (
-        archive_component, code_component, kernels_component, mlfbuild_tool, model_component, runtime_component,
-        tvm_runtime_component, tvm_tool,
+        add_board, add_images, archive_component, code_component, images_of, kernels_component, mlfbuild_tool,
+        model_component, runtime_component, tvm_runtime_component, tvm_tool,
     )
-    from mlfbuild.report.sbom.images import add_board, add_images, images_of
     from mlfbuild.report.sbom.licenses import spdx_expression
     from mlfbuild.report.sbom.requirements import add_declared, add_dependencies
     from mlfbuild.report.sbom.sbom_document import Bill

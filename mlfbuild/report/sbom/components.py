@@ -1,19 +1,144 @@
-"""Create the components of a bill of materials."""
+"""Create the components of a bill of materials: images and board support, the code in each image, and its compilers."""
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import printable, sha256
-from mlfbuild.library import Requirement, ResolvedLibrary, known_library
+from mlfbuild import __version__
+from mlfbuild.core import printable, read_bytes, sha256
+from mlfbuild.jobs import TargetJob, firmware_jobs, image_title
+from mlfbuild.jobs.tree import is_file, reachable, read_record
+from mlfbuild.library import Requirement, ResolvedLibrary, identities, known_library
 from mlfbuild.native import kernel_headers, model_facts
-from mlfbuild.project import ModelSpec, Provider
+from mlfbuild.project import ModelSpec, Project, Provider
 from mlfbuild.report.sbom import origins
-from mlfbuild.report.sbom.bom import BomFile, Component, Kind
+from mlfbuild.report.sbom.bom import BomFile, Component, How, Kind
+from mlfbuild.report.sbom.code import BUILD, Code
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
-from mlfbuild.report.sbom.sbom_document import bom_file
+from mlfbuild.report.sbom.sbom_document import Bill, bom_file
+
+_BOARD = "board/"
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An image, whether or not it has been built."""
+
+    name: str
+    target: TargetJob
+    path: Path
+    models: tuple[str, ...] | None
+    """The models in the project file; ``None`` if only the image has this information."""
+
+
+def images_of(project: Project, target: TargetJob, elfs: Sequence[Path], build: Path | None) -> list[ImageFile]:
+    """Return the images of ``target``: those of the project file, and the others in ``elfs``.
+
+    A file in ``elfs`` with the name of a firmware replaces the image of its build.
+    """
+    others = {path.stem: path for path in elfs}
+    declared = [
+        ImageFile(job.name, target, others.pop(job.name, job.elf), job.models)
+        for job in firmware_jobs(project, [target], build)
+    ]
+    return [*declared, *(ImageFile(name, target, path, None) for name, path in others.items())]
+
+
+def add_images(bill: Bill, images: Iterable[ImageFile], codes: Sequence[Code]) -> None:
+    """Add ``images``, whether or not they exist, with the ``codes`` in each.
+
+    The model ids in an image reveal if it was linked with other model files than the present ones.
+    """
+    for image in images:
+        _add_image(bill, image, codes)
+
+
+def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code]) -> None:
+    ref = f"firmware/{image.target.name}/{image.name}"
+    title = image_title(image.name, image.target.name)
+    data = None
+    if image.path.is_file() or image.models is None:
+        # An image that the user has named must exist; one of the project file may not be built yet.
+        data = read_bytes(image.path, "image")
+    else:
+        bill.note(f"{title}: the image is not built, so the bill has no hash of it; {BUILD}")
+    bill.add(_component(bill.project, image, ref, data))
+    for name, release in compilers_of(data or b""):
+        bill.relate(ref, How.MADE_BY, bill.add(c_compiler(name, release)))
+    linked = _linked(bill, title, data or b"", codes)
+    if image.models is None and not linked:
+        bill.note(f"{image.path}: the image has no id of a model in the bill; name the linked ELF file, or its target")
+    for code in codes:
+        if code in linked or code.job.model in (image.models or ()):
+            bill.relate(ref, How.CONTAINS, code.ref)
+    for model in image.models or ():
+        if model not in {code.job.model for code in codes}:
+            bill.relate(ref, How.DEPENDS_ON, f"model/{model}")
+    if image.target.board is not None and (board := f"{_BOARD}{image.target.board.name}") in bill:
+        bill.relate(ref, How.DEPENDS_ON, board)
+
+
+def _component(product: Component, image: ImageFile, ref: str, data: bytes | None) -> Component:
+    properties = {"target": image.target.name, "cpu": image.target.cpu.name}
+    if image.target.board is not None:
+        properties["board"] = image.target.board.name
+    file, digest = ("", "") if data is None else (image.path.name, sha256(data))
+    return Component(
+        ref, Kind.FIRMWARE, image.name, product.version, supplier=product.supplier, file=file, sha256=digest,
+        properties=properties,
+    )  # fmt: skip
+
+
+def _linked(bill: Bill, title: str, data: bytes, codes: Sequence[Code]) -> list[Code]:
+    """Return the ``codes`` whose id is in the image ``data``; add a note if one is of another model file."""
+    linked = []
+    for identity in identities(data):
+        for code in codes:
+            made_from = code.made_from(identity.model)
+            if made_from:
+                linked.append(code)
+            if made_from not in {"", identity.sha256}:
+                bill.note(f"{title}: the image has the model {identity.model} of another model file; build it again")
+    return linked
+
+
+def add_board(bill: Bill, target: TargetJob) -> None:
+    """Add the board support in the folder of ``target``, if there is any."""
+    record = read_record(target.tree)
+    if target.board is None or record is None:
+        return
+    paths = [path for path in record.files if path.startswith(_BOARD) and path.endswith((".c", ".h", ".ld"))]
+    there = [path for path in paths if reachable(target.tree, path) and is_file(target.tree / path)]
+    files = {path.removeprefix(_BOARD): read_bytes(target.tree / path, "file of the board support") for path in there}
+    bill.add(board_component(target.board.name, files, __version__))
+
+
+# Entries that are read: an image has one per compiler, and an untrusted one may have millions.
+_COMMENTS = 20
+_COMPILER = re.compile(r"(GCC): \([^()]*\) (\d+(?:\.\d+)*)|\b(clang|LLD) (?:version )?(\d+(?:\.\d+)*)", re.IGNORECASE)
+
+
+def compilers_of(data: bytes) -> list[tuple[str, str]]:
+    """Return (name, version) of the compilers and linkers in section ``.comment`` of the ELF image ``data``, sorted.
+
+    Empty for a damaged file, or without the section. GCC: ``GCC: (15:12.2.rel1-1) 12.2.1 20221205``; clang: ``Debian
+    clang version 16.0.6``; its linker: ``Linker: Debian LLD 16.0.6``.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        section = ELFFile(io.BytesIO(data)).get_section_by_name(".comment")
+        comment = section.data() if section is not None else b""
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError):
+        return []
+    found = (_COMPILER.search(text.decode(errors="replace")) for text in comment.split(b"\0")[:_COMMENTS])
+    return sorted({((match[1] or match[3]).lower(), match[2] or match[4]) for match in found if match})
+
 
 _RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+|rc\d+)?")
 _TVM = "Apache-2.0"

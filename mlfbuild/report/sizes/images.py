@@ -15,7 +15,7 @@ from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, read_map
 from mlfbuild.report.sizes.owners import Sizes, models_in, sizes_of
 
 if TYPE_CHECKING:
-    from mlfbuild.report.operators.model_run import ModelRun
+    from mlfbuild.report.operators.operator_runs import ModelRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import shown, text_table
 from mlfbuild.core.keys import duration_text
 from mlfbuild.report.operators.cycles import TimedPart, latency_text
-from mlfbuild.report.operators.model_run import ModelRun, figures_of
-from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
+from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of, short_name, total
 from mlfbuild.report.text.columns import fitted_table
 from mlfbuild.timing import CycleCount
 

@@ -29,15 +29,7 @@ import re
 from fractions import Fraction
 
 from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
-from mlfbuild.timing.cores.operands import (
-    EXTENDS_AND_ADDS,
-    MULTIPLIES,
-    base_name,
-    inline_shift,
-    loads,
-    made,
-    uses,
-)
+from mlfbuild.timing.cores.operands import EXTENDS_AND_ADDS, MULTIPLIES, base_name, inline_shift, loads, made, uses
 from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
 from mlfbuild.timing.syntax import operand_parts
 

@@ -8,8 +8,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.usecases.compile.archive import Archive, compiled_archive
+    from mlfbuild.usecases.compile.archive import Archive, Table, compiled_archive
     from mlfbuild.usecases.compile.file import compile_file, file_job
-    from mlfbuild.usecases.compile.table import Table
 else:
     __getattr__ = lazy_attributes(__name__)

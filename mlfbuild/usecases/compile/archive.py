@@ -5,13 +5,15 @@
     archive.compare("kws_v2.tflite")                     # a table of the differences
     archive.save("kws.tar")
 
-What is printed and what a notebook shows fits one screen. ``archive.library`` has everything.
+What is printed and what a notebook shows fits one screen: small tables, as text in Python and as HTML in notebooks.
+``archive.library`` has everything.
 """
 
 from __future__ import annotations
 
+import html
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,83 @@ import numpy.typing as npt
 from mlfbuild.archive import write_archive
 from mlfbuild.archive.compare import compare
 from mlfbuild.compilers import exported_cpu
-from mlfbuild.core import counted
+from mlfbuild.core import counted, printable, shown, text_table
 from mlfbuild.jobs import compiled_library, open_beside
 from mlfbuild.library import Library, Module, OptionValue, TracedTensor
 from mlfbuild.usecases.compile.file import file_job
-from mlfbuild.usecases.compile.table import Table, as_html, as_text
 from mlfbuild.verify import Traced, first_difference, float_tolerance, pair_ports, pair_traced
 from mlfbuild.verify.host import Model, load_library
+
+_ROWS = 20
+"""Rows that a representation shows; with its title and a last line, it fits a screen of 24 lines."""
+_LONGEST = 80
+"""Characters of a text that a representation shows."""
+_LONGEST_OF_MANY = 40
+"""The same for a cell of a table with many columns."""
+
+
+class Table(list[dict[str, Any]]):
+    """Rows with the same keys, in the same order; ``pandas.DataFrame(table)`` has a column for each key.
+
+    As a list, it is false if it has no rows.
+    """
+
+    def __init__(self, title: str, rows: Iterable[dict[str, Any]] = ()) -> None:
+        super().__init__(rows)
+        self.title = title
+
+    def __repr__(self) -> str:
+        numbers = ("r" if all(_is_number(value) for value in column) else "l" for column in self._columns())
+        return as_text(self.title, self._cells(), list(self[0]) if self else (), "".join(numbers))
+
+    def _repr_html_(self) -> str:
+        return as_html(self.title, self._cells(), list(self[0]) if self else ())
+
+    def _columns(self) -> Iterator[list[Any]]:
+        return ([row[key] for row in self] for key in (self[0] if self else ()))
+
+    def _cells(self) -> list[list[str]]:
+        return [[shown(_cell(value), _LONGEST_OF_MANY) for value in row.values()] for row in self]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    # Before numbers: a bool is an ``int`` in Python.
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def as_text(title: str, rows: Sequence[Sequence[str]], header: Sequence[str] = (), align: str = "") -> str:
+    """Return a title and the first ``rows`` as lines; ``align`` is that of ``text_table``."""
+    cells = [[shown(cell, _LONGEST) for cell in row] for row in rows[:_ROWS]]
+    lines = [printable(title), text_table(cells, header=header, align=align, indent=2), _rest(rows)]
+    return "\n".join(filter(None, lines))
+
+
+def as_html(title: str, rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> str:
+    """Return a title and the first ``rows`` as an HTML table; all texts are escaped."""
+    head = f"<thead>{_html_row(header, 'th')}</thead>" if header and rows else ""
+    body = "".join(_html_row([shown(cell, _LONGEST) for cell in row], "td") for row in rows[:_ROWS])
+    rest = f"<p>{_rest(rows).strip()}</p>" if _rest(rows) else ""
+    caption = f"<caption>{html.escape(printable(title))}</caption>"
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>{rest}"
+
+
+def _html_row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _rest(rows: Sequence[Sequence[str]]) -> str:
+    return f"  and {len(rows) - _ROWS:,} more" if len(rows) > _ROWS else ""
+
 
 _Inputs = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 _Path = str | os.PathLike[str]

@@ -1,4 +1,7 @@
-"""The methods of the Project API for one folder: a template without a project file, or a project."""
+"""The methods of the Project API for one folder: a template without a project file, or a project.
+
+The streams of bytes to a running firmware are standard input and output of a program, or a serial port.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,21 @@ import logging
 import os
 import re
 import select
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from mlfbuild.core import UsageError
+from mlfbuild.core import UsageError, end_group, pipe_of, running
 from mlfbuild.jobs import Silent, Task, load, target_jobs
 from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
-from mlfbuild.runners import command_words
+from mlfbuild.runners import SerialPort, command_words
 from mlfbuild.usecases.flash import flash_firmware
 from mlfbuild.usecases.init import read_template
 from mlfbuild.usecases.project_api.generated import generate_project
-from mlfbuild.usecases.project_api.options import (
-    OPTIONS,
-    ProjectOption,
-    option_values,
-    options_json,
-    template_options,
-)
+from mlfbuild.usecases.project_api.options import OPTIONS, ProjectOption, option_values, options_json, template_options
 from mlfbuild.usecases.project_api.rpc import (
     SERVER_ERROR,
     Method,
@@ -34,11 +33,150 @@ from mlfbuild.usecases.project_api.rpc import (
     Server,
     decoded,
     encoded,
+    timed_out,
     transport_closed,
 )
-from mlfbuild.usecases.project_api.transport import ProgramTransport, SerialTransport, Transport
 from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image
 from mlfbuild.verify.emulator import emulator_command
+
+# Bytes of one read or write, the usual capacity of a pipe on Linux.
+_AT_ONCE = 1 << 16
+_LOOK_SECONDS = 0.5
+"""Time between two looks at whether the client is still there."""
+
+
+class Transport(Protocol):
+    """A byte stream that is open. Methods raise ``RequestError``: the transport's errors of the Project API."""
+
+    def read(self, size: int, seconds: float | None) -> bytes:
+        """Return ``size`` bytes, or those that arrived within ``seconds`` if there are any; ``None`` waits forever.
+
+        Raises ``RequestError``: ``IoTimeoutError`` if nothing has arrived, ``TransportClosedError`` if the firmware or
+        the client is gone.
+        """
+
+    def write(self, data: bytes, seconds: float | None) -> None:
+        """Send all of ``data`` within ``seconds``; raises ``RequestError`` as ``read``, perhaps after a part."""
+
+    def close(self) -> None:
+        """Close it, and end the program behind it. It may be called twice."""
+
+
+class _Clock:
+    """The time that is left for a request; it ends early if ``gone()`` says that the client has closed its pipe."""
+
+    def __init__(self, seconds: float | None, gone: Callable[[], bool]) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._gone = gone
+
+    def left(self) -> float:
+        """Return the seconds until the next look, 0 at the end."""
+        if self._gone():
+            raise transport_closed()
+        return _LOOK_SECONDS if self._end is None else min(max(0.0, self._end - time.monotonic()), _LOOK_SECONDS)
+
+    def over(self) -> bool:
+        """Return whether the time is over."""
+        return self._end is not None and time.monotonic() >= self._end
+
+
+class ProgramTransport:
+    """A program that runs the firmware, such as QEMU; its standard streams are those of the firmware."""
+
+    def __init__(self, words: Sequence[str], gone: Callable[[], bool]) -> None:
+        """Start the program; raises ``ProcessFailedError``. It ends with this process, however that ends."""
+        self._stack = contextlib.ExitStack()
+        # A copy of standard error: the program writes there directly, and closing the copy leaves that of this process
+        # open.
+        errors = self._stack.enter_context(os.fdopen(os.dup(2), "wb"))
+        start = running(words, stdin=subprocess.PIPE, stderr=errors, apart=True)
+        self._process = self._stack.enter_context(start)
+        self._in, self._out = (pipe_of(end).fileno() for end in (self._process.stdin, self._process.stdout))
+        self._gone = gone
+        if sys.platform != "win32":  # it has no server
+            for descriptor in (self._in, self._out):
+                # ``select`` promises room for a part only: a longer write would block, and neither the time limit nor
+                # the look at the client would be heeded.
+                os.set_blocking(descriptor, False)
+
+    def read(self, size: int, seconds: float | None) -> bytes:
+        """Read what the firmware prints."""
+        clock, data = _Clock(seconds, self._gone), b""
+        while len(data) < size:
+            ready, _, _ = select.select([self._out], [], [], clock.left())
+            chunk = os.read(self._out, min(size - len(data), _AT_ONCE)) if ready else None
+            if chunk == b"":
+                # What arrived before the end is returned first; the next read reports the end.
+                if not data:
+                    raise transport_closed()
+                break
+            data += chunk or b""
+            # Not while bytes arrive: those that are there when the time ends are still returned.
+            if chunk is None and clock.over():
+                break
+        if size and not data:
+            raise timed_out()
+        return data
+
+    def write(self, data: bytes, seconds: float | None) -> None:
+        """Write to the firmware's standard input."""
+        clock, left = _Clock(seconds, self._gone), memoryview(data)
+        while left:
+            _, ready, _ = select.select([], [self._in], [], clock.left())
+            if ready:
+                try:
+                    left = left[os.write(self._in, left[:_AT_ONCE]) :]
+                except BrokenPipeError:
+                    raise transport_closed() from None
+            elif clock.over():
+                raise timed_out()
+
+    def close(self) -> None:
+        """End the program and its children."""
+        end_group(self._process)
+        # The program has ended, so closing its standard input may fail.
+        with contextlib.suppress(BrokenPipeError):
+            self._stack.close()
+
+
+class SerialTransport:
+    """A serial port, or URL of pyserial, on which the firmware of a device answers."""
+
+    def __init__(self, port: str, baud: int, place: str, gone: Callable[[], bool]) -> None:
+        """Open the port; raises what ``SerialPort`` raises."""
+        self._port = SerialPort(port, baud, place)
+        self._gone = gone
+        self._arrived = b""
+
+    def read(self, size: int, seconds: float | None) -> bytes:
+        """Read what the device sends."""
+        clock = _Clock(seconds, self._gone)
+        while len(self._arrived) < size:
+            clock.left()
+            try:
+                self._arrived += self._port.read()
+            except OSError:
+                raise transport_closed() from None
+            if clock.over():
+                break
+        # A port returns what has arrived, which may be more than was asked for.
+        data, self._arrived = self._arrived[:size], self._arrived[size:]
+        if size and not data:
+            raise timed_out()
+        return data
+
+    def write(self, data: bytes, seconds: float | None) -> None:
+        """Send ``data``; the port has its own time limit."""
+        del seconds
+        try:
+            self._port.write(data)
+        except OSError:
+            raise transport_closed() from None
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
 
 _PROTOCOL_VERSION = 1
 _OLDEST = (0, 8)

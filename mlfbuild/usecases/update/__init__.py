@@ -1,7 +1,7 @@
 """Replace the file of a model by a newer one, after both versions were compared.
 
-``replacing`` builds both versions and writes files, ``comparison`` compares interface, sizes and instructions,
-``outputs`` what the versions compute, and ``model_update`` has the result.
+``replacing`` builds both versions, compares their interface, sizes and instructions, and writes files; ``outputs``
+compares what the versions compute, and ``model_update`` has the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Verify models: run each module that has vectors in test firmware on its target's board, and compare all outputs.
 
-``jobs`` determines what can be verified where, ``verifying`` runs it, and ``run_budgets`` checks the budgets that need
-a run.
+``jobs`` determines what can be verified where, ``verifying`` runs it and checks the budgets that need a run.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.verify.jobs import (
         VerifyJob, jobs_in_image, left_out, verify_jobs, without_runners, wrong_outputs,
     )
-    from mlfbuild.usecases.verify.run_budgets import budget_error, unchecked_in_runs
     from mlfbuild.usecases.verify.verifying import (
-        VerifyResult, verification_failed, verified_state, verify_elf, verify_job, verify_project,
+        VerifyResult, budget_error, unchecked_in_runs, verification_failed, verified_state, verify_elf, verify_job,
+        verify_project,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -8,21 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild import executor, verify
-from mlfbuild.core import (
-    CheckFailedError,
-    Diagnostic,
-    Mistake,
-    ProjectFileError,
-    UsageError,
-    listed,
-)
-from mlfbuild.jobs import (
-    CompileJob,
-    TargetJob,
-    outline_of,
-    run_sections,
-    vectors_of,
-)
+from mlfbuild.core import CheckFailedError, Diagnostic, Mistake, ProjectFileError, UsageError, listed
+from mlfbuild.jobs import CompileJob, TargetJob, outline_of, run_sections, vectors_of
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Project, RunnerKeys
 from mlfbuild.targets import Board

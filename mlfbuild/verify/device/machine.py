@@ -120,7 +120,7 @@ class DeviceMachine:
             self._start()
         calls = self._calls
         assert calls is not None
-        self._next.data = b"".join(_bytes(array) for array in inputs)
+        self._next.data = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in inputs)
         self._results.content = b""
         size = case_size(self._subject, 1)
         # One step serves one call: the firmware opens, seeks, reads and writes in several. It then asks for its next
@@ -164,7 +164,3 @@ class DeviceMachine:
             return cast("BinaryIO", files[name])
 
         self._calls = self._connection.calls(self._image, opened, [_INPUTS, _OUTPUTS])
-
-
-def _bytes(array: Array) -> bytes:
-    return array.astype(array.dtype.newbyteorder("<")).tobytes()

@@ -31,7 +31,7 @@ from mlfbuild.library import (
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.devices import refuse_device_code
-from mlfbuild.verify.host.process import Array, InProcess, Machine
+from mlfbuild.verify.host.isolated import Array, InProcess, Machine
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim, traced_tensors
 

@@ -10,8 +10,8 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.jobs.tree.record import Record
+from mlfbuild.jobs.tree.target_tree import tree_files
 from mlfbuild.jobs.tree.tree import write_tree
-from mlfbuild.jobs.tree.unpacking import tree_files
 from mlfbuild.library import CompileRequest, Library, Module
 from mlfbuild.native import NATIVE
 from mlfbuild.report.sizes.image import read_image

@@ -90,7 +90,7 @@ def _unlink(path: pathlib.Path, missing_ok: bool = False) -> None:
         return _unlink_on_linux(path, missing_ok)
 
 
-_LOCKED_BYTE = 2**30  # of mlfbuild/core/locks.py
+_LOCKED_BYTE = 2**30  # of mlfbuild/core/files.py
 _LK_NBLCK = 2
 _MSVCRT = ModuleType("msvcrt")
 vars(_MSVCRT).update(LK_NBLCK=_LK_NBLCK, locking=_locking)

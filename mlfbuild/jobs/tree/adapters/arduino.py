@@ -19,25 +19,12 @@ from mlfbuild.jobs.tree.adapters.package import (
     refuse_objects,
     wrappers,
 )
+from mlfbuild.jobs.tree.build_text import rendered
 
 RESERVED = {"src": "the folder of the library's files has this name"}
 FOLDER = "src"
 
 _SYSTEM = "arduino"
-_PROPERTIES = """\
-# {notice}
-name={name}
-version={version}
-author=mlfbuild
-maintainer=mlfbuild
-sentence={description}.
-paragraph={models}The code was made for {cpu} by mlfbuild.
-category=Data Processing
-url=https://docs.arduino.cc/arduino-cli/library-specification/
-architectures=*
-{includes}dot_a_linkage=true
-"""
-
 # A library cannot have compiler options. GCC's pragma works on all functions that follow, kernels included.
 _LEVEL = """\
 #if defined(__GNUC__) && !defined(__clang__)
@@ -61,18 +48,17 @@ def files(package: Package) -> dict[str, str]:
             reason="is required by a model, and an Arduino library has no include folder for it",
             hint="remove --for arduino, or deliver the model for mlfbuild's own compiler",
         )
-    names = ", ".join(model.name for model in package.models)
-    interface = [path for model in package.models for path in model.headers if _is_interface(path)]
-    includes = ",".join(dict.fromkeys(header.name for header in interface))
+    interface = [path for model in package.models for path in model.headers if path.name.startswith("tvmgen_")]
     return {
-        "library.properties": _PROPERTIES.format(
+        "library.properties": rendered(
+            "arduino/library.properties",
             notice=NOTICE,
             name=NAME,
             version=package.version,
             description=DESCRIPTION,
-            models=f"Models: {names}. " if names else "",
+            models=package.models,
             cpu=package.cpu,
-            includes=f"includes={includes}\n" if includes else "",
+            includes=list(dict.fromkeys(header.name for header in interface)),
         ),
         **_headers(package),
         **{path: text for model in package.models for path, text in _sources(model).items()},
@@ -100,7 +86,3 @@ def _headers(package: Package) -> dict[str, str]:
         f"{FOLDER}/{name}": f'/* {NOTICE} */\n#include "{"../" * (name.count("/") + 1)}{header.path}"\n'
         for name, header in found.items()
     }
-
-
-def _is_interface(header: HeaderFile) -> bool:
-    return header.name.startswith("tvmgen_")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.native.frontends.errors import naming_file
-from mlfbuild.native.frontends.onnx.bound_inputs import with_constants
 from mlfbuild.native.frontends.onnx.dimensions import with_sizes
 from mlfbuild.native.frontends.onnx.importer import import_graph
 from mlfbuild.native.frontends.onnx.known_operators import KNOWN
-from mlfbuild.native.frontends.onnx.reader import read_model
+from mlfbuild.native.frontends.onnx.reader import read_model, with_constants
 from mlfbuild.native.graph import ConstantBudget, Graph
 
 

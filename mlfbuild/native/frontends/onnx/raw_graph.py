@@ -9,9 +9,7 @@ from typing import Union
 from onnx import TensorProto
 
 from mlfbuild.core import quoted, shown
-from mlfbuild.native.frontends.onnx.normalise import (
-    DOMAINS,
-)
+from mlfbuild.native.frontends.onnx.normalise import DOMAINS
 from mlfbuild.native.graph import Array, DType
 
 ELEMENT_TYPES: Mapping[int, DType] = {

@@ -1,4 +1,14 @@
-"""Read an ``.onnx`` file as plain values; no other module uses its protocol buffers."""
+"""Read an ``.onnx`` file as plain values; no other module uses its protocol buffers.
+
+Inputs may become constant, such as the sample rate that selects a branch of ``If``. Everything that depends only on
+constants is computed when the model is read, so that branches that are never taken leave the network, and so do their
+weights.
+
+Microcontrollers compute float16 in few cases, and the graph has no such type. Tensors that a file declares float16 are
+therefore float32: weights are converted, which is exact, and operators compute with more digits than a runtime that
+rounds each result to float16. A Cast between both types changes nothing then. Inputs and outputs of the network also
+become float32; ``widened`` returns their names.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +21,11 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, UsageError, listed, suggestion
 from mlfbuild.native.frontends.errors import DamagedFileError
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
+from mlfbuild.native.frontends.onnx.dimensions import fixed_shape
 from mlfbuild.native.frontends.onnx.external import external_bytes
-from mlfbuild.native.frontends.onnx.float16 import widened
 from mlfbuild.native.frontends.onnx.normalise import (
     LATER_DOMAIN,
     all_tensors,
@@ -26,17 +36,72 @@ from mlfbuild.native.frontends.onnx.normalise import (
     sort_nodes,
     tolerate,
 )
-from mlfbuild.native.frontends.onnx.raw_graph import (
-    ELEMENT_TYPES,
-    Attribute,
-    RawGraph,
-    RawModel,
-    RawNode,
-    RawPort,
-)
+from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, Attribute, RawGraph, RawModel, RawNode, RawPort
 from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.native.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
 from mlfbuild.native.graph import Array, GraphError
+
+
+def with_constants(raw: RawModel, constants: Mapping[str, int | float | bool], name: str) -> RawModel:
+    """Return ``raw`` with ``constants`` in the place of inputs: each element of the input is the number.
+
+    Raises ``UsageError`` if there is no such input, if it cannot hold the number, or if no input would be left.
+    """
+    inputs = {port.name: port for port in raw.inputs}
+    for key in constants:
+        if key not in inputs:
+            near = suggestion(key, inputs) or f"; it has {listed([*inputs])}"
+            reason = f"the model has no input {key!r}{near}"
+            raise UsageError("constant-without-input", place=f"{name}: constants.{key}", reason=reason)
+    arrays = {key: _filled(inputs[key], value, f"{name}: constants.{key}") for key, value in constants.items()}
+    left = tuple(port for port in raw.inputs if port.name not in constants)
+    return replace(raw, inputs=left, constants={**raw.constants, **arrays})
+
+
+def _filled(port: RawPort, value: float | bool, place: str) -> Array:
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(port.type)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            element = np.array(value).astype(dtype)
+    except OverflowError:
+        element = None
+    # A float may be rounded to its type, an integer may not.
+    fits = element is not None and (np.isfinite(element) if dtype.kind == "f" else element == value)
+    if element is None or not fits or isinstance(value, bool) != (dtype == np.bool_):
+        reason = f"the input is {dtype.name}, which cannot be {value}"
+        raise UsageError("constant-of-another-type", place=place, reason=reason, hint=f"write a value of {dtype.name}")
+    return np.broadcast_to(element, fixed_shape(port))  # takes no memory, regardless of the shape
+
+
+_TYPE_ATTRIBUTES = frozenset({"dtype", "output_dtype", "to"})
+"""Attributes that name an element type, of Cast, EyeLike, DequantizeLinear and others."""
+
+
+def widened(model: onnx.ModelProto) -> tuple[str, ...]:
+    """Replace float16 by float32 in ``model``, except in initializers; return the inputs and outputs that had it."""
+    for node in _all_nodes(model.graph):
+        for attribute in node.attribute:
+            if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT16:
+                attribute.i = TensorProto.FLOAT
+            elif attribute.type == AttributeProto.TENSOR and attribute.t.data_type == TensorProto.FLOAT16:
+                values = numpy_helper.to_array(attribute.t).astype(np.float32)
+                attribute.t.CopyFrom(numpy_helper.from_array(values, attribute.t.name))
+    found = []
+    for port in (*model.graph.input, *model.graph.output):
+        if port.type.tensor_type.elem_type == TensorProto.FLOAT16:
+            port.type.tensor_type.elem_type = TensorProto.FLOAT
+            found.append(port.name)
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return tuple(name for name in found if name not in constants)
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from _all_nodes(attribute.g)
+
 
 ML_DOMAIN = "ai.onnx.ml"
 """The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""

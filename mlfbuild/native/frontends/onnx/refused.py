@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, table_of_package
 from mlfbuild.native.frontends.errors import unsupported
 from mlfbuild.native.graph import GraphError, OperatorError
 
@@ -16,43 +17,11 @@ if TYPE_CHECKING:
 SEE = "see docs/onnx.md, or use another compiler (tvm or command)"
 """The hint of errors that have no better one."""
 
-_IN_FIRMWARE = "do this in the firmware, outside of the network"
-
-_REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("loss functions for training are not supported", "export the network without it"): (
-        "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
-    ),
-    ("random numbers are not supported", "export the network for inference"): (
-        "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-    ),
-    ("a loop over a sequence is not supported", "export the network with tensors only"): ("SequenceMap",),
-    (
-        "sequences and optional values, which have no fixed size, are not supported",
-        "export the network with tensors only",
-    ): (
-        "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
-        "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence",
-    ),
-    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("Unique",),
-    ("operators on text are not supported", _IN_FIRMWARE): (
-        "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
-    ),
-    ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
-    (
-        "an LSTM whose inputs are quantised in each run is not supported",
-        "exclude it from quantize_dynamic with nodes_to_exclude, so that it stays float32",
-    ): ("DynamicQuantizeLSTM",),
-    (
-        "operators of attention are not supported",
-        "export the network for version 22 or earlier, which has MatMul and Softmax instead",
-    ): ("Attention", "FlexAttention", "LinearAttention", "RotaryEmbedding", "TensorScatter"),
-    ("a state that is an input and an output is not supported", "export it as Concat and Conv"): (
-        "CausalConvWithState",
-    ),
-    ("the maximum over computed regions is not supported", "export the network with RoiAlign"): ("MaxRoiPool",),
-}  # fmt: skip
-
-REFUSED: Mapping[str, tuple[str, str]] = {name: fields for fields, names in _REASONS.items() for name in names}
+REFUSED: Mapping[str, tuple[str, str]] = {
+    name: (entry["reason"], entry["hint"])
+    for entry in table_of_package(Path(__file__).with_suffix(".toml"))["refused"]
+    for name in entry["operators"]
+}
 """The reason and the hint for each known operator that is not supported, by its name."""
 
 

@@ -27,10 +27,8 @@ class Binary(Operator):
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         first, second, output = binary_tensors(inputs, outputs)
         return (
             self._check_types(first, second, output)

@@ -68,10 +68,8 @@ class Convolution(Filtering):
         """Return the window of ``weights``, whose dimensions 1 and 2 are rows and columns."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, self.dilation, self.padding)
 
+    @rules.takes(2, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, optional=1)
-        if reason is not None:
-            return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))

@@ -5,8 +5,10 @@ Reasons chain with ``or``, so that ``check`` of an operator reads as a list in w
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 Reason = str | None
+_O = TypeVar("_O")
+_Check = Callable[[_O, Inputs, Sequence[Tensor]], Reason]
 
 
 class WrongShape(str):
@@ -50,6 +54,22 @@ def operands(
     if len(inputs[:required].present) < required:
         return "a required input is absent"
     return None if len(outputs) == results else f"has {len(outputs)} outputs, writes {results}"
+
+
+def takes(required: int, optional: int = 0, writes: int = 1) -> Callable[[_Check[_O]], _Check[_O]]:
+    """Return a decorator of ``check`` with which it is only called for the right numbers of inputs and outputs.
+
+    These are ``required`` inputs, at most ``optional`` more, and as many outputs as the operator ``writes``.
+    """
+
+    def decorate(check: _Check[_O]) -> _Check[_O]:
+        @functools.wraps(check)
+        def checked(self: _O, inputs: Inputs, outputs: Sequence[Tensor]) -> Reason:
+            return operands(inputs, outputs, required, optional, results=writes) or check(self, inputs, outputs)
+
+        return checked
+
+    return decorate
 
 
 def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:

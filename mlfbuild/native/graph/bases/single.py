@@ -19,10 +19,8 @@ class Single(Operator):
     Subclasses implement ``_check`` with both tensors, whose number is already right, and ``reference``.
     """
 
+    @rules.takes(1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
         return self._check(inputs[0], outputs[0])
 
     @abc.abstractmethod

@@ -56,9 +56,6 @@ def check(
 
 def check_integers(inputs: Inputs, outputs: Sequence[Tensor]) -> rules.Reason:
     """Return why int8 numbers, their zero point, constant weights and optional offsets do not fit an int32 result."""
-    reason = rules.operands(inputs, outputs, required=3, optional=1)
-    if reason is not None:
-        return reason
     (_, zero_point, weights), offsets = inputs[:3], inputs.optional(3)
     return (
         rules.first(rules.typed(tensor, DType.INT8) for tensor in inputs[:3].present)

@@ -13,13 +13,7 @@ from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation
 from mlfbuild.native.graph.bases import Window
 from mlfbuild.native.lowering.call import Constant, Parameter, folded_bias, record_words
 from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
-from mlfbuild.native.lowering.common.dsp import (
-    BriefForm,
-    DspChannels,
-    brief_channels,
-    brief_where_exact,
-    dsp_channels,
-)
+from mlfbuild.native.lowering.common.dsp import BriefForm, DspChannels, brief_channels, brief_where_exact, dsp_channels
 
 VECTOR = 16
 """Bytes of a vector."""

@@ -17,7 +17,7 @@ that the core offers, in the order of the weights, which are reordered here in P
 The rules of the choice for CONV_2D, of which the first that fits decides:
 
 1. Weights that still have a zero point (uint8 networks) need the sum of the inputs as well: ``conv2d_offset_dsp``, or
-   portable C (``common/offset``).
+   portable C (``common/convolution``).
 2. int8 on cores with DSP, but without MVE, that issue one instruction at a time (all but the Cortex-M7):
    ``conv2d_long_dsp`` for one image with a 3x3 filter, stride 1, dilation 1 and one column of padding on both sides. It
    needs a multiple of 4 input channels, at least 8, and outputs of at least 6 columns and 256 pixels (any number in a

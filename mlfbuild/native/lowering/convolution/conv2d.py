@@ -9,8 +9,7 @@ from mlfbuild.native.graph import DType, Graph, Node
 from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common.candidates import Specialised, choose, obstacle
-from mlfbuild.native.lowering.common.convolution import lower_convolution
-from mlfbuild.native.lowering.common.offset import has_offset, lower_conv2d_offset
+from mlfbuild.native.lowering.common.convolution import has_offset, lower_conv2d_offset, lower_convolution
 from mlfbuild.native.lowering.convolution.conv2d_4x2_mve import lower_conv2d_4x2_mve
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_conv2d_float_mve

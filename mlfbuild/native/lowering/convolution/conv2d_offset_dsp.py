@@ -11,9 +11,9 @@ from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, folded_bias
 from mlfbuild.native.lowering.common.activation import zero_point
+from mlfbuild.native.lowering.common.convolution import wide_weights
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
-from mlfbuild.native.lowering.common.offset import wide_weights
 from mlfbuild.native.lowering.common.window import window_fields
 from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     BYTES,

@@ -8,8 +8,7 @@ from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
-from mlfbuild.native.lowering.common.convolution import lower_convolution
-from mlfbuild.native.lowering.common.offset import has_offset, lower_depthwise_conv2d_offset
+from mlfbuild.native.lowering.common.convolution import has_offset, lower_convolution, lower_depthwise_conv2d_offset
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_int16 import (

@@ -9,8 +9,8 @@ from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import TransposeConv
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
 from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant
+from mlfbuild.native.lowering.common.convolution import has_offset, wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line
-from mlfbuild.native.lowering.common.offset import has_offset, wide_weights
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 from mlfbuild.library.cgen import braces, floating, integer
 from mlfbuild.native.graph import C_TYPES, Graph, Node
 from mlfbuild.native.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
-from mlfbuild.native.lowering.call import (
-    Constant,
-    KernelCall,
-    Parameter,
-    record_words,
-    struct_lines,
-    unsupported,
-)
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, record_words, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.settings import CodegenSettings
 

@@ -20,12 +20,8 @@ from mlfbuild.native.lowering.call import (
 )
 from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
+from mlfbuild.native.lowering.common.convolution import has_offset, lower_fully_connected_offset, wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.native.lowering.common.offset import (
-    has_offset,
-    lower_fully_connected_offset,
-    wide_weights,
-)
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp

@@ -18,14 +18,7 @@ from mlfbuild.native.graph.ops import (
     block_sums,
     hybrid_tensors,
 )
-from mlfbuild.native.lowering.call import (
-    Constant,
-    KernelCall,
-    Parameter,
-    ScratchBuffer,
-    float_bias,
-    struct_lines,
-)
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings

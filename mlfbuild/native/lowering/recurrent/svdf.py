@@ -6,14 +6,7 @@ import numpy as np
 
 from mlfbuild.native.graph import C_TYPES, Array, DType, Graph, Node, Rescale
 from mlfbuild.native.graph.ops import Svdf, SvdfTensors, svdf_tensors
-from mlfbuild.native.lowering.call import (
-    Constant,
-    KernelCall,
-    Parameter,
-    float_bias,
-    folded_bias,
-    struct_lines,
-)
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, float_bias, folded_bias, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.native.settings import CodegenSettings
 

@@ -10,14 +10,7 @@ from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import C_TYPES, DType, Graph, HalfEvenRescale, Node, Rescale, Tensor
 from mlfbuild.native.graph.bases import QUANTIZED
 from mlfbuild.native.graph.ops import Reduction, Summing
-from mlfbuild.native.lowering.call import (
-    LARGEST_SUM,
-    Constant,
-    KernelCall,
-    Parameter,
-    struct_lines,
-    unsupported,
-)
+from mlfbuild.native.lowering.call import LARGEST_SUM, Constant, KernelCall, Parameter, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.settings import CodegenSettings
 

@@ -176,7 +176,7 @@ def unrolled(op: OpContext, kind: type[Layer]) -> tuple[Value, ...]:
             for index, word in kind.kept
         )
         rows, states = _steps(layer, sequence, begin, lengths, backwards=backwards)
-        results.append(_joined(op, rows, (len(rows), 1, *begin[0].shape)))
+        results.append(op.builder.reshaped(_concatenated(op, rows, 0), (len(rows), 1, *begin[0].shape)))
         for last, state in zip(lasts, states, strict=True):
             last.append(op.builder.reshaped(lengths.last(state), (1, *state.shape)))
     order = (1, 0, 2) if swapped else (0, 1, 2)
@@ -268,10 +268,6 @@ def _steps(
             results.append(made[0])
             states = made
     return results[::-1] if backwards else results, states
-
-
-def _joined(op: OpContext, rows: Sequence[Tensor], shape: tuple[int, ...]) -> Tensor:
-    return op.builder.reshaped(_concatenated(op, rows, 0), shape)
 
 
 def _concatenated(op: OpContext, tensors: Sequence[Tensor], axis: int) -> Tensor:

@@ -1,10 +1,14 @@
-"""ReduceMean, ReduceSum and the other reductions, ArgMax and ArgMin."""
+"""Reductions such as ReduceMean, ArgMax, ArgMin and TopK, and CumSum and CumProd.
+
+The cumulative ones take a logarithmic number of steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from mlfbuild.native.frontends.onnx.builder import checked
 from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     Converter,
     cast,
@@ -14,11 +18,75 @@ from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
     subtract,
     unary,
 )
-from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW
+from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW, from_order, in_order
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Order, Value
 from mlfbuild.native.frontends.onnx.op_context import OpContext
-from mlfbuild.native.graph import DType, Tensor, ops
+from mlfbuild.native.graph import UNSIGNED, DType, GraphError, Operator, Tensor, ops
+
+
+def _accumulated(op: OpContext, operator: Operator, neutral: int) -> tuple[Value, ...]:
+    """Combine each element with all before it: with the one at distance 1, then at distance 2, then 4, and so on."""
+    value = op.value(0)
+    axis = op.axis(op.constant_integer(1, "axis"), value.rank)
+    backwards = op.integer("reverse", 0) != 0
+    if op.integer("exclusive", 0):
+        value = _shifted(op, value, axis, 1, neutral, backwards=backwards)
+    step = 1
+    while step < value.shape[axis]:
+        before = _shifted(op, value, axis, step, neutral, backwards=backwards)
+        value = Value(op.emit(operator, [value.tensor, before.tensor], value.tensor.shape), value.order)
+        step *= 2
+    return (value,)
+
+
+def _shifted(op: OpContext, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
+    """Return ``value`` shifted by ``step`` along ``axis`` and filled with ``neutral``."""
+    size, stored = value.shape[axis], value.stored(axis)
+    if step >= size:
+        return Value(op.filled("filling", value.tensor.shape, neutral, value.dtype.numpy), value.order)
+    ranges = [range(other) for other in value.shape]
+    ranges[axis] = range(step, size) if backwards else range(size - step)
+    rest = sliced(op, value, ranges).tensor
+    if value.dtype in ops.PadV2.types:
+        pair = (0, step) if backwards else (step, 0)
+        paddings = tuple(pair if other == stored else (0, 0) for other in range(value.rank))
+        return Value(op.emit(ops.PadV2(paddings, neutral), [rest], value.tensor.shape), value.order)
+    shape = [step if other == stored else length for other, length in enumerate(value.tensor.shape)]
+    filling = op.filled("filling", shape, neutral, value.dtype.numpy)
+    parts = [rest, filling] if backwards else [filling, rest]
+    return Value(op.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
+
+
+def _cumulative_sum(op: OpContext) -> tuple[Value, ...]:
+    return _accumulated(op, ops.Add(), 0)
+
+
+def _cumulative_product(op: OpContext) -> tuple[Value, ...]:
+    return _accumulated(op, ops.Mul(), 1)
+
+
+def _top_k(op: OpContext) -> tuple[Value, ...]:
+    """Convert TopK; ONNX leaves the order open if ``sorted`` is 0, and it is the same then."""
+    value, dtype = op.held(0), op.held(0).dtype
+    if dtype in UNSIGNED:
+        value = in_order(op, value)
+    axis = op.axis(op.integer("axis", -1), value.rank)
+    numbers = op.integers("k", 1) if op.opset >= 10 else (op.integer("k", 0),)
+    if numbers is None or len(numbers) != 1 or not 0 <= numbers[0] <= value.shape[axis]:
+        raise GraphError(op.node.place, f"k is {list(numbers or ())} for {value.shape[axis]} elements")
+    order = (*(other for other in value.order if other != axis), axis)
+    source = op.builder.stored(value, order)
+    positions = checked(op.name, (*source.shape[:-1], numbers[0]), DType.INT32)
+    like = replace(positions, dtype=source.dtype, quantization=source.quantization)
+    operator = ops.TopkV2(numbers[0], least=not op.integer("largest", 1))
+    greatest, at = op.builder.emit(op.name, operator, [source], like, positions)
+    wide = op.emit(ops.Cast(), [at], at.shape, DType.INT64)
+    values = value.moved(greatest, order)
+    if dtype in UNSIGNED:
+        values = from_order(op, values, dtype)
+    return values, Value(wide, order)
+
 
 _SUMMED_AXES_OPSET = 13
 
@@ -178,6 +246,8 @@ def _last_position(
 OPERATORS: Mapping[str, Converter] = {
     "ArgMax": _position(ops.ArgMax),
     "ArgMin": _position(ops.ArgMin),
+    "CumProd": _cumulative_product,
+    "CumSum": _cumulative_sum,
     "ReduceL1": _of_sum(_magnitude, _same, _magnitude),
     "ReduceL2": _of_sum(_square, _root, _magnitude),
     "ReduceLogSum": _of_sum(_same, _logarithm, _logarithm),
@@ -188,4 +258,5 @@ OPERATORS: Mapping[str, Converter] = {
     "ReduceProd": _made_of_others(_product, _same),
     "ReduceSum": _reduction(ops.Sum),
     "ReduceSumSquare": _of_sum(_square, _same, _square),
+    "TopK": _top_k,
 }

@@ -10,11 +10,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.ops.activation.relu import rescaled
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    requantize_rescale,
-    zero_point_of,
-)
+from mlfbuild.native.graph.quantize import Rescale, requantize_rescale, zero_point_of
 from mlfbuild.native.graph.rescales import ratio_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 

@@ -13,13 +13,7 @@ from mlfbuild.native.graph.bases.tabulated import stored_of
 from mlfbuild.native.graph.bases.unary import OnlyFloat, Unary, Whole
 from mlfbuild.native.graph.fixed_point import inverse_square_root
 from mlfbuild.native.graph.ops.activation.relu import rescaled
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    quantize_multiplier,
-    scale_of,
-    zero_point_of,
-)
+from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_of, zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 

@@ -21,10 +21,8 @@ class SquaredDistances(Operator):
     name: ClassVar[str] = "SQUARED_DISTANCES"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         rows, points = inputs
         return (
             rules.arithmetic(rows, points, outputs[0], types=self.types)

@@ -50,10 +50,8 @@ class TreeEnsemble(Operator):
     name: ClassVar[str] = "TREE_ENSEMBLE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(1 + len(_TABLES))
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1 + len(_TABLES))
-        if reason is not None:
-            return reason
         source, *tables = inputs.present
         if self.aggregate not in _COMBINE:
             return f"aggregates with {self.aggregate}"

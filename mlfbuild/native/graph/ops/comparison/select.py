@@ -22,10 +22,8 @@ class SelectV2(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
     results: ClassVar[tuple[DType, ...]] = EVERY
 
+    @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3)
-        if reason is not None:
-            return reason
         condition, first, second = inputs
         output = outputs[0]
         return (

@@ -33,10 +33,8 @@ class TransposeConv(Filtering):
         """Return the window of the convolution from the output to the input."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, (1, 1), self.padding)
 
+    @rules.takes(2, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, optional=1)
-        if reason is not None:
-            return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))

@@ -59,10 +59,8 @@ class GridSample(Operator):
     name: ClassVar[str] = "GRID_SAMPLE"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         (source, grid), output = inputs, outputs[0]
         dimensions = len(source.shape) - 2
         return (
@@ -168,10 +166,8 @@ class RoiAlign(Operator):
     name: ClassVar[str] = "ROI_ALIGN"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3)
-        if reason is not None:
-            return reason
         (source, boxes, images), output = inputs, outputs[0]
         return (
             rules.arithmetic(source, boxes, output, types=self.types)
@@ -260,10 +256,8 @@ class DeformConv(Operator):
     name: ClassVar[str] = "DEFORM_CONV"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(4, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=4, optional=1)
-        if reason is not None:
-            return reason
         source, filters, offsets, bias = inputs[:4]
         mask, output = inputs.optional(4), outputs[0]
         tensors = [source, filters, offsets, bias, output, *([] if mask is None else [mask])]

@@ -38,10 +38,8 @@ class BatchMatmul(Operator):
     name: ClassVar[str] = "BATCH_MATMUL"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         first, second, output = binary_tensors(inputs, outputs)
         return (
             self._check_types(first, second, output)
@@ -112,6 +110,7 @@ class MatmulInteger(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
+    @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = weighted.check_integers(inputs, outputs)
         if reason is not None:

@@ -46,10 +46,8 @@ class FullyConnected(Operator):
     name: ClassVar[str] = "FULLY_CONNECTED"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
+    @rules.takes(2, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, optional=1)
-        if reason is not None:
-            return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.rank(weights, 2)

@@ -307,6 +307,7 @@ class ConvInteger(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
+    @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if isinstance(self.layer, DepthwiseConv2D) and inputs.optional(3) is not None:
             return "a depthwise layer has no offsets"

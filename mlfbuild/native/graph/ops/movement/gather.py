@@ -21,10 +21,8 @@ class Picking(Operator):
 
     types: ClassVar[tuple[DType, ...]] = EVERY
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         (source, indices), output = inputs, outputs[0]
         return (
             (None if source.dtype is output.dtype else f"mixes {source} and {output}")

@@ -27,10 +27,8 @@ class ReverseSequence(Operator):
     name: ClassVar[str] = "REVERSE_SEQUENCE"
     types: ClassVar[tuple[DType, ...]] = EVERY
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         (source, lengths), output = inputs, outputs[0]
         return (
             (None if source.dtype is output.dtype else f"mixes {source} and {output}")

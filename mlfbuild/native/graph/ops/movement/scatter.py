@@ -24,10 +24,8 @@ class ScatterNd(Operator):
     name: ClassVar[str] = "SCATTER_ND"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         (updates, indices), output = inputs, outputs[0]
         return (
             rules.arithmetic(updates, output, types=self.types)

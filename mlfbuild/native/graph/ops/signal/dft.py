@@ -37,10 +37,8 @@ class Dft(Operator):
     name: ClassVar[str] = "DFT"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(1, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1, optional=1)
-        if reason is not None:
-            return reason
         source, output = inputs[0], outputs[0]
         window = inputs.optional(1)
         reason = (

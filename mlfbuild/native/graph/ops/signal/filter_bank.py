@@ -36,10 +36,8 @@ class SignalFilterBank(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
 
+    @rules.takes(6)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=6)
-        if reason is not None:
-            return reason
         energies, *constants = inputs.present
         return (
             rules.typed(energies, DType.UINT32)
@@ -86,10 +84,8 @@ class SignalFilterBankSquareRoot(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
     results: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         energies, bits = inputs
         return (
             rules.typed(energies, DType.UINT64)
@@ -136,10 +132,8 @@ class SignalFilterBankSpectralSubtraction(Operator):
     name: ClassVar[str] = "SignalFilterBankSpectralSubtraction"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
+    @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, results=3)
-        if reason is not None:
-            return reason
         tensors = (*inputs.present, *outputs)
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in tensors)
@@ -177,10 +171,8 @@ class SignalPcan(Operator):
     name: ClassVar[str] = "SignalPCAN"
     types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
 
+    @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3)
-        if reason is not None:
-            return reason
         energies, noise, gains = inputs
         return (
             rules.first(rules.typed(tensor, DType.UINT32) for tensor in (energies, noise, outputs[0]))

@@ -34,6 +34,7 @@ class SignalFramer(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
 
+    @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = _check_kept(inputs, outputs)
         if reason is not None:
@@ -89,6 +90,7 @@ class SignalStacker(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
 
+    @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = _check_kept(inputs, outputs)
         if reason is not None:
@@ -131,10 +133,8 @@ class SignalOverlapAdd(Operator):
     name: ClassVar[str] = "SignalOverlapAdd"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.FLOAT32)
 
+    @rules.takes(2, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, results=2)
-        if reason is not None:
-            return reason
         frames, before = inputs
         if len(frames.shape) < 2:
             return f"{frames} has no dimension of frames"
@@ -166,9 +166,6 @@ def _sum(first: Array, second: Array) -> Array:
 
 def _check_kept(inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
     """Check the types of samples, a truth value and a state, and that there are samples."""
-    reason = rules.operands(inputs, outputs, required=2, results=3)
-    if reason is not None:
-        return reason
     samples, before = inputs
     return (
         rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, outputs[0], outputs[2]))
@@ -196,10 +193,8 @@ class Col2Im(Operator):
     name: ClassVar[str] = "COL2IM"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
+    @rules.takes(1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
         source, output = inputs[0], outputs[0]
         numbers = (self.size, self.filter, self.stride, self.dilation, self.before, self.counts)
         return (

@@ -27,10 +27,8 @@ class SignalWindow(Operator):
     name: ClassVar[str] = "SignalWindow"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
 
+    @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
         samples, weights = inputs
         return (
             rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, weights, outputs[0]))
@@ -55,10 +53,8 @@ class SignalFftAutoScale(Operator):
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32)
 
+    @rules.takes(1, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1, results=2)
-        if reason is not None:
-            return reason
         samples, (scaled, exponent) = inputs[0], outputs
         return (
             rules.typed(samples, DType.INT16)
@@ -122,10 +118,8 @@ class SignalDelay(Operator):
     name: ClassVar[str] = "SignalDelay"
     types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
 
+    @rules.takes(2, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2, results=2)
-        if reason is not None:
-            return reason
         samples, before = inputs
         return (
             rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, *outputs))
