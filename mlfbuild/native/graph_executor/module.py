@@ -90,9 +90,7 @@ def graph_module(
     )
 
 
-def _smallest(
-    graph: Graph, whole: Graph, settings: CodegenSettings
-) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
+def _smallest(graph: Graph, whole: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``; operators run row by row if a run needs less memory that way."""
     calls = lower_all(graph, settings)
     plan = plan_storage(graph, calls)
