@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, inputs_option, timeout_option, verb
+from mlfbuild.cli.options import INPUTS, SharedOptions, timeout_option, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import CheckFailedError, UsageError
@@ -18,7 +18,7 @@ _SECONDS = 60.0
 @verb("model", "format")
 @click.argument("first", type=_FILE)
 @click.argument("second", type=_FILE)
-@inputs_option()
+@INPUTS
 @timeout_option()
 def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
     """Compare two archives by meaning.

@@ -235,17 +235,7 @@ PLACE = click.option(
 )
 
 
-def inputs_option(*, required: bool = False) -> Callable[[F], F]:
-    """Return the option --inputs."""
-    return click.option(
-        "--inputs",
-        type=_FILE,
-        required=required,
-        metavar="X.npz",
-        help="Arrays in0.. or NAME; first axis: cases.",
-    )
-
-
+INPUTS = click.option("--inputs", type=_FILE, metavar="X.npz", help="Arrays in0.. or NAME; first axis: cases.")
 elf_option = click.option(
     "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Use this image; nothing is built."
 )

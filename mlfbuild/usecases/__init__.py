@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         LinkReport, ProjectReport, accept_sizes, models_not_in_images, report_image, report_link, report_project,
         reporting_excess, target_budgets, write_report,
     )
-    from mlfbuild.usecases.run import DeviceTarget, device_target, load_on_device, run_archive
+    from mlfbuild.usecases.run import ArchiveRun, DeviceTarget, RunInputs, device_target, load_on_device, run_archive
     from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image, run_on_target
     from mlfbuild.usecases.sbom import bill_of_materials, check_complete
     from mlfbuild.usecases.schema import project_schema, report_schema
