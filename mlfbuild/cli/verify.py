@@ -23,7 +23,7 @@ from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
-    from mlfbuild.usecases import VerifyJob, VerifyResult
+    from mlfbuild.usecases import LeftOut, VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
 _FILE = click.Path(path_type=Path)
@@ -267,7 +267,7 @@ def _write_junit(
     junit: Path | None,
     project: Project,
     results: Sequence[VerifyResult],
-    skipped: list[str],
+    skipped: list[LeftOut],
     excess: MlfError | None,
 ) -> None:
     if junit is None:
@@ -285,7 +285,7 @@ def _write_junit(
         for job, result in results
     ]
     cases += [JUnitCase("budgets", "runs", excess)] if excess is not None else []
-    write_junit(junit, [*cases, *(JUnitCase("not verified", line, None) for line in skipped)])
+    write_junit(junit, [*cases, *(JUnitCase("skipped", omitted.name, None, text=omitted.text) for omitted in skipped)])
 
 
 def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: MlfError | None, form: str) -> None:

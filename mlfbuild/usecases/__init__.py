@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.validate import validate_archive
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors
     from mlfbuild.usecases.verify import (
-        VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
+        LeftOut, VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
         verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change

@@ -13,7 +13,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.verify.jobs import (
-        VerifyJob, jobs_in_image, left_out, verify_jobs, without_runners, wrong_outputs,
+        LeftOut, VerifyJob, jobs_in_image, left_out, verify_jobs, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.verify.run_budgets import budget_error, unchecked_in_runs
     from mlfbuild.usecases.verify.verifying import (
