@@ -10,6 +10,7 @@ import click
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output.printing import note, show, show_json, show_notes
 from mlfbuild.cli.output.progress import building
+from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
@@ -65,10 +66,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
         )
-    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
-        note(f"warning: {line}")
-    for result in report.models:
-        show_notes(options, result.job.title, result.notes)
+    show_usages(options, [*report.usages({name: model.budget for name, model in project.models.items()})])
     if options.json:
         images = [{"firmware": job.name, "target": job.target.name, "elf": job.elf} for job in report.firmware]
         show_json({"models": [model_json(result) for result in report.models], "firmware": images})
@@ -76,6 +74,11 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
         trees = [f"{result.job.title}: {result.job.tree}" for result in report.models]
         packages = [f"{target.tree}: package for {', '.join(target.systems)}" for target in targets if target.systems]
         show("\n".join([*trees, *packages, *(f"{job.title}: {job.elf}" for job in report.firmware)]))
+
+    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
+        note(f"warning: {line}")
+    for result in report.models:
+        show_notes(options, result.job.title, result.notes)
 
 
 def model_json(result: ModelResult) -> dict[str, Any]:

@@ -190,6 +190,12 @@ def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
         click.echo(_coloured(text, colours, sys.stderr), err=True)
 
 
+def write_styled(text: str) -> None:
+    """Print ``text``, which has only our own control characters, to stderr as ``write``."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True, color=has_colour(sys.stderr))
+
+
 def silence() -> None:
     """Redirect stdout to nothing, so that Python's flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError):
