@@ -74,21 +74,28 @@ class BuildReport:
     images: tuple[ImageSizes, ...] = ()
     """Those of ``firmware`` that were linked now, for a target with flash and RAM."""
 
-    def usages(self, budgets: Mapping[str, Budget]) -> Iterator[Usage]:
-        """Yield what compiled models and linked images take; ``budgets`` are those of models."""
+    def usages(self, budgets: Mapping[str, Budget], *, everything: bool = False) -> Iterator[Usage]:
+        """Yield what compiled models and linked images take, or all of them if ``everything`` is set.
+
+        ``budgets`` are those of models. Targets for this machine have neither flash nor an arena that matters.
+        Raises as ``open_archive`` and ``image_sizes`` if ``everything`` is set.
+        """
         from mlfbuild.report import usages
 
-        targets = {target.name: target for target in self.targets}
+        targets = {target.name: target for target in self.targets if target.toolchain is not None}
         for result in self.models:
-            # This machine has neither flash nor an arena that matters.
-            if result.made is not None and targets[result.job.target].toolchain is not None:
-                sizes = {"arena": result.made.workspace, "constants": result.made.constants}
-                job = result.job
+            job, made = result.job, result.made
+            if job.target in targets and (made is not None or everything):
+                made = made or compiled_of(job)
+                sizes = {"arena": made.workspace, "constants": made.constants}
                 yield from usages(job.title, sizes, targets[job.target], budgets.get(job.model, Budget()))
-        for image in self.images:
-            if image.job is not None:
-                sizes = {"flash": image.image.flash, "RAM": image.image.ram}
-                yield from usages(image.job.title, sizes, image.job.target, image.job.budget)
+        read = {image.job.elf: image for image in self.images if image.job is not None}
+        for firmware in self.firmware:
+            if firmware.target.toolchain is not None and (firmware.elf in read or everything):
+                image = (read.get(firmware.elf) or _reader(firmware)()).image
+                yield from usages(
+                    firmware.title, {"flash": image.flash, "RAM": image.ram}, firmware.target, firmware.budget
+                )
 
 
 def build_project(

@@ -18,6 +18,7 @@ from mlfbuild.library import Library
 from mlfbuild.verify import VerifyReport
 from support.command import Folder
 from support.libraries import native_module
+from support.markdown import rows
 from support.schemas import validator
 
 VECTORS_OF_ALPHA = (5, 49)
@@ -197,6 +198,24 @@ def test_junit_of_an_older_run_does_not_survive_a_failed_build(folder: Folder) -
 def test_a_junit_file_that_cannot_be_written_is_a_storage_error(folder: Folder) -> None:
     folder.write("models/beta.tflite", b"TFL3 is missing")
     assert folder.refused("verify", "--junit", "main.c/report.xml")[0] == 8
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_verify_prints_a_table_in_markdown_and_the_error_below_it(folder: Folder) -> None:
+    ended = folder.run("verify", "--format", "markdown")
+    assert ended.status == 0
+    passed, skipped = rows(ended.out, 7)
+    assert passed[:5] == ["passed", "alpha", "pc", "host", "3"]
+    assert skipped[0] == "skipped" and "beta has no vectors" in skipped[1]
+    folder.write_vectors("alpha", wrong=True)
+    ended = folder.run("verify", "--format", "markdown")
+    assert ended.status == 1 and rows(ended.out, 7)[0][:2] == ["failed", "alpha"]
+    (listed,) = [line for line in ended.out.splitlines() if line.startswith("- ")]
+    assert "case 1" in listed and "case 1" in ended.err
+    folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: '<b>|`x`'}}\n")
+    ended = folder.run("build", "--format", "markdown")
+    assert (ended.status, "``" in ended.out, "<b>|`x`" in ended.out) == (2, True, True)
+    assert folder.run("boards", "--format", "markdown").status == 2
 
 
 def test_mistakes_of_a_project_file_are_annotations_at_their_lines(
