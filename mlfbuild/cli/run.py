@@ -70,18 +70,18 @@ def run(
     if len(options.target) > 1:
         raise UsageError("too-many-targets", place="--target", reason="one device runs it", hint="name one target")
     target = device_target(options.file, options.target[0]) if options.target else None
-    given = RunInputs(inputs, (seed or 0) if random else None)
+    chosen = RunInputs(inputs, (seed or 0) if random else None)
     with working(options, f"running {archive}"):
         result = run_archive(
-            archive, next(iter(options.model), None), given, output, timeout, board, sandbox=sandbox, target=target
+            archive, next(iter(options.model), None), chosen, output, timeout, board, sandbox=sandbox, target=target
         )
     place = board or result.device
     if options.json:
         where = {"board": board} if board is not None else {"device": result.device} if result.device else {}
         values = {"values": result.as_json()} if output is None else {"file": output}
-        show_json({"model": result.model, **where, **_json(result, given), "notes": result.notes, **values})
+        show_json({"model": result.model, **where, **_json(result, chosen), "notes": result.notes, **values})
     elif not options.quiet:
-        _show(result, given, output, f" on {place}" if place else "")
+        _show(result, chosen, output, f" on {place}" if place else "")
         show_notes(options, result.model, result.notes)
 
 

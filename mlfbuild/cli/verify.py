@@ -182,7 +182,7 @@ def _verify_elf(
     problems = []
     if not report.passed:
         problems = [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
-    _write_cases(options, junit, [JUnitCase(report.board, report.module, report, *problems)])
+    _write_cases(options, junit, [JUnitCase(report.board, report.module, report, next(iter(problems), None))])
     if options.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
     elif options.format in _FOR_PEOPLE and not (options.quiet and report.passed):
@@ -221,8 +221,8 @@ def _verify_project(
         jobs = jobs_in_image(jobs, image, flash=flash)
     # Noted, so that a model without vectors is not taken for one that passed.
     skipped = left_out(project, targets)
-    for line in () if options.quiet else skipped:
-        note(f"not verified: {line}")
+    for omitted in () if options.quiet else skipped:
+        note(f"not verified: {omitted}")
     for line in () if options.quiet or image else unchecked_in_runs(project, targets):
         note(f"not checked: {line}")
     try:

@@ -220,7 +220,8 @@ def _program(
         # Without chains, there is nothing that the default could leave out.
         other = planned if chosen is planned else planned.with_chains(whole, replace(settings, memory=MEMORY[1]))
         usual = other.plan.arena_size
-    graph, calls, plan = chosen.graph, chosen.calls, chosen.plan
+    graph, plan = chosen.graph, chosen.plan
+    calls = list(chosen.calls)
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)

@@ -69,13 +69,18 @@ class ArchiveRun:
 
     def as_json(self) -> dict[str, Any]:
         """Return the outputs as nested lists; ``None`` stands for NaN and infinity, which JSON cannot have."""
-        return {name: np.where(np.isfinite(array), array.astype(object), None).tolist()
-                for name, array in self.values.items()}  # fmt: skip
+        return {name: _as_json(array) for name, array in self.values.items()}
 
     def views(self) -> Iterator[tuple[TensorInfo, str]]:
         """Yield each output with the first and the last elements of its first case, and their range, on one line."""
         for tensor in self.outputs:
             yield tensor, _view(self.values[tensor.name][0], tensor)
+
+
+def _as_json(array: Array) -> Any:
+    values = array.astype(object)
+    values[~np.isfinite(array)] = None
+    return values.tolist()
 
 
 def _view(values: Array, tensor: TensorInfo) -> str:

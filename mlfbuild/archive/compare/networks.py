@@ -71,16 +71,18 @@ def _paired(left: Graph, right: Graph) -> tuple[list[tuple[Node, Node]], list[_F
     """Return the operators that belong together, and a difference for each that has no partner."""
     if [node.operator.name for node in left.nodes] == [node.operator.name for node in right.nodes]:
         return list(zip(left.nodes, right.nodes, strict=True)), []
-    sides = [{node.outputs[0]: node for node in graph.nodes} for graph in (left, right)]
-    single = [
-        _difference(name, *facts, f"{node.operator.name} only in the {which}")
-        for which, side, other, facts in (("first", *sides, (True, None)), ("second", *sides[::-1], (None, True)))
-        for name, node in side.items()
-        if name not in other or other[name].operator.name != node.operator.name
+    before, after = ({node.outputs[0]: node for node in graph.nodes} for graph in (left, right))
+    pairs = [
+        (old, after[name])
+        for name, old in before.items()
+        if name in after and old.operator.name == after[name].operator.name
     ]
-    known = [name for name, node in sides[0].items() if name in sides[1]]
-    pairs = [(sides[0][name], sides[1][name]) for name in known]
-    return [(old, new) for old, new in pairs if old.operator.name == new.operator.name], single
+    paired = {old.outputs[0] for old, _ in pairs}
+    gone = [node for name, node in before.items() if name not in paired]
+    single = [_difference(node.outputs[0], True, None, f"{node.operator.name} only in the first") for node in gone]
+    more = [node for name, node in after.items() if name not in paired]
+    single += [_difference(node.outputs[0], None, True, f"{node.operator.name} only in the second") for node in more]
+    return pairs, single
 
 
 def _attributes(place: str, left: Node, right: Node) -> Iterator[_Found]:
@@ -92,8 +94,8 @@ def _attributes(place: str, left: Node, right: Node) -> Iterator[_Found]:
         words = [
             f"{name.replace('_', ' ')} {change(_word(old), _word(after.get(name)))}" for name, old in changed.items()
         ]
-        facts = [{name: _word(side.get(name)) for name in changed} for side in (before, after)]
-        yield _difference(left.outputs[0], *facts, f"{place}: {', '.join(words)}")
+        old, new = ({name: _word(side.get(name)) for name in changed} for side in (before, after))
+        yield _difference(left.outputs[0], old, new, f"{place}: {', '.join(words)}")
 
 
 def _is_plain(value: object) -> bool:
@@ -106,27 +108,33 @@ def _word(value: object) -> str:
 
 def _tensors(place: str, left: Tensor, right: Tensor) -> Iterator[_Found]:
     """Yield at most one difference of two tensors, as one of its parts usually explains the others."""
-    types = [{"dtype": each.dtype.value, "shape": list(each.shape)} for each in (left, right)]
+    old, new = ({"dtype": each.dtype.value, "shape": list(each.shape)} for each in (left, right))
     words = change(*(f"{each.dtype.value}{list(each.shape)}" for each in (left, right)))
     if left.shape != right.shape:
-        yield _difference(left.name, *types, f"{place}: {words}")
+        yield _difference(left.name, old, new, f"{place}: {words}")
     elif left.data is not None and right.data is not None:
         yield from _weights(place, left, right)
     elif left.dtype != right.dtype:
-        yield _difference(left.name, *types, f"{place}: {words}", _COMPUTED)
+        yield _difference(left.name, old, new, f"{place}: {words}", _COMPUTED)
     elif left.quantization != right.quantization:
-        sides = [_scales(each) for each in (left, right)]
-        words = [f"{name.replace('_', ' ')} {change(sides[0].get(name), sides[1].get(name))}"
-                 for name in ("scale", "zero_point") if sides[0].get(name) != sides[1].get(name)]  # fmt: skip
-        yield _difference(left.name, *sides, f"{place}: {', '.join(words)}", _COMPUTED)
+        before, after = _scales(left), _scales(right)
+        words = ", ".join(
+            f"{name.replace('_', ' ')} {change(before.get(name), after.get(name))}"
+            for name in ("scale", "zero_point")
+            if before.get(name) != after.get(name)
+        )
+        yield _difference(left.name, before, after, f"{place}: {words}", _COMPUTED)
 
 
 def _scales(tensor: Tensor) -> dict[str, Any]:
     found = tensor.quantization
     if found is None:
         return {}
-    values = {"scale": [float(f"{scale:.6g}") for scale in found.scales], "zero_point": list(found.zero_points)}
-    return {name: each[0] if len(each) == 1 else each for name, each in values.items()}
+    scales = [float(f"{scale:.6g}") for scale in found.scales]
+    return {
+        "scale": scales if found.per_channel else scales[0],
+        "zero_point": list(found.zero_points) if found.per_channel else found.zero_points[0],
+    }
 
 
 def _weights(place: str, left: Tensor, right: Tensor) -> Iterator[_Found]:
