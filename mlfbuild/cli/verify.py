@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,12 @@ from mlfbuild.cli.output.hashes import hashes_json, shown_image
 from mlfbuild.cli.output.markdown import verify_markdown
 from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building, showing_progress
+from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
+    from mlfbuild.report import Usage
     from mlfbuild.usecases import LeftOut, VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
@@ -244,7 +246,19 @@ def _verify_project(
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
                 _show_report(result)
+    show_usages(options, list(_arenas(project, results)))
     _raise_failures(project, results, excess, options.format)
+
+
+def _arenas(project: Project, results: Sequence[VerifyResult]) -> Iterator[Usage]:
+    """Yield the arena of each model that ran and whose part or budget limits it."""
+    from mlfbuild.report import usages
+
+    for job, result in results:
+        if not isinstance(result, MlfError) and job.target.toolchain is not None:
+            budget = project.models[job.model.model].budget
+            found = usages(job.title, {"arena": result.workspace_size}, job.target, budget)
+            yield from (usage for usage in found if usage.limits)
 
 
 def _show_report(report: VerifyReport) -> None:

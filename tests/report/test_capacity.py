@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.cli.output import usage as output
+from mlfbuild.cli.verify import _arenas
+from mlfbuild.core import UsageError
 from mlfbuild.jobs import target_jobs
 from mlfbuild.project import Budget, load_project
 from mlfbuild.report import Usage, UsageLimit, usages
+from mlfbuild.usecases import VerifyJob
+from mlfbuild.verify import VerifyReport
 
 SIZES = {"arena": 1024, "constants": 2048, "flash": 4096, "RAM": 512}
 
@@ -86,3 +90,16 @@ def test_a_bar_is_full_only_at_its_limit(size: int, cells: int, monkeypatch: pyt
     monkeypatch.setattr(output, "has_colour", lambda _: False)
     usage = replace(USAGES[2], size=size, limits=(UsageLimit("x", 1000),))
     assert output.usage_table([usage], bars=True).count("#") == cells
+
+
+def test_verify_lists_arenas_that_something_limits(tmp_path: Path) -> None:
+    (tmp_path / "m.tflite").write_bytes(b"")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}, l4: {cpu: cortex-m4, mcu: stm32l4r5}, m4: {cpu: cortex-m4}}\n"
+        "models: {m: {source: m.tflite}}\n"
+    )
+    project = load_project(tmp_path / "mlfbuild.yml")
+    jobs = [VerifyJob(target, target.models[0], "", tmp_path, tmp_path) for target in target_jobs(project)]
+    ran = VerifyReport("m", "board", 1, 1, (), (), 512, 500, 8)
+    results = [*((job, ran) for job in jobs), (jobs[1], UsageError("x-y", reason="did not run"))]
+    assert [(each.subject, each.size) for each in _arenas(project, results)] == [("m for l4", 512)]
