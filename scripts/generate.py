@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts.pins import write_pins
+
 _OPS = ROOT / "mlfbuild/native/graph/ops"
 _SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
 _ONNX = ROOT / "mlfbuild/native/frontends/onnx/operators"
@@ -192,6 +194,7 @@ def main() -> None:
     write_schema()
     write_documentation()
     write_plots()
+    write_pins()
 
 
 if __name__ == "__main__":

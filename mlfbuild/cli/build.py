@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, show, show_json, show_notes
+from mlfbuild.cli.output.markdown import usage_markdown
+from mlfbuild.cli.output.printing import note, show, show_as_it_is, show_json, show_notes
 from mlfbuild.cli.output.progress import building
+from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import ModelResult
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
 @click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
 @click.option(
@@ -65,17 +67,23 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             # No firmware is built for a tree that is committed, so its compilers need not be those of the lock file.
             toolchains=tree is None,
         )
-    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
-        note(f"warning: {line}")
-    for result in report.models:
-        show_notes(options, result.job.title, result.notes)
+    budgets = {name: model.budget for name, model in project.models.items()}
+    usages = [*report.usages(budgets, everything=options.format == "markdown")]
+    show_usages(options, usages)
     if options.json:
         images = [{"firmware": job.name, "target": job.target.name, "elf": job.elf} for job in report.firmware]
         show_json({"models": [model_json(result) for result in report.models], "firmware": images})
+    elif options.format == "markdown":
+        show_as_it_is(usage_markdown(usages))
     elif not options.quiet:
         trees = [f"{result.job.title}: {result.job.tree}" for result in report.models]
         packages = [f"{target.tree}: package for {', '.join(target.systems)}" for target in targets if target.systems]
         show("\n".join([*trees, *packages, *(f"{job.title}: {job.elf}" for job in report.firmware)]))
+
+    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
+        note(f"warning: {line}")
+    for result in report.models:
+        show_notes(options, result.job.title, result.notes)
 
 
 def model_json(result: ModelResult) -> dict[str, Any]:

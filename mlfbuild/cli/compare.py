@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, inputs_option, timeout_option, verb
+from mlfbuild.cli.options import INPUTS, SharedOptions, timeout_option, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import CheckFailedError, UsageError
@@ -18,16 +18,17 @@ _SECONDS = 60.0
 @verb("model", "format")
 @click.argument("first", type=_FILE)
 @click.argument("second", type=_FILE)
-@inputs_option()
+@INPUTS
 @timeout_option()
 def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
     """Compare two archives by meaning.
 
-    Each may be a .tflite or .onnx file: it is compiled for the CPU of the other archive, or for this machine.
+    Each may be a .tflite or .onnx file: it is compiled for the CPU of the other archive, or for this machine. Of two
+    such files, the tensors that changed most are listed first.
 
-    Modules, interface, memory, code and weights are compared. Format versions, dates and the text of programs are
-    listed, but do not count as differences. The exit status is 0 if both archives mean the same, and 1 if they differ.
-    With -q, nothing is printed except that they differ.
+    Modules, interface, memory, code and weights are compared; -v lists the files of code. Format versions, dates and
+    the text of programs are listed, but do not count as differences. The exit status is 0 if both archives mean the
+    same, and 1 if they differ. With -q, nothing is printed except that they differ.
 
     With --inputs, compare what they compute: a network of each runs on this machine, and the first operator whose
     result differs is named. Give --model twice if the two have different names.
@@ -77,4 +78,4 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
 
 
 def _differ(first: Path, second: Path) -> CheckFailedError:
-    return CheckFailedError("archives-differ", place=f"{first} and {second}", reason="the archives differ")
+    return CheckFailedError("archives-differ", place=f"{first} and {second}", reason="their contents differ")

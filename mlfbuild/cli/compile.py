@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import click
 
 from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
-from mlfbuild.cli.output.printing import show, show_json, show_notes
+from mlfbuild.cli.output.plain import duration
+from mlfbuild.cli.output.printing import note, show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, shown
 from mlfbuild.library.keys import fact_name_problem, fact_problem
@@ -60,6 +62,7 @@ def compile_model(
     """
     from mlfbuild.usecases import compile_file
 
+    started = time.monotonic()
     with working(options, f"compiling {model}"):
         compiled = compile_file(
             model,
@@ -74,17 +77,17 @@ def compile_model(
             extensions=_facts(facts),
         )
     made, sources = compiled.made, compiled.sources
-    show_notes(options, model.name, made.notes)
     if options.json:
         written = {"archive": compiled.archive, "directory": compiled.tree, "sources": list(sources) or None}
         show_json({"model": compiled.model, **{key: at for key, at in written.items() if at}, **vars(made)})
     elif not options.quiet:
+        note(f"compile {compiled.model} for {cpu}: compiled ({duration(time.monotonic() - started)})")
         names = " and ".join(str(source) for source in sources) or output
         show(f"{names}: model {compiled.model} for {cpu}, {made.size:,} bytes")
-        if options.verbose:
-            bound = made.workspace_bound
-            peak = "" if bound is None else f" (peak use {bound:,}, so no plan is smaller)"
-            show(f"  constants {made.constants:,} bytes, workspace {made.workspace:,} bytes{peak}")
+        bound = made.workspace_bound
+        peak = "" if bound is None else f" (peak use {bound:,}{', so no plan is smaller' * (bound == made.workspace)})"
+        show(f"  constants {made.constants:,} bytes, workspace {made.workspace:,} bytes{peak}")
+    show_notes(options, model.name, made.notes)
 
 
 def _facts(texts: tuple[str, ...]) -> dict[str, str | int | float | bool]:

@@ -93,7 +93,10 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
 
 
 def format_option(*forms: str) -> Callable[[F], F]:
-    """Return the option --format; ``github`` is text with errors as annotations of GitHub Actions."""
+    """Return the option --format; ``github`` is text with errors as annotations of GitHub Actions.
+
+    ``markdown`` is a table for the summary of a CI job.
+    """
     listed = f"{', '.join(forms[:-1])} or {forms[-1]}"  # as the metavar, all forms would need half a line
     return _option("--format", type=click.Choice(forms), metavar="FORM", help=f"One of {listed}; default text.")
 
@@ -171,6 +174,7 @@ _OPTIONS = {
     ),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
     "format": format_option("text", "json", "github"),
+    "summary_format": format_option("text", "json", "github", "markdown"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
@@ -191,7 +195,7 @@ def shared(*names: str) -> Callable[[F], F]:
     return decorate
 
 
-_ONE = {"one_target", "one_model", "project_model"}
+_ONE = {"one_target", "one_model", "project_model", "summary_format"}
 shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet", *_ONE}))
 """Adds every shared option to the command itself, so that it may be written before the verb."""
 
@@ -235,17 +239,7 @@ PLACE = click.option(
 )
 
 
-def inputs_option(*, required: bool = False) -> Callable[[F], F]:
-    """Return the option --inputs."""
-    return click.option(
-        "--inputs",
-        type=_FILE,
-        required=required,
-        metavar="X.npz",
-        help="Arrays in0.. or NAME; first axis: cases.",
-    )
-
-
+INPUTS = click.option("--inputs", type=_FILE, metavar="X.npz", help="Arrays in0.. or NAME; first axis: cases.")
 elf_option = click.option(
     "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Use this image; nothing is built."
 )

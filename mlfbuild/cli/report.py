@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, report_error, show, show_json
+from mlfbuild.cli.output.printing import note, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import LinkFaultsError, UsageError
 
@@ -25,7 +25,7 @@ _ONLY_OF_PROJECTS = {
 }
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Report this image; no project needed.")
 @click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
 @click.option("--fail-over-budget", "check", is_flag=True, help="With --elf: exit with 1 if it is over a budget.")
@@ -233,6 +233,8 @@ def _show(options: SharedOptions, document: ReportDocument, outputs: tuple[Path,
         document.write(path)
     if options.json:
         show_json(document.as_json())
+    elif options.format == "markdown":
+        show_as_it_is(document.as_markdown())
     elif not options.quiet:
         show(document.as_text(verbose=options.verbose))
     if not options.quiet:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, bundle_option, complete_board, runner_option, timeout_option, verb
+from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
-from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_json
+from mlfbuild.cli.output.markdown import verify_markdown
+from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building, showing_progress
+from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
-    from mlfbuild.usecases import VerifyJob, VerifyResult
+    from mlfbuild.report import Usage
+    from mlfbuild.usecases import LeftOut, VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
 _FILE = click.Path(path_type=Path)
+_FOR_PEOPLE = {"text", "github"}
+"""Forms in which each result is printed as text."""
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
 @click.option(
@@ -131,11 +137,7 @@ def _verify_bundle(
         if not report.passed
     ]
     # Written whether or not the outputs are right: CI reads it in both cases.
-    if junit is not None:
-        from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
-
-        cases = [JUnitCase(report.board, report.module, report) for report in reports]
-        write_junit(junit, cases)
+    _write_cases(options, junit, [JUnitCase(report.board, report.module, report) for report in reports])
     if options.json:
         show_json(
             {
@@ -144,7 +146,7 @@ def _verify_bundle(
             }
         )
     for report in reports:
-        if not (options.json or (options.quiet and report.passed)):
+        if options.format in _FOR_PEOPLE and not (options.quiet and report.passed):
             _show_report(report)
     if problems:
         raise verification_failed(str(image), problems)
@@ -175,13 +177,10 @@ def _verify_elf(
     problems = []
     if not report.passed:
         problems = [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
-    if junit is not None:
-        from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
-
-        write_junit(junit, [JUnitCase(report.board, report.module, report, *problems)])
+    _write_cases(options, junit, [JUnitCase(report.board, report.module, report, next(iter(problems), None))])
     if options.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
-    elif not (options.quiet and report.passed):
+    elif options.format in _FOR_PEOPLE and not (options.quiet and report.passed):
         _show_report(report)
     if not report.passed:
         raise verification_failed(str(elf), problems)
@@ -217,8 +216,8 @@ def _verify_project(
         jobs = jobs_in_image(jobs, image, flash=flash)
     # Noted, so that a model without vectors is not taken for one that passed.
     skipped = left_out(project, targets)
-    for line in () if options.quiet else skipped:
-        note(f"not verified: {line}")
+    for omitted in () if options.quiet else skipped:
+        note(f"not verified: {omitted}")
     for line in () if options.quiet or image else unchecked_in_runs(project, targets):
         note(f"not checked: {line}")
     try:
@@ -229,18 +228,30 @@ def _verify_project(
             excess = None if image else budget_error(project, targets, progress)
     except MlfError as error:
         # instead of the results of an older run
-        _write_junit(junit, project, [(job, error) for job in jobs], skipped, None)
+        _write_cases(options, junit, _cases(project, [(job, error) for job in jobs], skipped, None))
         raise
-    _write_junit(junit, project, results, skipped, excess)
+    _write_cases(options, junit, _cases(project, results, skipped, excess))
     for line in () if options.quiet or image else models_not_in_images(project, targets):
         note(line)
     if options.json:
         show_json([_json(job, result) for job, result in results])
-    else:
+    elif options.format in _FOR_PEOPLE:
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
                 _show_report(result)
+    show_usages(options, list(_arenas(project, results)))
     _raise_failures(project, results, excess, options.format)
+
+
+def _arenas(project: Project, results: Sequence[VerifyResult]) -> Iterator[Usage]:
+    """Yield the arena of each model that ran and whose part or budget limits it."""
+    from mlfbuild.report import usages
+
+    for job, result in results:
+        if not isinstance(result, MlfError) and job.target.toolchain is not None:
+            budget = project.models[job.model.model].budget
+            found = usages(job.title, {"arena": result.workspace_size}, job.target, budget)
+            yield from (usage for usage in found if usage.limits)
 
 
 def _show_report(report: VerifyReport) -> None:
@@ -256,16 +267,9 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
-def _write_junit(
-    junit: Path | None,
-    project: Project,
-    results: Sequence[VerifyResult],
-    skipped: list[str],
-    excess: MlfError | None,
-) -> None:
-    if junit is None:
-        return
-    from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
+def _cases(
+    project: Project, results: Sequence[VerifyResult], skipped: Sequence[LeftOut], excess: MlfError | None
+) -> list[JUnitCase]:
     from mlfbuild.usecases import wrong_outputs
 
     cases = [
@@ -278,7 +282,18 @@ def _write_junit(
         for job, result in results
     ]
     cases += [JUnitCase("budgets", "runs", excess)] if excess is not None else []
-    write_junit(junit, [*cases, *(JUnitCase("not verified", line, None) for line in skipped)])
+    return [*cases, *(JUnitCase("skipped", omitted.name, None, text=omitted.text) for omitted in skipped)]
+
+
+def _write_cases(options: SharedOptions, junit: Path | None, cases: Sequence[JUnitCase]) -> None:
+    if junit is not None:
+        write_junit(junit, cases)
+    if options.format == "markdown":
+        show_as_it_is(verify_markdown(cases))
+        # stdout is usually a file then, so that the log of the job has what is wrong, too.
+        for case in cases:
+            if case.result is not None and not isinstance(case.result, MlfError) and not case.result.passed:
+                note(case.result.text())
 
 
 def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: MlfError | None, form: str) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.core.foreign_files import better_error, in_command, named_foreign, recognised
     from mlfbuild.core.keeper import kept
+    from mlfbuild.core.markdown import markdown_block, markdown_code, markdown_table
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
     from mlfbuild.core.processes import (

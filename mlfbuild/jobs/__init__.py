@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     )
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked
     from mlfbuild.jobs.model_builds import (
-        budgets_text, compile_if_needed, compile_once, copy_archive, finish_target, generated_files, is_current,
-        key_file, notes_of, outline_of, program_version, prune_folders, record_archive, stray_files, tree_is_whole,
+        budgets_text, compile_if_needed, compile_once, compiled_of, copy_archive, finish_target, generated_files,
+        is_current, key_file, outline_of, program_version, prune_folders, record_archive, stray_files, tree_is_whole,
         unpack_archive, unpack_job, with_modules,
     )
     from mlfbuild.jobs.model_job import (

@@ -24,7 +24,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs import tree as trees
 from mlfbuild.jobs.budgets import TargetBudgets
-from mlfbuild.jobs.compilation import check_ram, compile_model, remarks
+from mlfbuild.jobs.compilation import Compiled, check_ram, compile_model, sizes
 from mlfbuild.jobs.devices import check_device_objects
 from mlfbuild.jobs.inputs import inputs_hash
 from mlfbuild.jobs.libraries import bundle_key
@@ -105,11 +105,9 @@ def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = 
     return compiled
 
 
-def notes_of(job: CompileJob) -> tuple[str, ...]:
-    """Return the remarks on the network in the job's archive and on its code; ``.tflite`` models have none."""
-    if job.request.source.suffix.lower() == ".tflite" and job.compiler == "native":
-        return ()
-    return tuple(remarks(archives.open_archive(job.archive)))
+def compiled_of(job: CompileJob) -> Compiled:
+    """Return the sizes of the job's archive, and the remarks on its network and code; raises as ``open_archive``."""
+    return sizes(archives.open_archive(job.archive), job.archive.stat().st_size)
 
 
 def _ram(job: CompileJob) -> float:

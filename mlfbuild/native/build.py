@@ -35,7 +35,7 @@ This module checks no options (``compiler.py`` does) and writes no archive.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, better_error
 from mlfbuild.library import (
@@ -57,8 +57,8 @@ from mlfbuild.native.c_calling_form import CodeForm, form_of
 from mlfbuild.native.frontends import Choices, SourceFiles, parse_files
 from mlfbuild.native.graph import ConstantBudget, Graph
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
-from mlfbuild.native.memory import plan_memory, use_free_memory
-from mlfbuild.native.network import compiled_network, removed_from_layers
+from mlfbuild.native.memory import Plan, plan_memory, use_free_memory
+from mlfbuild.native.network import compiled_network, memory_notes, removed_from_layers
 from mlfbuild.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
 from mlfbuild.native.printing import (
     Interface,
@@ -76,7 +76,7 @@ from mlfbuild.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
+from mlfbuild.native.settings import MEMORY, TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -146,11 +146,13 @@ def compile_graph(
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
-        return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
+        notes = (*optimised.notes, *module.notes)
+        return Library((replace(module, notes=notes, tflm=tflm_of(request, graph)),))
     if form.packed:
         _check_stateless(graph, request.name)
     hook = bool(options.get("hook", False))
-    program, calls = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    program, calls, usual = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
+    network = compiled_network(program, calls, removed_from_layers(whole, optimised))
     module = Module(
         name=request.name,
         executor="aot",
@@ -174,10 +176,10 @@ def compile_graph(
         state_size=program.plan.state_size,
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
-        network=compiled_network(program, calls, removed_from_layers(whole, optimised)),
+        network=network,
         hook=hook,
         tflm=tflm_of(request, graph),
-        notes=optimised.notes,
+        notes=(*optimised.notes, *memory_notes(program.plan.arena_size, usual, network)),
         external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
@@ -203,24 +205,46 @@ def _program(
     *,
     hook: bool,
     form: CodeForm,
-) -> tuple[LinkedModel, Sequence[KernelCall]]:
+) -> tuple[LinkedModel, Sequence[KernelCall], int | None]:
     """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
 
-    ``whole`` is the network with its dead channels.
+    ``whole`` is the network with its dead channels. The third result is the arena in bytes that the default of the
+    option ``memory`` would need, or ``None`` unless the option is ``smallest``.
     """
     calls = lower_all(graph, settings)
     plan = plan_memory(graph, calls, arena_io=settings.arena_io)
-    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
-    if fused is not graph:
-        smaller = plan_memory(fused, fused_calls, arena_io=settings.arena_io)
-        # Not `<=`: chains cost instructions, so they must gain something.
-        if smaller.arena_size < plan.arena_size:
-            graph, calls, plan = fused, fused_calls, smaller
+    planned = _Planned(graph, calls, plan)
+    chosen = planned.with_chains(whole, settings)
+    usual = None
+    if settings.memory == MEMORY[0]:
+        # Without chains, there is nothing that the default could leave out.
+        other = planned if chosen is planned else planned.with_chains(whole, replace(settings, memory=MEMORY[1]))
+        usual = other.plan.arena_size
+    graph, plan = chosen.graph, chosen.plan
+    calls = list(chosen.calls)
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
     program = link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
-    return program, calls
+    return program, calls, usual
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A network, its calls and its memory plan."""
+
+    graph: Graph
+    calls: Sequence[KernelCall]
+    plan: Plan
+
+    def with_chains(self, whole: Graph, settings: CodegenSettings) -> _Planned:
+        """Return the network with chains of ``fuse`` if its arena is smaller, and otherwise this object."""
+        fused, calls = fuse(self.graph, self.calls, settings, lambda part, node: lower(part, node, settings), whole)
+        if fused is self.graph:
+            return self
+        plan = plan_memory(fused, calls, arena_io=settings.arena_io)
+        # Not `<=`: chains cost instructions, so they must gain something.
+        return _Planned(fused, calls, plan) if plan.arena_size < self.plan.arena_size else self
 
 
 def _check_placement(request: CompileRequest) -> None:

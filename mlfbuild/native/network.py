@@ -68,6 +68,22 @@ def compiled_network(program: LinkedModel, calls: Sequence[KernelCall], removed:
     return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
 
 
+def memory_notes(arena: int, usual: int | None, network: Network | None = None) -> tuple[str, ...]:
+    """Return a note if the option ``memory: smallest`` has no effect, with the reason if ``network`` knows it.
+
+    ``arena`` is the size in bytes with the option, ``usual`` that with its default, or ``None`` without the option. The
+    reason is the lower bound of the arena: the bytes that one operator needs at the same time.
+    """
+    if usual is None or arena < usual:
+        return ()
+    note = f"memory: smallest has no effect: the workspace takes {arena:,} bytes, as with balanced"
+    if network is None or not network.operators:
+        return (note,)
+    # By its number, which reports list: names in TensorFlow Lite files are often longer than a line.
+    where = f"operator {network.peak} ({network.operators[network.peak].operator})"
+    return (f"{note}; its lower bound is {network.usage[network.peak]:,} bytes, in use while {where} runs",)
+
+
 def _origins(constants: Iterable[Constant]) -> Iterator[NetworkConstant]:
     for constant in constants:
         if constant.origin is not None:

@@ -24,6 +24,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.report.capacity import Usage, UsageLimit, usages
     from mlfbuild.report.document.compare import ReportComparison, compare_reports, comparison_json
     from mlfbuild.report.document.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
     from mlfbuild.report.document.report_files import (

@@ -21,12 +21,12 @@ from mlfbuild.jobs import (
     bundle_key,
     compile_if_needed,
     compile_model,
+    compiled_of,
     copy_archive,
     generated_files,
     in_worker,
     is_current,
     key_file,
-    notes_of,
     program_version,
     prune_folders,
     read_files,
@@ -206,7 +206,7 @@ def _compile_file(job: CompileJob) -> None:
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
         compiled = compile_if_needed(job)
-    _show_notes(job, notes_of(job) if compiled else ())
+    _show_notes(job, compiled_of(job).notes if compiled else ())
 
 
 def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         LinkReport, ProjectReport, accept_sizes, models_not_in_images, report_image, report_link, report_project,
         reporting_excess, target_budgets, write_report,
     )
-    from mlfbuild.usecases.run import DeviceTarget, device_target, load_on_device, run_archive
+    from mlfbuild.usecases.run import ArchiveRun, DeviceTarget, RunInputs, device_target, load_on_device, run_archive
     from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image, run_on_target
     from mlfbuild.usecases.sbom import bill_of_materials, check_complete
     from mlfbuild.usecases.schema import project_schema, report_schema
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.validate import validate_archive
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors
     from mlfbuild.usecases.verify import (
-        VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
+        LeftOut, VerifyJob, VerifyResult, budget_error, jobs_in_image, left_out, unchecked_in_runs, verification_failed,
         verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change

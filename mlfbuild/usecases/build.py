@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import MlfError, OnProgress, counted, no_progress
 from mlfbuild.jobs import (
     UP_TO_DATE,
+    Compiled,
     CompileJob,
     FirmwareJob,
     Progress,
@@ -19,12 +21,12 @@ from mlfbuild.jobs import (
     Task,
     check_target,
     compile_once,
+    compiled_of,
     cross_build,
     did_something,
     finish_target,
     is_current,
     map_in_workers,
-    notes_of,
     raise_first,
     shared_archives,
     target_dependencies,
@@ -32,7 +34,10 @@ from mlfbuild.jobs import (
     unpack_job,
     watched,
 )
-from mlfbuild.project import Project
+from mlfbuild.project import Budget, Project
+
+if TYPE_CHECKING:
+    from mlfbuild.report import ImageSizes, Usage
 
 # Names of edited files in the result of a step, which is one line; how many more there are follows as a number.
 _SHOWN = 3
@@ -50,8 +55,13 @@ class ModelResult:
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
     """The written files that had been edited by hand."""
-    notes: tuple[str, ...] = ()
-    """The compiler's remarks on the network, if it was compiled."""
+    made: Compiled | None = None
+    """Its sizes, if it or a model with the same archive was compiled."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The compiler's remarks on the network, if it was compiled."""
+        return self.made.notes if self.made and self.compiled else ()
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,31 @@ class BuildReport:
     targets: tuple[TargetJob, ...]
     models: tuple[ModelResult, ...]
     firmware: tuple[FirmwareJob, ...]
+    images: tuple[ImageSizes, ...] = ()
+    """Those of ``firmware`` that were linked now, for a target with flash and RAM."""
+
+    def usages(self, budgets: Mapping[str, Budget], *, everything: bool = False) -> Iterator[Usage]:
+        """Yield what compiled models and linked images take, or all of them if ``everything`` is set.
+
+        ``budgets`` are those of models. Targets for this machine have neither flash nor an arena that matters.
+        Raises as ``open_archive`` and ``image_sizes`` if ``everything`` is set.
+        """
+        from mlfbuild.report import usages
+
+        targets = {target.name: target for target in self.targets if target.toolchain is not None}
+        for result in self.models:
+            job, made = result.job, result.made
+            if job.target in targets and (made is not None or everything):
+                made = made or compiled_of(job)
+                sizes = {"arena": made.workspace, "constants": made.constants}
+                yield from usages(job.title, sizes, targets[job.target], budgets.get(job.model, Budget()))
+        read = {image.job.elf: image for image in self.images if image.job is not None}
+        for firmware in self.firmware:
+            if firmware.target.toolchain is not None and (firmware.elf in read or everything):
+                image = (read.get(firmware.elf) or _reader(firmware)()).image
+                yield from usages(
+                    firmware.title, {"flash": image.flash, "RAM": image.ram}, firmware.target, firmware.budget
+                )
 
 
 def build_project(
@@ -96,9 +131,8 @@ def build_project(
     models = _build_models(targets, lenders, jobs, watch)
     for target in targets:
         _finish(target, watch)
-    for image in firmware:
-        _build_image(image, jobs, watch)
-    return BuildReport(tuple(targets), models, tuple(firmware))
+    images = [image for job in firmware if (image := _build_image(job, jobs, watch)) is not None]
+    return BuildReport(tuple(targets), models, tuple(firmware), tuple(images))
 
 
 def build_firmware(
@@ -107,23 +141,35 @@ def build_firmware(
     jobs: int | None = None,
     on_progress: OnProgress = no_progress,
     show: Callable[[str], None] = lambda _: None,
+    read: Callable[[], ImageSizes] | None = None,
 ) -> str:
     """Build the firmware, check its link and its budgets; return what CMake and Ninja printed.
 
-    ``on_progress`` receives the progress, ``show`` a line about what cannot be checked. Raises as ``cross_build``,
+    ``on_progress`` receives the progress, ``show`` a line about what cannot be checked. ``read`` returns the sizes of
+    the image; it is called if they are needed. Raises as ``cross_build``,
     ``LinkFaultsError`` and ``OverBudgetError``.
     """
     output = cross_build(job, definitions, jobs, on_progress)
-    from mlfbuild import report  # reads ELF files, which builds of models do not need
-    from mlfbuild.report.budgets import check_budgets
+    from mlfbuild.report.budgets import check_budgets  # reads ELF files, which builds of models do not need
     from mlfbuild.report.link import check_link
 
-    read = functools.cache(lambda: report.image_sizes(job))  # takes up to a third of a second
+    read = read or _reader(job)
     unchecked = check_link(job, read)
     check_budgets(job, read, on_progress)
     if unchecked:
         show(unchecked)
     return output
+
+
+def _reader(job: FirmwareJob) -> Callable[[], ImageSizes]:
+    """Return a function that reads the sizes of the job's image once, which takes up to a third of a second."""
+
+    def read() -> ImageSizes:
+        from mlfbuild.report import image_sizes
+
+        return image_sizes(job)
+
+    return functools.cache(read)
 
 
 def _build_models(
@@ -187,9 +233,9 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
         for number, job in enumerate(group.jobs):
             send((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
-    notes = () if compiled is None else notes_of(compiled)
+    made = None if compiled is None else compiled_of(compiled)
     return [
-        ModelResult(job, job is compiled, len(tree.written), tree.edited, notes if job is compiled else ())
+        ModelResult(job, job is compiled, len(tree.written), tree.edited, made)
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
 
@@ -205,7 +251,9 @@ def _finish(target: TargetJob, watch: Progress) -> None:
         watch.finish(task, _words(compiled=False, written=len(result.written), edited=result.edited))
 
 
-def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> None:
+def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes | None:
+    """Build the image; return its sizes if it was linked now."""
+    read = _reader(image)
     task = Task("build", image.title, image.target.name, firmware=image.name)
     with watched(watch, task):
         output = build_firmware(
@@ -213,10 +261,13 @@ def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> None:
             jobs=jobs,
             on_progress=functools.partial(watch.step, task),
             show=functools.partial(watch.output, task),
+            read=read,
         )
     if "warning:" in output:
         watch.output(task, output)
-    watch.finish(task, "built" if did_something(output) else UP_TO_DATE)
+    built = did_something(output)
+    watch.finish(task, "built" if built else UP_TO_DATE)
+    return read() if built and image.target.toolchain is not None else None
 
 
 def _words(compiled: bool, written: int, edited: Sequence[str]) -> str:

@@ -183,7 +183,7 @@ def _vectors(words: Sequence[str], modules: Sequence[str]) -> Mapping[str, Path]
                 "module-not-chosen",
                 place=f"--vectors {word}",
                 reason=f"there are several modules ({listed(modules)})",
-                hint=f"name the module, too: --vectors MODULE={word}",
+                hint=f"name the module of the vectors: --vectors MODULE={word}",
             )
         name = name or modules[0]
         if name not in modules:

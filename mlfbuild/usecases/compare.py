@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.archive.compare import LibraryComparison, compare
+from mlfbuild.archive.compare import LibraryComparison, compare, network_differences
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.jobs import is_model, open_beside, open_model
-from mlfbuild.library import TracedTensor
+from mlfbuild.library import CompileRequest, TracedTensor
+from mlfbuild.native import read_network
+from mlfbuild.targets import CPUS
 from mlfbuild.verify import (
     ComparedNetwork,
     ElementDifference,
@@ -39,8 +41,11 @@ Array = npt.NDArray[Any]
 def compare_archives(left: Path, right: Path) -> LibraryComparison:
     """Return how the content of the archive ``right`` differs from ``left``; raises as ``open_model``.
 
-    A model file is compiled as ``open_beside`` does.
+    A model file is compiled as ``open_beside`` does. If both are model files and their archives differ, the differences
+    of their tensors come first.
     """
+    if is_model(left) and is_model(right):
+        return _compare_models(left, right)
     # The model file is compiled for the CPU of the archive on the other side; otherwise the differences would be those
     # of two CPUs.
     if is_model(left) and not is_model(right):
@@ -48,6 +53,16 @@ def compare_archives(left: Path, right: Path) -> LibraryComparison:
         return compare(open_beside(left, second), second)
     first = open_model(left)
     return compare(first, open_beside(right, first))
+
+
+def _compare_models(left: Path, right: Path) -> LibraryComparison:
+    first = open_model(left)
+    found = compare(first, open_beside(right, first))
+    if found.equal:
+        return found
+    (module,) = first.modules
+    networks = [read_network(CompileRequest(module.name, path, CPUS["host"], options={}))[0] for path in (left, right)]
+    return replace(found, differences=(*network_differences(module.name, *networks), *found.differences))
 
 
 def compare_runs(

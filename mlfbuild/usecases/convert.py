@@ -56,7 +56,7 @@ def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, 
                 "module-not-chosen",
                 place=path,
                 reason=f"the archive has several modules ({listed(known)})",
-                hint=f"name the old one, too: --module-name OLD={text}",
+                hint=f"name the module to rename: --module-name OLD={text}",
             )
         new[old if equals else known[0]] = name
     return new

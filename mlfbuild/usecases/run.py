@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ import numpy.typing as npt
 from mlfbuild.core import OnProgress, ProcessFailedError, UsageError, no_progress, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.jobs import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
-from mlfbuild.library import TensorInfo, corrected_sources
+from mlfbuild.library import Module, TensorInfo, corrected_sources, dtype_called
 from mlfbuild.project import RunnerKeys
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import Board, board_called
-from mlfbuild.verify import connected, device_of, load_inputs
+from mlfbuild.verify import connected, device_of, generated_inputs, load_inputs
 from mlfbuild.verify.device import DeviceMachine, run_on_device
 from mlfbuild.verify.host import Model, load
 
@@ -32,23 +33,72 @@ _BUILD_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
+class RunInputs:
+    """The inputs of a run: those of a file, or else one case of zeros, or of random numbers if there is a seed."""
+
+    path: Path | None = None
+    seed: int | None = None
+
+    def load(self, network: Model | Module) -> tuple[int, tuple[Array, ...]]:
+        """Return the number of cases, and an array (cases, elements) for each input; raises as ``load_inputs``."""
+        if self.path is not None:
+            return load_inputs(self.path, network)
+        return 1, generated_inputs(network, self.seed)
+
+    def __str__(self) -> str:
+        """Return what they are, for people."""
+        if self.path is not None:
+            return str(self.path)
+        return "zeros" if self.seed is None else f"random numbers, seed {self.seed}"
+
+
+@dataclass(frozen=True)
 class ArchiveRun:
-    """The result of a run: the network's name, the number of cases, and the outputs in call order."""
+    """The result of a run: the network's name, the number of cases, and its tensors in call order."""
 
     model: str
     cases: int
+    inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    values: Mapping[str, Array]
+    """The outputs by name: (cases, *shape), or (cases, elements) if the shape is unknown."""
     device: str = ""
     """The device that it ran on; empty if it was no device of a target."""
     notes: tuple[str, ...] = ()
     """The sources of which a corrected copy was compiled."""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the outputs as nested lists; ``None`` stands for NaN and infinity, which JSON cannot have."""
+        return {name: _as_json(array) for name, array in self.values.items()}
+
+    def views(self) -> Iterator[tuple[TensorInfo, str]]:
+        """Yield each output with the first and the last elements of its first case, and their range, on one line."""
+        for tensor in self.outputs:
+            yield tensor, _view(self.values[tensor.name][0], tensor)
+
+
+def _as_json(array: Array) -> Any:
+    values = array.astype(object)
+    values[~np.isfinite(array)] = None
+    return values.tolist()
+
+
+def _view(values: Array, tensor: TensorInfo) -> str:
+    flat = values.reshape(-1)
+    if not flat.size:
+        return "no elements"
+    real = tensor.dequantized(flat)
+    # Nine numbers at most: with seven or more, numpy prints three at each end.
+    words = np.array2string(real, threshold=9, edgeitems=4, max_line_width=1000, precision=5)
+    stored = "" if tensor.scale is None else f"; stored as {flat.min():g} to {flat.max():g}"
+    return f"{words}, from {real.min():.5g} to {real.max():.5g}{stored}"
+
 
 def run_archive(
     archive: Path,
     model: str | None,
-    inputs: Path,
-    output: Path,
+    inputs: Path | RunInputs,
+    output: Path | None,
     timeout: float,
     board: str | None = None,
     *,
@@ -56,7 +106,7 @@ def run_archive(
     target: DeviceTarget | None = None,
     on_progress: OnProgress = no_progress,
 ) -> ArchiveRun:
-    """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
+    """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``, if there is one.
 
     If ``archive`` is a model file, it is compiled for the CPU of the board or target, or for this machine.
 
@@ -72,23 +122,26 @@ def run_archive(
     exists and is not an ``.npz`` file. If the network fails, crashes or hangs, raises ``ProcessFailedError``, which
     names the case, and writes nothing.
     """
-    check_arrays_output(output, archive, inputs)
+    given = inputs if isinstance(inputs, RunInputs) else RunInputs(inputs)
+    if output is not None:
+        check_arrays_output(output, archive, *([given.path] if given.path is not None else []))
     if target is not None:
-        result, arrays = _run_on_target(archive, model, inputs, timeout, target, on_progress)
+        result = _run_on_target(archive, model, given, timeout, target, on_progress)
     elif sandbox:
-        result, arrays = _run_in_sandbox(archive, model, inputs, timeout, board)
+        result = _run_in_sandbox(archive, model, given, timeout, board)
     elif board is None:
-        result, arrays = _run_here(archive, model, inputs, timeout)
+        result = _run_here(archive, model, given, timeout)
     else:
-        result, arrays = _run_on_board(archive, model, inputs, timeout, board_called(board))
-    write_atomic(output, _npz(arrays))
+        result = _run_on_board(archive, model, given, timeout, board_called(board))
+    if output is not None:
+        write_atomic(output, _npz(result.values))
     return result
 
 
-def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> tuple[ArchiveRun, dict[str, Array]]:
+def _run_here(archive: Path, model: str | None, inputs: RunInputs, timeout: float) -> ArchiveRun:
     network = load(archive, model, isolated=True, timeout=timeout)
     try:
-        cases, arrays = load_inputs(path, network)
+        cases, arrays = inputs.load(network)
         outputs: dict[str, list[Array]] = {tensor.name: [] for tensor in network.outputs}
         for case in range(cases):
             named = {t.name: _shaped(array[case], t) for t, array in zip(network.inputs, arrays, strict=True)}
@@ -97,9 +150,8 @@ def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> t
     finally:
         # The network runs in another process, which would otherwise stay.
         network.close()
-    return ArchiveRun(network.name, cases, network.outputs, notes=network.notes), {
-        name: np.stack(values) for name, values in outputs.items()
-    }
+    values = {name: np.stack(found) for name, found in outputs.items()}
+    return ArchiveRun(network.name, cases, network.inputs, network.outputs, values, notes=network.notes)
 
 
 def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, Array]:
@@ -110,17 +162,15 @@ def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, 
         raise type(error)(error.code, error.output, place=place, reason=reason, hint=error.hint) from None
 
 
-def _run_on_board(
-    archive: Path, model: str | None, path: Path, timeout: float, board: Board
-) -> tuple[ArchiveRun, dict[str, Array]]:
+def _run_on_board(archive: Path, model: str | None, inputs: RunInputs, timeout: float, board: Board) -> ArchiveRun:
     from mlfbuild.verify.emulator import run_on_board
 
     library, where = open_model(archive, board.cpu), str(archive)
     module = chosen_module(library, model, where)
-    cases, arrays = load_inputs(path, module)
+    cases, arrays = inputs.load(module)
     outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.outputs, notes=corrected_sources(module)), named
+    return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, notes=corrected_sources(module))
 
 
 @dataclass(frozen=True)
@@ -167,41 +217,47 @@ def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeo
 
 
 def _run_on_target(
-    archive: Path, model: str | None, path: Path, timeout: float, target: DeviceTarget, on_progress: OnProgress
-) -> tuple[ArchiveRun, dict[str, Array]]:
+    archive: Path, model: str | None, inputs: RunInputs, timeout: float, target: DeviceTarget, on_progress: OnProgress
+) -> ArchiveRun:
     job, where = target.target, str(archive)
     device = device_of(job, target.place)
     library = open_model(archive, job.cpu.name)
     module = chosen_module(library, model, where)
-    cases, arrays = load_inputs(path, module)
+    cases, arrays = inputs.load(module)
     assert job.toolchain is not None  # device_target has checked it
     libraries = bundled_libraries(library, module, where)
     with connected(device) as connection:
         outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, on_progress)
         name = connection.name
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.outputs, name, corrected_sources(module)), named
+    return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, name, corrected_sources(module))
 
 
 def _run_in_sandbox(
-    archive: Path, model: str | None, path: Path, timeout: float, board: str | None
-) -> tuple[ArchiveRun, dict[str, Array]]:
+    archive: Path, model: str | None, inputs: RunInputs, timeout: float, board: str | None
+) -> ArchiveRun:
     from mlfbuild.verify import run_in_sandbox
 
     module = chosen_module(open_model(archive), model, str(archive))
     # Inputs are read here only to refuse wrong ones with a good message and to know the number of cases.
-    cases, _ = load_inputs(path, module)
-    arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
-    arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]
+    cases, given = inputs.load(module)
     # The most that a correct answer takes, so that the code inside cannot fill the disk.
     size = sum(cases * tensor.size + _HEADER for tensor in module.outputs) + _HEADER
-    arrays = run_in_sandbox(arguments, (archive, path), seconds=cases * timeout + _BUILD_SECONDS, size=size)
-    # The sandbox runs code of a stranger, which may have written this answer: it is not trusted to have the right names
-    # and sizes.
-    if [*arrays] != [tensor.name for tensor in module.outputs] or {len(array) for array in arrays.values()} != {cases}:
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        path = inputs.path or Path(folder) / "inputs.npz"
+        if inputs.path is None:
+            shaped = (array if tensor.shape is None else array.reshape(len(array), *tensor.shape)
+                      for tensor, array in zip(module.inputs, given, strict=True))  # fmt: skip
+            path.write_bytes(_npz({f"in{index}": array for index, array in enumerate(shaped)}))
+        arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
+        arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]
+        arrays = run_in_sandbox(arguments, (archive, path), seconds=cases * timeout + _BUILD_SECONDS, size=size)
+    # The sandbox runs code of a stranger, which may have written this answer.
+    expected = {tensor.name: (dtype_called(tensor.dtype), (cases,), cases * tensor.size) for tensor in module.outputs}
+    if {name: (array.dtype, array.shape[:1], array.nbytes) for name, array in arrays.items()} != expected:
         reason = "returned other arrays than the outputs of the network"
         raise ProcessFailedError("sandbox-answer-wrong", place="sandbox", reason=reason)
-    return ArchiveRun(module.name, cases, module.outputs, notes=corrected_sources(module)), arrays
+    return ArchiveRun(module.name, cases, module.inputs, module.outputs, arrays, notes=corrected_sources(module))
 
 
 def _shaped(values: Array, tensor: TensorInfo) -> Array:

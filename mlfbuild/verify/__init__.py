@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from mlfbuild.verify.result import VerifyReport
     from mlfbuild.verify.sandbox import run_in_sandbox
     from mlfbuild.verify.semihosting_io import SECONDS_A_CASE
-    from mlfbuild.verify.vectors import Vectors, count_cases, load_inputs, load_vectors, read_arrays
+    from mlfbuild.verify.vectors import (
+        Vectors, count_cases, generated_inputs, load_inputs, load_vectors, random_array, read_arrays,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

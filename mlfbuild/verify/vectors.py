@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, InputFileError, listed, printable, quoted, read_bytes, shown
 from mlfbuild.executor import check_described
-from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library import Module, TensorInfo, dtype_called
 
 Array = npt.NDArray[Any]
 
@@ -144,6 +144,35 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
                 arrays[f"in{index}"] = arrays.pop(name)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     return _cases(path, inputs), inputs
+
+
+def generated_inputs(module: HasTensors, seed: int | None = None) -> tuple[Array, ...]:
+    """Return one case for each input of ``module``, as ``load_inputs``: zeros, or random numbers of the ``seed``.
+
+    Raises as ``check_described``.
+    """
+    if isinstance(module, Module):
+        check_described(module)
+    sides = [(dtype_called(tensor.dtype), (1, tensor.size // dtype_called(tensor.dtype).itemsize))
+             for tensor in module.inputs]  # fmt: skip
+    if seed is None:
+        return tuple(np.zeros(shape, dtype) for dtype, shape in sides)
+    random = np.random.RandomState(seed)
+    return tuple(random_array(random, dtype, shape) for dtype, shape in sides)
+
+
+def random_array(random: np.random.RandomState, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Return numbers for an input, the same for a seed on every machine.
+
+    Integers of 8 and 16 bits have their whole range, floats are from -1 to 1, and larger integers, which are usually
+    indices, 0 or 1. ``RandomState`` is the generator whose numbers numpy promises not to change.
+    """
+    if dtype.kind == "f":
+        return random.uniform(-1, 1, shape).astype(dtype)
+    if dtype.kind in "iu" and dtype.itemsize <= 2:
+        limits = np.iinfo(dtype)
+        return random.randint(limits.min, limits.max + 1, shape).astype(dtype)
+    return random.randint(0, 2, shape).astype(dtype)
 
 
 def _cases(path: Path, arrays: Sequence[Array]) -> int:

@@ -12,6 +12,7 @@ from support.command import Folder
 from support.foreign_archives import written
 from support.libraries import native_library
 from support.packed_archives import packed_archive
+from support.terminal import Terminal
 from support.tvm_archives import tvm_files
 
 
@@ -108,3 +109,31 @@ def test_corrected_sources_are_named_once(shared: Path, archives: Folder) -> Non
     assert archives.run("convert", "add.tar", "--repair", "-o", "right.tar").status == 0
     (archives.root / "right.tar").replace(archives.root / "add.tar")
     assert notes() == []
+
+
+def test_a_build_prints_what_it_takes_of_the_part_and_notes_last(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text().replace("{cpu: host}", "{cpu: cortex-m4, mcu: stm32l4r5}")
+    text = text.replace("vectors: alpha.npz}", "options: {memory: smallest}, budget: {ram: 1 KiB}}")
+    folder.write("mlfbuild.yml", text.partition("firmware:")[0])
+    lines = folder.run("build").err.splitlines()
+    rows = [line for line in lines if line.startswith("  ")]
+    assert [
+        row.rpartition("  ")[2].partition("of ")[2] for row in rows if row.startswith("  alpha") or "beta" in row
+    ] == [
+        "stm32l4r5 (640 KiB), 2 % of the budget (1 KiB)",
+        "stm32l4r5 (640 KiB)",
+    ]
+    assert "memory: smallest has no effect" in lines[-1]
+    assert "  alpha" not in folder.run("build").err, "nothing was built"
+    (folder.root / "build/mlf/pc/alpha.tar").unlink()
+    assert folder.run("build", "-q").err == ""
+
+
+@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}, {"CI": "true"}])
+def test_bars_are_for_terminals(folder: Folder, environment: dict[str, str]) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text().replace("{cpu: host}", "{cpu: cortex-m4, mcu: stm32l4r5}")
+    folder.write("mlfbuild.yml", text.partition("firmware:")[0])
+    seen = Terminal().run(folder.root, "build", "--model", "alpha", PYTHONIOENCODING="utf-8", **environment)
+    (row,) = [line for line in seen.lines if line.startswith("  alpha")]
+    assert ("\N{FULL BLOCK}" in row) == ("CI" not in environment)
+    assert ("\x1b[32m\N{FULL BLOCK}" in seen.raw) == (not environment)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -10,11 +12,13 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.cli.output.ci_formats import annotation, error_annotations
+from mlfbuild.cli.output.ci_formats import JUnitCase, annotation, error_annotations, write_junit
 from mlfbuild.core import Diagnostic, InputFileError, ProcessFailedError, ProjectFileError
 from mlfbuild.library import Library
+from mlfbuild.verify import VerifyReport
 from support.command import Folder
 from support.libraries import native_module
+from support.markdown import rows
 from support.schemas import validator
 
 VECTORS_OF_ALPHA = (5, 49)
@@ -112,8 +116,10 @@ def test_junit_has_a_case_for_each_model_and_one_for_what_was_skipped(folder: Fo
         "tests": "2", "failures": "0", "errors": "0", "skipped": "1",
     }  # fmt: skip
     (alpha, skipped) = cases(root)
-    assert alpha == ("pc", "alpha", ["system-out"])
-    assert skipped[0] == "not verified" and "beta" in str(skipped[1]) and skipped[2] == ["skipped"]
+    assert alpha == ("mlfbuild.verify.pc", "alpha", ["system-out"])
+    assert skipped == ("mlfbuild.verify.skipped", "model.beta", ["skipped"])
+    (reason,) = root.iter("skipped")
+    assert reason.text == reason.get("message") and "beta has no vectors" in str(reason.text)
     before = (folder.root / "out/report.xml").read_bytes()
     assert folder.run("verify", "--junit", "out/report.xml").status == 0
     assert (folder.root / "out/report.xml").read_bytes() == before, "no durations"
@@ -123,7 +129,7 @@ def test_junit_has_a_case_for_each_model_and_one_for_what_was_skipped(folder: Fo
     assert ended.status == 1
     root = junit(folder)
     (failure,) = root.iter("failure")
-    assert cases(root)[0] == ("pc", "alpha", ["failure"])
+    assert cases(root)[0] == ("mlfbuild.verify.pc", "alpha", ["failure"])
     assert "case 1" in str(failure.get("message")) and "element 2" in str(failure.text)
     (case, _) = root.iter("testcase")
     assert (case.get("file"), case.get("line")) == ("mlfbuild.yml", str(VECTORS_OF_ALPHA[0]))
@@ -139,6 +145,47 @@ def test_junit_has_a_case_for_each_model_and_one_for_what_was_skipped(folder: Fo
     assert (error.get("type"), junit(folder).get("errors")) == ("not-a-vectors-file", "1")
 
 
+def test_junit_names_are_identifiers_and_readers_find_every_case(tmp_path: Path) -> None:
+    from junitparser import JUnitXml
+
+    right = VerifyReport("kws", "gdb localhost:3333", 3, 3, (), (), 64, 64, 8)
+    wrong = replace(right, module="odd name|<b>", problems=("kws: case 1, output 0\x1b[31m <wrong>",), hint="look")
+    broken = InputFileError("vectors-array-missing", place="v.npz", reason="has no 'in0' & 'in1'", hint="add them")
+    write_junit(
+        tmp_path / "out.xml",
+        [
+            JUnitCase("gdb localhost:3333", "kws", right),
+            JUnitCase("gdb localhost:3333", wrong.module, wrong),
+            JUnitCase("m4", "a.b", broken),
+            JUnitCase("skipped", "model.c", None, text="model c has no vectors"),
+        ],
+    )
+    report = JUnitXml.fromfile(str(tmp_path / "out.xml"))
+    found = [(suite, case) for suite in report for case in suite]
+    for name in (report.name, *(name for suite, case in found for name in (suite.name, case.classname, case.name))):
+        assert re.fullmatch(r"[\w+-]+(\.[\w+-]+)*", name, re.ASCII), name
+    assert [(case.classname, case.name) for _, case in found] == [
+        ("mlfbuild.verify.gdb_localhost_3333", "kws"),
+        ("mlfbuild.verify.gdb_localhost_3333", "odd_name_b_"),
+        ("mlfbuild.verify.m4", "a.b"),
+        ("mlfbuild.verify.skipped", "model.c"),
+    ]
+    assert len({(case.classname, case.name) for _, case in found}) == len(found)
+    assert [(each.name, each.value) for each in found[0][0].properties()] == [
+        ("target", "gdb localhost:3333"), ("device", "gdb localhost:3333"),
+    ]  # fmt: skip
+    assert [[type(each).__name__ for each in case.result] for _, case in found] == [
+        [], ["Failure"], ["Error"], ["Skipped"],
+    ]  # fmt: skip
+    # GitLab shows the content of the element, not its message (lib/gitlab/ci/parsers/test/junit.rb).
+    assert [[each.text for each in case.result] for _, case in found][2:] == [
+        ["v.npz: has no 'in0' & 'in1'; add them"], ["model c has no vectors"],
+    ]  # fmt: skip
+    (failure,) = found[1][1].result
+    assert "<wrong>" in failure.text and "look" in failure.text and "\x1b" not in failure.text
+    assert (report.tests, report.failures, report.errors, report.skipped) == (4, 1, 1, 1)
+
+
 def test_junit_of_an_older_run_does_not_survive_a_failed_build(folder: Folder) -> None:
     folder.write("out/report.xml", "<testsuites/>")
     folder.write("models/beta.tflite", b"TFL3 is missing")
@@ -151,6 +198,24 @@ def test_junit_of_an_older_run_does_not_survive_a_failed_build(folder: Folder) -
 def test_a_junit_file_that_cannot_be_written_is_a_storage_error(folder: Folder) -> None:
     folder.write("models/beta.tflite", b"TFL3 is missing")
     assert folder.refused("verify", "--junit", "main.c/report.xml")[0] == 8
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_verify_prints_a_table_in_markdown_and_the_error_below_it(folder: Folder) -> None:
+    ended = folder.run("verify", "--format", "markdown")
+    assert ended.status == 0
+    passed, skipped = rows(ended.out, 7)
+    assert passed[:5] == ["passed", "alpha", "pc", "host", "3"]
+    assert skipped[0] == "skipped" and "beta has no vectors" in skipped[1]
+    folder.write_vectors("alpha", wrong=True)
+    ended = folder.run("verify", "--format", "markdown")
+    assert ended.status == 1 and rows(ended.out, 7)[0][:2] == ["failed", "alpha"]
+    (listed,) = [line for line in ended.out.splitlines() if line.startswith("- ")]
+    assert "case 1" in listed and "case 1" in ended.err
+    folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: '<b>|`x`'}}\n")
+    ended = folder.run("build", "--format", "markdown")
+    assert (ended.status, "``" in ended.out, "<b>|`x`" in ended.out) == (2, True, True)
+    assert folder.run("boards", "--format", "markdown").status == 2
 
 
 def test_mistakes_of_a_project_file_are_annotations_at_their_lines(

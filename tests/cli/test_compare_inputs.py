@@ -94,7 +94,7 @@ def test_equal_networks(project: Folder) -> None:
 def test_different_weight_is_located(project: Folder, other: Graph, operator: str) -> None:
     add(project, "b.tar", compiled(other))
     ended = compare(project, "a.tar", "b.tar")
-    assert (ended.status, ended.err) == (1, "mlfbuild: a.tar and b.tar: the archives differ\n")
+    assert (ended.status, ended.err) == (1, "mlfbuild: a.tar and b.tar: their contents differ\n")
     assert f"\nthe first operator that differs: {operator}" in ended.out
     assert "  differs in 3 of 3 cases\n" in ended.out
     assert "\noutput 'y', float32 [1, 2] differs\n" in ended.out

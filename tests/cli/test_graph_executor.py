@@ -36,7 +36,7 @@ def project(
 
 def compiled(project: Folder, cpu: str, executor: str, name: str) -> None:
     ended = project.run("compile", "kws.tflite", "--cpu", cpu, "--executor", executor, "-o", name)
-    assert (ended.status, ended.err) == (0, "")
+    assert ended.status == 0 and ended.err.startswith("compile kws for ") and ended.err.count("\n") == 1
 
 
 def outputs(project: Folder, *arguments: str) -> npt.NDArray[Any]:

@@ -90,7 +90,17 @@ def test_compare_compiles_for_the_cpu_of_the_other_archive(compiled: Folder) -> 
         found = compiled.run("compare", first, "models/beta.tflite", "--format", "json")
         assert found.status == 1
         differences = {(each["module"], each["what"]) for each in found.json["differences"]}
-        assert differences == {("alpha", "code")}, "beta has other weights, and gets the name alpha"
+        expected = {("alpha", "code")} | ({("alpha", "tensor")} if first.endswith(".tflite") else set())
+        assert differences == expected, "beta has other weights, and gets the name alpha"
+
+
+def test_compare_of_models_lists_tensors_and_counts_files_of_c(compiled: Folder) -> None:
+    arguments = ("compare", "models/alpha.tflite", "models/beta.tflite")
+    ended = compiled.run(*arguments)
+    rows = [row.split() for row in ended.out.splitlines() if row.startswith("  ")]
+    assert [row[0] for row in rows if row[0] != "alpha:"] == ["tensor", "tensor", "code"]
+    assert "tvmgen_alpha.h" not in ended.out
+    assert "alpha_lib0.c: " in compiled.run(*arguments, "-v").out
 
 
 def test_compare_names_the_first_operator_of_two_model_files_that_differs(compiled: Folder) -> None:

@@ -14,6 +14,7 @@ from mlfbuild import __version__
 from support.command import Folder
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network, two_layers
+from support.markdown import rows
 from support.schemas import validator
 
 PROJECT = """\
@@ -247,3 +248,27 @@ def test_a_project_without_firmware_has_nothing_to_report(folder: Folder) -> Non
     folder.write("net.tflite", tiny_network(1))
     folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n")
     assert folder.refused("report") == (1, "nothing-to-report", "")
+
+
+def test_sizes_and_budgets_in_markdown(project: Folder) -> None:
+    ended = project.run("report", "--format", "markdown", "-o", "old.json")
+    assert ended.status == 0
+    table = {row[0]: row for row in rows(ended.out, 7)}
+    report = json.loads((project.root / "old.json").read_text())["images"][0]
+    sizes = {model["name"]: (model["flash"], model["ram"]) for model in report["models"]}
+    assert {name: (table[f"model {name}"][1], table[f"model {name}"][3]) for name in sizes} == {
+        name: (f"{flash:,}", f"{ram:,}") for name, (flash, ram) in sizes.items()
+    }
+    assert table["model alpha"][2] == f"{100 * sizes['alpha'][0] / 16384:.0f} % of 16 KiB"
+    assert (table["the image"][1], table["model beta"][2]) == (f"{report['flash']:,}", "")
+    built = rows(project.run("build", "--format", "markdown").out, 4)
+    assert [(row[0], row[1]) for row in built[-2:]] == [("app for m4", "flash"), ("app for m4", "RAM")]
+    assert built[-2][2:] == [f"{report['flash']:,}", f"{100 * report['flash'] / 65536:.0f} % of the budget (64 KiB)"]
+
+    project.write("alpha.tflite", two_layers(1))
+    set_budget(project, "100")
+    ended = project.run("report", "--format", "markdown", "--compare", "old.json")
+    changes = {row[0]: row[1:] for row in rows(ended.out, 4)}
+    assert ended.status == 1 and changes["model alpha, flash"][0] == f"{sizes['alpha'][0]:,}"
+    (excess,) = [line for line in ended.out.splitlines() if re.match("- `+app.elf for m4: model alpha: ", line)]
+    assert "over its budget of 100 bytes" in excess

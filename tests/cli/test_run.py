@@ -106,3 +106,59 @@ def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str
     assert project.refused("run", "net.tar", "--inputs", *arguments) == refused
     assert not (project.root / "y.npz").exists()
     assert (project.root / "own.txt").read_bytes() == b"mine"
+
+
+def test_without_inputs_zeros_run_and_outputs_are_printed(project: Folder) -> None:
+    ended = project.run("run", "net.tar")
+    lines = ended.out.splitlines()
+    assert (ended.status, lines[0], lines[1].split(";")[0]) == (0, "1 case of net", "inputs: zeros")
+    assert [line.split()[:2] for line in lines[2:5]] == [["in", "a/b"], ["in", "x"], ["out", "y:0"]]
+    assert "float32 [1, 4]" in lines[4] and lines[5].split("]")[0].split("[")[1].split() == ["0."] * 4
+    found = project.run("run", "net.tar", "--format", "json").json
+    assert (found["inputs"], found["cases"], found["values"]) == ("zeros", 1, {"y:0": [[[0.0] * 4]]})
+    written = project.run("run", "net.tar", "-o", "y.npz")
+    assert (written.status, written.out.splitlines()[0]) == (0, "y.npz: 1 case of net")
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["y:0"], np.zeros((1, 1, 4)))
+
+
+def test_random_inputs_depend_only_on_the_seed(project: Folder) -> None:
+    def values(*arguments: str) -> object:
+        found = project.run("run", "net.tar", "--random", "--format", "json", *arguments).json
+        assert found["inputs"] == "random"
+        return found["seed"], found["values"]
+
+    assert values() == values("--seed", "0") != values("--seed", "1")
+    random = np.random.RandomState(1)
+    sums = sum(random.uniform(-1, 1, (1, 4)).astype(np.float32) for _ in range(2))
+    np.testing.assert_array_equal(values("--seed", "1")[1]["y:0"][0], sums)  # type: ignore[index]
+
+
+def test_outputs_of_a_file_are_printed_for_its_first_case(project: Folder) -> None:
+    ended = project.run("run", "net.tar", "--inputs", "x.npz")
+    assert ended.out.splitlines()[0] == "2 cases of net" and "inputs:" not in ended.out
+    assert "[1. 3. 5. 7.], from 1 to 7 (of the first case)" in ended.out
+
+
+def test_quantised_outputs_are_printed_as_real_numbers(folder: Folder) -> None:
+    ended = folder.run("run", "models/alpha.tflite")
+    assert ended.status == 0
+    found = folder.run("run", "models/alpha.tflite", "--format", "json").json
+    (stored,) = found["values"].values()
+    assert f"stored as {min(stored[0][0])} to {max(stored[0][0])}" in ended.out
+
+
+def test_infinite_outputs_are_null_in_json(project: Folder) -> None:
+    np.savez(project.root / "inf.npz", in0=np.full_like(X, np.inf), in1=X)
+    found = project.run("run", "net.tar", "--inputs", "inf.npz", "--format", "json").json
+    assert found["values"]["y:0"][1] == [[None] * 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (["--seed", "1"], (2, "option-needs-another", "--seed")),
+        (["--random", "--inputs", "x.npz"], (2, "options-exclude-each-other", "--random")),
+    ],
+)
+def test_options_of_random_inputs(project: Folder, arguments: list[str], refused: tuple[int, str, str]) -> None:
+    assert project.refused("run", "net.tar", *arguments) == refused

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild import verify
 from mlfbuild.archive import pack_archive
 from mlfbuild.core import ProcessFailedError
 from mlfbuild.library import Library
@@ -134,6 +135,12 @@ def test_code_in_a_sandbox_gets_no_more_than_its_processor_time(
     assert not (project.root / "y.npz").exists()
 
 
+def test_zeros_run_in_a_sandbox(project: Folder) -> None:
+    ended = project.run("run", "net.tar", "--sandbox", "--format", "json")
+    assert (ended.status, ended.json["inputs"]) == (0, "zeros")
+    assert ended.json["values"] == {"y:0": [[[0.0] * 4]]}
+
+
 def test_errors_in_a_sandbox_are_those_without_one(project: Folder) -> None:
     np.savez(project.root / "x.npz", in0=X[:, :, :3])
     expected = project.refused("run", "net.tar", *RUN)
@@ -163,6 +170,21 @@ def test_answers_are_not_trusted(answer: bytes) -> None:
     with pytest.raises(ProcessFailedError) as caught:
         sandbox._arrays(answer, 1 << 16)
     assert caught.value.code == "sandbox-answer-unreadable"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {}, {"y:0": X[:1]}, {"y:0": X.astype(str)}, {"y:0": X.astype(np.int32)}, {"y:0": X[:, :, :3]},
+        {"y:0": X[0, 0, 0]}, {"y:0": X, "z": X}, {"z": X},
+    ],
+)  # fmt: skip
+def test_an_answer_must_have_the_outputs(
+    project: Folder, answer: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "run_in_sandbox", lambda *_, **__: answer)
+    refused = project.refused("run", "net.tar", "--inputs", "x.npz", "--sandbox")
+    assert refused == (7, "sandbox-answer-wrong", "sandbox")
 
 
 @pytest.mark.parametrize("line", ["", "{", "[]", '{"kind": "odd"}', '{"event": "error", "kind": "usage"}'])

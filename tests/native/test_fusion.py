@@ -92,6 +92,12 @@ def test_memory_option_trades_arena_for_instructions(shared: Path, model: str, c
     assert smallest <= LIMITS[model][1]
     chained = ["struct mlf_line_buffer" in generated(library) for library in libraries]
     assert chained == [False, balanced < fastest, smallest < fastest]
+    notes = [[text for text in library.modules[0].notes if "has no effect" in text] for library in libraries]
+    assert [len(found) for found in notes] == [0, 0, smallest == balanced]
+    if smallest == balanced:
+        network = libraries[2].modules[0].network
+        assert network is not None
+        assert f"{network.usage[network.peak]:,} bytes, in use while operator {network.peak} " in notes[2][0]
     if model == "ic_int8":
         assert balanced < 0.75 * fastest  # residual blocks
     if model == "vww_int8":

@@ -227,6 +227,10 @@ def test_the_option_memory(shared: Path) -> None:
     modules = [compiled(shared, "vww_int8", memory).modules[0] for memory in ("smallest", "balanced", "fastest")]
     smallest, balanced, fastest = (module.main[0].workspace_size for module in modules)
     assert smallest < 0.6 * balanced
+    small = compiled(shared, "kws_int8", "smallest").modules[0]
+    assert [any("has no effect" in text for text in module.notes) for module in (*modules, small)] == [
+        False, False, False, True,
+    ]  # fmt: skip
     assert balanced < 0.9 * fastest
 
 

@@ -1,7 +1,8 @@
 """Compare two libraries by meaning: interfaces, memory, operators, graphs, parameters, code and requirements.
 
 ``library`` pairs modules by name, compares their parts, and prints the result. ``arrays`` compares tensors and
-parameters, ``graphs`` graphs, and ``library_difference`` has the types of the result::
+parameters, ``graphs`` graphs of TVM, ``networks`` those of model files, and ``library_difference`` has the types of the
+result::
 
     comparison = compare(open_archive(old), open_archive(new))
     print(comparison_text(comparison, "old.tar", "new.tar"))
@@ -20,5 +21,6 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.compare.library import compare, comparison_text
     from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, distinct
+    from mlfbuild.archive.compare.networks import network_differences
 else:
     __getattr__ = lazy_attributes(__name__)

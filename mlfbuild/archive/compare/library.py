@@ -90,6 +90,8 @@ def _content_difference(module: str | None, what: str, path: str, left: Content,
 
 _SHOWN = 12
 """Largest number of differences of one kind in one module."""
+_LONGEST_NAME = 48
+"""Characters of a tensor's name: converters join the names of all layers that they fused."""
 
 
 def comparison_text(comparison: LibraryComparison, left: str, right: str, *, verbose: bool = False) -> str:
@@ -110,18 +112,29 @@ def _lines(comparison: LibraryComparison, left: str, right: str, verbose: bool) 
         if module is not None:
             yield ""
             yield f"module {printable(module)}"
-        kinds = groupby(group, key=lambda difference: difference.what)
-        yield text_table([row for what, same in kinds for row in _rows(what, list(same), verbose)], indent=2)
+        kinds = {what: list(same) for what, same in groupby(group, key=lambda difference: difference.what)}
+        counted_only = set() if verbose else {"code", "operator"} if "tensor" in kinds else {"code"}
+        yield text_table(
+            [row for what, same in kinds.items() for row in _rows(what, same, verbose, counted_only)], indent=2
+        )
     if comparison.notes:
         yield ""
         yield "notes"
         yield from (f"  {printable(note)}" for note in comparison.notes)
 
 
-def _rows(what: str, differences: Sequence[LibraryDifference], verbose: bool) -> Iterator[tuple[str, str]]:
+def _rows(
+    what: str, differences: Sequence[LibraryDifference], verbose: bool, counted_only: set[str]
+) -> Iterator[tuple[str, str]]:
+    if what in counted_only:
+        yield what, f"{counted(len(differences), 'file' if what == 'code' else 'C function')} (-v lists them)"
+        return
     shown = differences if verbose or len(differences) <= _SHOWN + 1 else differences[:_SHOWN]
     for difference in shown:
-        yield what, f"{difference.name}: {difference.text}" if difference.name else difference.text
+        name = difference.name
+        if what == "tensor" and not verbose and len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME]}..."
+        yield what, f"{name}: {difference.text}" if name else difference.text
     if len(shown) < len(differences):
         yield what, f"and {len(differences) - len(shown):,} more (-v shows all)"
 

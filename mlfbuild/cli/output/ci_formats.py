@@ -5,7 +5,8 @@
   at their file and line in the changes of a pull request.
 - ``validate --format sarif`` prints findings as a log of the Static Analysis Results Interchange Format, SARIF 2.1.0.
 - ``verify --junit`` writes JUnit XML, which GitLab, Jenkins and others read. It contains no durations, so the same
-  results give the same bytes.
+  results give the same bytes. Names are identifiers with dots between them, because CI systems recognise a test in two
+  runs by class name and name, and make folders of the dots; texts for people are properties and contents of elements.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -143,15 +145,23 @@ def _sentence(text: str) -> str:
 # JUnit ----------------------------------------------------------------------------------------------------------------
 
 
+_SUITE = "mlfbuild.verify"
+_UNFIT = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
 @dataclass(frozen=True)
 class JUnitCase:
-    """One module on one target, or a line about one that was not verified (``result`` is None)."""
+    """One module on one target, or what was not verified (``result`` is None)."""
 
     suite: str
+    """The target; the device or board if there is none."""
     name: str
+    """The model, a dot, and the module if its name is another one."""
     result: VerifyReport | MlfError | None
     finding: Diagnostic | None = None
     """The mistake, with its place in the project file."""
+    text: str = ""
+    """The reason why it was not verified."""
 
 
 def write_junit(path: Path, cases: Sequence[JUnitCase]) -> None:
@@ -159,15 +169,30 @@ def write_junit(path: Path, cases: Sequence[JUnitCase]) -> None:
 
     Cases of one target must follow each other. A wrong output is a ``failure``, a model that could not be checked an
     ``error``, and one that was left out is ``skipped``. A finding gives its case the file and line of the project file.
+    GitLab shows the content of these elements and not their attribute ``message``, so the content repeats it.
     """
-    root = Element("testsuites", {"name": "mlfbuild verify", **_junit_counts(cases)})
+    root = Element("testsuites", {"name": _SUITE, **_junit_counts(cases)})
     for suite, group in itertools.groupby(cases, key=lambda case: case.suite):
         members = list(group)
-        element = SubElement(root, "testsuite", {"name": _xml_text(suite), **_junit_counts(members)})
+        element = SubElement(root, "testsuite", {"name": _identifier(suite), **_junit_counts(members)})
+        devices = {case.result.board for case in members if _has_report(case.result)}
+        properties = SubElement(element, "properties")
+        for name, values in (("target", [suite]), ("device", sorted(devices))):
+            for value in values:
+                SubElement(properties, "property", {"name": name, "value": _xml_text(value)})
         for case in members:
             _add_case(element, case)
     indent(root)
     write_atomic(path, tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+def _identifier(suite: str) -> str:
+    """Return the name of a test suite; a device such as ``gdb localhost:3333`` is ``gdb_localhost_3333``."""
+    return f"{_SUITE}.{_UNFIT.sub('_', suite)}"
+
+
+def _has_report(result: VerifyReport | MlfError | None) -> TypeGuard[VerifyReport]:
+    return result is not None and not isinstance(result, MlfError)
 
 
 def _junit_counts(cases: Iterable[JUnitCase]) -> dict[str, str]:
@@ -187,9 +212,10 @@ def _junit_kind(case: JUnitCase) -> str:
 def _add_case(suite: Element, case: JUnitCase) -> None:
     where = position(str(case.finding)) if case.finding else {}
     place: dict[str, str] = {name: str(where[name]) for name in ("file", "line") if name in where}
-    element = SubElement(suite, "testcase", {"classname": _xml_text(case.suite), "name": _xml_text(case.name), **place})
+    names = {"classname": _identifier(case.suite), "name": _UNFIT.sub("_", case.name)}
+    element = SubElement(suite, "testcase", {**names, **place})
     if case.result is None:
-        SubElement(element, "skipped", message=_xml_text(case.name))
+        SubElement(element, "skipped", message=_xml_text(case.text)).text = _xml_text(case.text)
     elif isinstance(case.result, MlfError):
         body = SubElement(element, "error", type=case.result.code, message=_xml_text(case.result.message))
         body.text = _xml_text(str(case.result))

@@ -158,8 +158,13 @@ def report_error(error: MlfError, form: str) -> None:
     """Print an error in the form that ``--format`` names, whether or not it ends the run."""
     if form == "json":
         emit(error_event(error))
-    else:
-        write(error_text(error, form), {_NAME: FAILED})
+        return
+    if form == "markdown":
+        from mlfbuild.cli.output.markdown import error_markdown
+
+        # Also on stdout: the summary of a failed job must have the reason.
+        show_as_it_is(error_markdown(error))
+    write(error_text(error, form), {_NAME: FAILED})
 
 
 def error_text(error: MlfError, form: str = "text") -> str:
@@ -188,6 +193,12 @@ def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
     with contextlib.suppress(OSError):
         # A closed stderr must not end a build that is otherwise right.
         click.echo(_coloured(text, colours, sys.stderr), err=True)
+
+
+def write_styled(text: str) -> None:
+    """Print ``text``, which has only our own control characters, to stderr as ``write``."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True, color=has_colour(sys.stderr))
 
 
 def silence() -> None:

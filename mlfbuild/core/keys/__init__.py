@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.keys.plain import read_keys
     from mlfbuild.core.keys.units import (
         FREQUENCY_TEXT, Count, Duration, Frequency, Percent, Size, duration_text, frequency_text, parse_frequency,
-        parse_size, size_text,
+        parse_size, rounded_size, size_text,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

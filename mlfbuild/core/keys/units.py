@@ -145,11 +145,16 @@ def size_text(size: int) -> str:
     The exact number comes first; the one in KiB or MiB is rounded to one decimal. Numbers below 1 KiB have no second
     form: ``270 bytes``.
     """
+    return counted(size, "byte") if abs(size) < 1024 else f"{size:,} bytes ({rounded_size(size)})"
+
+
+def rounded_size(size: int) -> str:
+    """Return bytes in a readable unit, rounded to one decimal: ``96 KiB``, ``270 bytes``."""
     if abs(size) < 1024:
         return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
     rounded = f"{size / unit:.1f}".removesuffix(".0")
-    return f"{size:,} bytes ({rounded} {name})"
+    return f"{rounded} {name}"
 
 
 def frequency_text(frequency: int) -> str:

@@ -93,7 +93,7 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, Content]
         _Blob(
             f"mlf_{name}_graph_json", "char", graph_path(name), section or f".rodata.mlf.graph.{name}",
             module.graph_json or b"", b"\0",
-            "The graph executor's JSON. A zero byte, not counted in the size, follows it: it is a string, too.",
+            "The graph executor's JSON. A zero byte follows it, which the size does not count, so it is also a string.",
         ),
         _Blob(
             f"mlf_{name}_params", "uint8_t", params_path(name), section or f".rodata.mlf.params.{name}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library import (
@@ -24,7 +25,7 @@ from mlfbuild.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.native.graph_executor.source import print_functions, print_registry
 from mlfbuild.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.native.lowering import KernelCall, check_constants, lower, lower_all
-from mlfbuild.native.network import graph_network, removed_from_layers
+from mlfbuild.native.network import graph_network, memory_notes, removed_from_layers
 from mlfbuild.native.passes import fuse
 from mlfbuild.native.printing import (
     Interface,
@@ -34,7 +35,7 @@ from mlfbuild.native.printing import (
     print_facts,
     traced_tensor,
 )
-from mlfbuild.native.settings import CodegenSettings
+from mlfbuild.native.settings import MEMORY, CodegenSettings
 
 
 def graph_module(
@@ -59,7 +60,11 @@ def graph_module(
             reason="is a state that is kept between runs, which TVM's graph executor does not support",
             hint="use executor aot",
         )
-    smallest, calls, plan = _smallest(graph, whole, settings, budget)
+    smallest, calls, plan = _smallest(graph, whole, settings)
+    check_constants(smallest, calls, budget)
+    usual = None
+    if settings.memory == MEMORY[0]:
+        usual = _smallest(graph, whole, replace(settings, memory=MEMORY[1]))[2].size
     program = make_nodes(request.name, smallest, calls, plan, interface)
     return Module(
         name=request.name,
@@ -80,13 +85,12 @@ def graph_module(
         trace=tuple(_trace(program)),
         network=graph_network(program, calls, removed_from_layers(whole, graph)),
         hook=bool(request.options.get("hook", False)),
+        notes=memory_notes(plan.size, usual),
         external_dependencies=(TVM_RUNTIME,),
     )
 
 
-def _smallest(
-    graph: Graph, whole: Graph, settings: CodegenSettings, budget: ConstantBudget | None
-) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
+def _smallest(graph: Graph, whole: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``; operators run row by row if a run needs less memory that way."""
     calls = lower_all(graph, settings)
     plan = plan_storage(graph, calls)
@@ -96,7 +100,6 @@ def _smallest(
         # As for the AOT executor: chains must gain something.
         if smaller.size < plan.size:
             graph, calls, plan = fused, fused_calls, smaller
-    check_constants(graph, calls, budget)
     return graph, calls, plan
 
 

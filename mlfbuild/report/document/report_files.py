@@ -18,6 +18,7 @@ from mlfbuild.report.document.read import Report, networks_in, read_report, runs
 from mlfbuild.report.link import link_faults_in, link_faults_text
 from mlfbuild.report.stack import measured_in, stack_lines, stacks_in
 from mlfbuild.report.text.comparison import comparison_text
+from mlfbuild.report.text.markdown import comparison_markdown, report_markdown
 from mlfbuild.report.text.operators import all_operators
 from mlfbuild.report.text.runs import all_runs
 from mlfbuild.report.text.sizes import sizes_text
@@ -54,6 +55,13 @@ class ReportDocument:
         if comparison is None:
             return self.text(verbose)
         return comparison_text(comparison, self.before_name, verbose=verbose)
+
+    def as_markdown(self) -> str:
+        """Return a table for each image, or of its changes if there is an older report."""
+        comparison = self.comparison
+        if comparison is None:
+            return report_markdown(self.report)
+        return comparison_markdown(comparison, self.before_name)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, with its changes if there is an older one."""

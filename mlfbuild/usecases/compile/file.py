@@ -147,7 +147,10 @@ def _not_one_file(
     """Yield for each reason why a model is not one C file whether it applies."""
     compiler = choices.get("compiler") or default_compiler(source)
     yield compiler != "native", f"the compiler {compiler} writes several files"
-    yield choices.get("executor") == "graph", "the graph executor needs a graph and parameters, too"
+    yield (
+        choices.get("executor") == "graph",
+        "the graph executor reads a graph and parameters from files beside the code",
+    )
     yield options["layout"] != "single-file", "the option layout asks for several files"
     yield options.get("interface-api", "c") != "c", "packed functions need headers of TVM"
     yield bool(choices.get("extensions")), "C files record no extensions"

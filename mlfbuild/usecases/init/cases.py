@@ -8,29 +8,15 @@ import numpy as np
 
 from mlfbuild import __version__
 from mlfbuild.native import Array, Graph, Tensor, evaluate_in_turn
-from mlfbuild.verify import VectorsOrigin
+from mlfbuild.verify import VectorsOrigin, random_array
 
 CASES = 8
 
 
 def random_inputs(tensors: Sequence[Tensor], cases: int, seed: int) -> list[Array]:
-    """Return ``cases`` inputs for each of ``tensors``, [cases, *shape], the same for a seed on every machine.
-
-    Integers of 8 and 16 bits have their whole range, floats are from -1 to 1, and larger integers, which are usually
-    indices, 0 or 1. ``RandomState`` is the generator whose numbers numpy promises not to change.
-    """
+    """Return ``cases`` inputs for each of ``tensors``, [cases, *shape], as ``random_array``."""
     random = np.random.RandomState(seed)
-    return [_random(random, tensor, cases) for tensor in tensors]
-
-
-def _random(random: np.random.RandomState, tensor: Tensor, cases: int) -> Array:
-    dtype, shape = np.dtype(tensor.dtype.numpy), (cases, *tensor.shape)
-    if dtype.kind == "f":
-        return random.uniform(-1, 1, shape).astype(dtype)
-    if dtype.kind in "iu" and dtype.itemsize <= 2:
-        limits = np.iinfo(dtype)
-        return random.randint(limits.min, limits.max + 1, shape).astype(dtype)
-    return random.randint(0, 2, shape).astype(dtype)
+    return [random_array(random, np.dtype(tensor.dtype.numpy), (cases, *tensor.shape)) for tensor in tensors]
 
 
 def own_outputs(graph: Graph, inputs: Sequence[Array]) -> list[Array]:

@@ -184,7 +184,7 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
             continue
         other = names.setdefault(name.casefold(), name)  # some file systems do not distinguish case
         if other != name or name in files:
-            reason = f"another file of the template is {other}, too"
+            reason = f"the template already has the file {other}"
             yield Diagnostic("template-name-twice", place, reason=reason, hint="remove one of them")
         files[name] = path
         size += path.stat().st_size

@@ -86,7 +86,7 @@ def verify_jobs(
     ]
     jobs = [replace(job, place=runner_place(project, job.target)) if job.target.runner else job for job in jobs]
     if not jobs:
-        reasons = left_out(project, targets)
+        reasons = [omitted.text for omitted in left_out(project, targets)]
         raise CheckFailedError(
             "nothing-to-verify",
             place=project.path,
@@ -123,23 +123,45 @@ def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True)
     return [replace(job, target=target, image=image, flash=flash) for job in jobs]
 
 
-def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
-    """Return a line for each model, module or target that ``verify_jobs`` omits, with what is missing."""
+@dataclass(frozen=True)
+class LeftOut:
+    """What ``verify_jobs`` omits: a model, a module or a target."""
+
+    name: str
+    """``model.kws``, ``model.kws.module`` or ``target.m4``."""
+    text: str
+    """What is missing, for people."""
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+def left_out(project: Project, targets: Sequence[TargetJob]) -> list[LeftOut]:
+    """Return each model, module or target that ``verify_jobs`` omits, with what is missing."""
     models = {model.model: model for target in targets for model in target.models}
     vectors = vectors_of(project)
     arrays = "with arrays in0.. and out0.."
-    lines = [
-        f'model {name} has no vectors (add "vectors: <file>.npz" {arrays})' for name in models if name not in vectors
+    found = [
+        LeftOut(f"model.{name}", f'model {name} has no vectors (add "vectors: <file>.npz" {arrays})')
+        for name in models
+        if name not in vectors
     ]
     for name in (name for name in models if "" not in vectors.get(name, {"": None})):
         missing = [module for module in _modules(models[name]) if module not in vectors[name]]
-        lines += [
-            f'module {module} of model {name} has no vectors (add "{module}: <file>.npz" {arrays})'
+        found += [
+            LeftOut(
+                f"model.{name}.{module}",
+                f'module {module} of model {name} has no vectors (add "{module}: <file>.npz" {arrays})',
+            )
             for module in missing
         ]
-    return lines + [
-        f"target {target.name} has no runner, no board that QEMU emulates, and no mcu (add one, or another target with "
-        "the same CPU)"
+    return found + [
+        LeftOut(
+            f"target.{target.name}",
+            f"target {target.name} has no runner, no board that QEMU emulates, and no mcu (add one, or another target "
+            "with the same CPU)",
+        )
         for target in targets
         if not _can_run(target)
     ]

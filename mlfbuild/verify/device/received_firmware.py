@@ -157,7 +157,7 @@ def _run_to_main(runner: Runner, firmware: Firmware) -> None:
     if at != main:
         output = describe_fault(runner, firmware)
         reason = f"{firmware.image.path.name} faults before main"
-        hint = "check that it starts on this device without a debugger; semihosting calls fault, too"
+        hint = "check that it starts on this device without a debugger, and makes no semihosting call before main"
         raise ProcessFailedError("main-not-reached", output, place=runner.name, reason=reason, hint=hint)
 
 

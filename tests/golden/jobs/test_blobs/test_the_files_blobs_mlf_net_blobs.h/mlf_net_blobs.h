@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /*
- * The graph executor's JSON. A zero byte, not counted in the size, follows it: it is a string, too.
+ * The graph executor's JSON. A zero byte follows it, which the size does not count, so it is also a string.
  * In section .rodata.mlf.graph.net, aligned to 16 bytes.
  */
 #define MLF_NET_GRAPH_JSON_SIZE 550
