@@ -8,6 +8,7 @@
 2. ``document`` turns nodes into plain values, and limits what aliases expand to, because the file may be foreign.
 3. ``validate`` has pydantic check the values, and builds frozen dataclasses. A ``Project`` can be sent to other
    processes and compared; a value that is not in the file has its default, which is declared beside its type.
+   Before that, ``short_forms`` writes ``targets: [cortex-m4]`` and other short forms of the document in full.
 4. ``references``, ``sections`` and ``budgets`` check what needs two values, such as a model's list of targets.
 5. ``reader`` completes entries that depend on others: ``targets: all`` becomes the names, paths become absolute.
 
@@ -25,7 +26,7 @@ mistakes later (a file that is missing, an option that a compiler refuses) repor
     mistake = Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
     raise ProjectFileError(project.problems([(("models", "kws", "source"), mistake)]))
 
-The room does not read the files that a project names, and a ``Project`` does not know YAML. pydantic and yaml are
+The room does not read the files that a project names, although it looks which ones a pattern matches, and a ``Project`` does not know YAML. pydantic and yaml are
 imported when a project file is read, not before: other commands, and processes that are sent parts of a project, start
 without them.
 
@@ -57,9 +58,9 @@ if TYPE_CHECKING:
     from mlfbuild.project.rules import COMPILER_WORD
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.schema import json_schema
-    from mlfbuild.project.sources import SOURCES, source_suffix
+    from mlfbuild.project.sources import SOURCES, model_name, source_suffix
     from mlfbuild.project.specification import (
-        Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
+        VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
     )
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
 else:

@@ -42,14 +42,33 @@ def _mcu(value: str) -> Mistake | None:
     """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
     if value in targets.MCUS or targets.part_called(value):
         return None
-    sizes = targets.parts_beginning(value)
-    if sizes:
-        reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
-        return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
+    sizes = _several_parts(value)
+    if sizes is not None:
+        return sizes
     return Mistake(
         "unknown-mcu",
         reason=f"unknown mcu {in_quotes(value)}",
         hint="`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and runner",
+    )
+
+
+def _several_parts(value: str) -> Mistake | None:
+    """Return the mistake about ``value`` if it is the beginning of the names of parts."""
+    sizes = targets.parts_beginning(value)
+    if not sizes:
+        return None
+    reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
+    return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
+
+
+def device_problem(value: str) -> Mistake | None:
+    """Return why ``value`` cannot be a target of the short form: it names no core, board or microcontroller."""
+    if targets.keys_of_device(value) is not None:
+        return None
+    near = suggestion(value, (*CPUS, *BOARDS))
+    reason = f"{in_quotes(value)} is no known cpu, mcu or board{near}"
+    return _several_parts(value) or Mistake(
+        "unknown-device", reason=reason, hint="" if near else "`mlfbuild boards` lists them"
     )
 
 
@@ -74,22 +93,24 @@ def _board(value: str) -> Mistake | None:
     return Mistake(mistake.code, reason=mistake.reason, hint=hint)
 
 
-MCU = Late(
-    lambda: Rule(
-        _mcu,
-        {
-            "anyOf": [
-                {
-                    "type": "string",
-                    "enum": list(targets.MCUS),
-                    "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
-                },
-                {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]+$"},
-            ]
-        },
-    )
-)
+QEMU = "qemu"
+"""The ``board`` of a target that selects the emulated board for its CPU."""
+
+
+def _mcu_schemas() -> list[dict[str, Any]]:
+    titles = [mcu.title for mcu in targets.MCUS.values()]
+    return [
+        {"type": "string", "enum": list(targets.MCUS), "enumDescriptions": titles},
+        {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9]+$"},
+    ]
+
+
+MCU = Late(lambda: Rule(_mcu, {"anyOf": _mcu_schemas()}))
 BOARD = Rule(_board, {"enum": list(BOARDS)})
+TARGET_BOARD = Rule(lambda value: None if value == QEMU else _board(value), {"enum": [QEMU, *BOARDS]})
+DEVICE = Late(
+    lambda: Rule(device_problem, {"format": "device", "anyOf": [{"enum": [*CPUS, *BOARDS]}, *_mcu_schemas()]})
+)
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
 LEVEL = one_of("optimisation level", LEVELS)

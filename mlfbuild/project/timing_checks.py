@@ -13,6 +13,7 @@ from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
 from mlfbuild.project.described_mcu import memory_of_region, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
+from mlfbuild.project.short_forms import select_board
 from mlfbuild.targets import (
     CPUS,
     TIMED_CORES,
@@ -34,14 +35,20 @@ _MOST_SECTORS = 64
 
 
 def complete_targets(document: Document) -> None:
-    """Give each target the CPU of its microcontroller and its runner the memories, so that all other checks see them.
+    """Give each target the CPU of its microcontroller, and the memories and board of it, so that all checks see them.
 
     A part whose name begins with that of a cycle model, such as ``stm32l4r5zi``, has this model and its own memories.
     Other models have their memories in their table (``verify/device/layout.py``).
     """
     for _, entry in document.entries("targets"):
-        if not isinstance(entry, dict) or not isinstance(mcu := entry.get("mcu"), str):
-            continue
+        if isinstance(entry, dict):
+            _complete(entry)
+            select_board(entry)
+
+
+def _complete(entry: dict[str, Any]) -> None:
+    mcu = entry.get("mcu")
+    if isinstance(mcu, str):
         part = None if mcu in targets.MCUS else targets.part_called(mcu)
         model = targets.model_of(mcu) if part or mcu in targets.MCUS else None
         if model is not None:

@@ -44,6 +44,21 @@ def emulated_board(cpu: Cpu) -> Board | None:
     return next((board for board in BOARDS.values() if board.takes(cpu)), None)
 
 
+def keys_of_device(name: str) -> Mapping[str, str] | None:
+    """Return the keys of a target that is the device ``name``; ``None`` if no table has this name.
+
+    A core gives ``cpu``, a board that QEMU emulates ``cpu`` and ``board``, a microcontroller ``mcu``.
+    """
+    if name in CPUS:
+        return {"cpu": name}
+    if name in BOARDS:
+        return {"cpu": BOARDS[name].cpu, "board": name}
+    from mlfbuild.targets.mcus import MCUS  # long tables that most commands do not use
+    from mlfbuild.targets.parts import part_called
+
+    return {"mcu": name} if name in MCUS or part_called(name) else None
+
+
 def board_called(name: str) -> Board:
     """Return the board called ``name``; raises ``UsageError`` with the nearest name."""
     return _find(BOARDS, "board", name)
