@@ -17,9 +17,12 @@ Stamps = Mapping[Path, "tuple[int, int] | None"]
 
 
 def project_inputs(project: Project) -> list[Path]:
-    """Return every file that the archives of ``project`` are made from; models may be missing."""
+    """Return every file that the archives of ``project`` are made from, and the folders of patterns.
+
+    Models may be missing.
+    """
     jobs = [job for target in target_jobs(project) for job in target.models]
-    return list(dict.fromkeys(path for job in jobs for path in read_files(job)))
+    return list(dict.fromkeys([*(path for job in jobs for path in read_files(job)), *project.watched]))
 
 
 def stamps(paths: Iterable[Path]) -> Stamps:
