@@ -2,11 +2,11 @@
 
 ``errors`` has one class for each exit code, and ``mistakes`` reasons to refuse a value whose place is not known yet.
 ``files`` reads and writes files as a whole, ``locks`` lets one process at a time write, and ``foreign_files``
-recognises models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs, ``keeper`` ends them if this
-process is killed, and ``system_packages`` has the commands that install them; ``extras`` are the Python packages that
-only some projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, and
-``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` hashes mlfbuild's own files, and
-``lazy`` makes the faces of rooms.
+recognises models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs,
+``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``extras``
+are the Python packages that only some projects need. ``text`` puts untrusted names on one printable line, ``table``
+lays out columns, and ``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` hashes mlfbuild's
+own files, and ``lazy`` makes the faces of rooms.
 
 The room reads no models, targets or archives, and imports no other room.
 """

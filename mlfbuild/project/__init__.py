@@ -26,9 +26,9 @@ mistakes later (a file that is missing, an option that a compiler refuses) repor
     mistake = Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
     raise ProjectFileError(project.problems([(("models", "kws", "source"), mistake)]))
 
-The room does not read the files that a project names, although it looks which ones a pattern matches, and a ``Project`` does not know YAML. pydantic and yaml are
-imported when a project file is read, not before: other commands, and processes that are sent parts of a project, start
-without them.
+The room does not read the files that a project names, although patterns depend on which ones there are, and a
+``Project`` does not know YAML. pydantic and yaml are imported when a project file is read, not before: other commands,
+and processes that are sent parts of a project, start without them.
 
 **Example.** ``targets: {m4: {cpu: cortex-m44}}`` is composed with the position 4:16 of the value; the document holds
 the text; ``validate`` finds that no CPU has the name and adds the mistake above. All other entries are checked too, and

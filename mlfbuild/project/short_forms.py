@@ -90,7 +90,8 @@ def _models(document: Document, sources: Sequence[str], root: Path) -> Iterator[
             name = model_name(file)
             if first.setdefault(name, file) != file:
                 reason = f"{in_quotes(first[name])} and {in_quotes(file)} are both named {name}"
-                mistake = Mistake("repeated-name", reason=reason, hint=f"name them: `models: {{{name}: {first[name]}}}`")
+                hint = f"name them: `models: {{{name}: {first[name]}}}`"
+                mistake = Mistake("repeated-name", reason=reason, hint=hint)
                 document.refuse(("models", index), mistake)
             else:
                 keys = {"source": file}

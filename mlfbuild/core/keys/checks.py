@@ -158,8 +158,8 @@ class TextOr:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         found = handler(schema)
         choices = found.get("oneOf", ())
-        # Keywords of texts, lists and mappings have no effect on each other. One schema has simpler errors than a choice,
-        # for which validators collect those of all entries, however many an alias makes.
+        # Keywords of texts, lists and mappings have no effect on each other. One schema has simpler errors than a
+        # choice, for which validators collect those of all entries, however many an alias makes.
         if len(choices) != 2 or any("type" not in choice for choice in choices):
             return found
         return {**choices[0], **choices[1], "type": [choice["type"] for choice in choices]}
