@@ -15,11 +15,12 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
-    from mlfbuild.usecases.init.main_c import sample_arrays, sample_h
+    from mlfbuild.usecases.init.main_c import call_c, sample_arrays, sample_h
     from mlfbuild.usecases.init.placeholders import project_api_server
     from mlfbuild.usecases.init.project import (
         DEFAULT_BOARD, InitReport, InitRequest, init_cmake, init_project, init_update,
     )
+    from mlfbuild.usecases.init.project_network import callable_library
     from mlfbuild.usecases.init.renewal import outdated_files, outdated_lines
     from mlfbuild.usecases.init.sample import Sample
     from mlfbuild.usecases.init.staging import staged

@@ -65,9 +65,7 @@ def _from_model(path: Path, board: Board) -> ProjectNetwork:
 def _from_archive(path: Path, board: Board) -> ProjectNetwork:
     name = default_name(path)
     library = compiler_called("archive").compile(CompileRequest(name, path, CPUS[board.cpu]))
-    parts_of(library)  # raises for names that build files cannot contain
-    library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
-    require_c_interface(library, path)
+    library = callable_library(library, path)
     dependencies = dependency_lines(library, path)
     if len(library.modules) == 1:
         name = default_name(Path(library.modules[0].name))
@@ -75,6 +73,17 @@ def _from_archive(path: Path, board: Board) -> ProjectNetwork:
     file = f"models/{name}{suffix if SOURCES.get(suffix) == 'archive' else '.tar'}"
     notes = _renamed("module", library.modules[0].name, name) if len(library.modules) == 1 else ()
     return ProjectNetwork(name, path, "archive", file, read_bytes(path, "archive"), library, notes, dependencies)
+
+
+def callable_library(library: Library, path: Path) -> Library:
+    """Return ``library``, the content of ``path``, as firmware calls it: with a C interface for each module.
+
+    Raises ``UnsupportedModelError`` if firmware cannot call it, or if build files cannot contain its names.
+    """
+    parts_of(library)
+    library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
+    require_c_interface(library, path)
+    return library
 
 
 def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:
