@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from mlfbuild.targets.mcu_types import Mcu, MemoryCache, TimedMemory, needed_keys
     from mlfbuild.targets.mcus import MCUS, ideal_mcu
     from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
-    from mlfbuild.targets.parts import KnownPart, all_parts, model_of, part_called, parts_beginning
+    from mlfbuild.targets.parts import KnownPart, all_parts, memory_of, model_of, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, keys_of_device, mcu_called
     from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
     from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from mlfbuild.jobs.tree import target_files
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.keys import port_problem
-from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
+from mlfbuild.targets import GCC, Board, Cpu, compiler_program
+from mlfbuild.usecases.init.devices import ProjectDevice
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
 from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
@@ -19,6 +20,10 @@ from mlfbuild.usecases.schema import schema_text
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
+_BUILT_BY_CMAKE = "\nfirmware:\n  app: {cmake: .}   # the CMakeLists.txt in this folder"
+_BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
+
+
 @dataclass(frozen=True)
 class Repo:
     """A project and its files."""
@@ -28,17 +33,34 @@ class Repo:
     template: Template
     network: ProjectNetwork
     sample: Sample | None
-    board: Board
+    devices: tuple[ProjectDevice, ...]
+    """The targets of the project; at least one is emulated."""
 
     @property
     def cpu(self) -> Cpu:
-        """The board's core."""
-        return CPUS[self.board.cpu]
+        """The core of the first target."""
+        return self.devices[0].cpu
 
     @property
     def target(self) -> str:
-        """The target's name in the project file."""
-        return self.cpu.name.removeprefix("cortex-")
+        """The name of the first target in the project file."""
+        return self.devices[0].target
+
+    @property
+    def emulated(self) -> ProjectDevice:
+        """The first target that QEMU emulates."""
+        return next(device for device in self.devices if device.is_emulated)
+
+    @property
+    def board(self) -> Board:
+        """Its board, which runs the firmware and its verification."""
+        return self.emulated.board
+
+    @property
+    def files_of_template(self) -> dict[str, str]:
+        """The files of the template for the devices."""
+        own = {} if self.devices[0].is_emulated else self.template.device_files or {}
+        return {**self.template.files, **own}
 
     @property
     def vectors(self) -> str:
@@ -54,6 +76,8 @@ class Repo:
             commands["run"] = self.template.run
         if self.vectors:
             commands["verify"] = self.template.verify
+        if not self.devices[0].is_emulated:
+            commands |= {name: f"scons target=@EMULATED@ {name}" for name in ("run", "verify") if name in commands}
         return {name: worded(command, self._words) for name, command in commands.items()}
 
     @property
@@ -79,7 +103,8 @@ class Repo:
         """Return the files by their paths in the project; the committed tree is not among them."""
         texts = {
             "mlfbuild.yml": self._project_file(),
-            **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
+            **{worded(path, self._words): filled(text, **self._words) for path, text in self.files_of_template.items()},
+            **{f"board/{device.target}.ld": device.script for device in self.devices if not device.is_emulated},
             **{path: runtime_text(name) for path, name in self.template.copies.items()},
             "src/main.c": main_c(self.network.library, self.sample if self._has_sample_h else None, self.template.main),
         }
@@ -89,7 +114,7 @@ class Repo:
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
         files = {path: text.encode() for path, text in texts.items()}
-        if self.template.commits_tree:
+        if self.template.commits_tree or not self.devices[0].is_emulated:
             files |= self._board_files()
         files[self.network.file] = self.network.content
         if self.sample and self.vectors:
@@ -101,6 +126,7 @@ class Repo:
         return {
             "PROJECT": self.title,
             "TARGET": self.target,
+            "EMULATED": self.emulated.target,
             "BOARD": self.board.name,
             "EMULATOR": self.board.emulator,
             "OPTIONS": "".join(f" {option}" for option in self.board.options),
@@ -138,21 +164,29 @@ class Repo:
 
     def _board_files(self) -> dict[str, bytes]:
         files = target_files([], self.board, self.cpu)
-        return {path: data for path, data in files.items() if path.startswith("board/") and _is_for_make(path)}
+        others = (".cmake",) if self.template.commits_tree else (".mk", f"{self.board.name}.ld")
+        unused = (*others, "SConscript")
+        return {path: data for path, data in files.items() if path.startswith("board/") and not path.endswith(unused)}
 
     # Documents -------------------------------------------------------------------------------------------------------
 
     def _project_file(self) -> str:
         return filled(
             "common/mlfbuild.yml",
-            TARGETS=worded(self.template.targets, self._words),
+            TARGETS="\n".join(map(self._target_lines, self.devices)),
             MODEL=self.network.name,
             SOURCE=self.network.file,
             INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
-            FIRMWARE=self.template.firmware,
+            FIRMWARE=self.template.firmware if self.devices[0].is_emulated else _BUILT_BY_CMAKE,
         )
+
+    def _target_lines(self, device: ProjectDevice) -> str:
+        if not device.is_emulated:
+            return f"  {device.target}: {device.keys}   # your microcontroller; add `runner` to flash it"
+        words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
+        return worded(self.template.targets, words)
 
     def _interface(self) -> str:
         """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
@@ -188,18 +222,26 @@ class Repo:
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._has_sample_h else "")),
             *((worded(path, self._words), text) for path, text in self.template.about),
+            *([] if self.devices[0].is_emulated else [_BOARD_FOLDER]),
         ]
         return filled(
             "common/README.md",
             NAME=self.title,
             MODEL=self.network.name,
-            BOARD=self.board.name,
-            CPU=self.cpu.name,
+            DEVICES=self._devices_text(),
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
             NEEDS=f"{worded(self.template.needs, self._words)}\nThe emulator is {self.board.emulator}.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )
+
+    def _devices_text(self) -> str:
+        own, emulated = (
+            [f"{device.board.name} ({device.cpu.name})" for device in self.devices if device.is_emulated == kind]
+            for kind in (False, True)
+        )
+        boards = f"the board{'s' if len(emulated) > 1 else ''} {' and '.join(emulated)}, which QEMU emulates"
+        return " and on ".join([*(f"the microcontroller {name}" for name in own), boards])
 
     def _about_model(self) -> str:
         if self.network.path == EXAMPLE:
@@ -227,7 +269,3 @@ class Repo:
 def _scalar(name: str) -> str:
     """Return ``name`` as a text in YAML, in quotes if YAML reads it as another value."""
     return f'"{name}"' if name.lower() in _NOT_TEXT else name
-
-
-def _is_for_make(path: str) -> bool:
-    return not path.endswith((".cmake", "SConscript"))

@@ -44,6 +44,8 @@ class Template:
     """Template of ``src/main.c``."""
     copies: Mapping[str, str] = field(default_factory=dict)
     """Files of the project, and the files in ``mlfbuild/runtime`` that they are copies of."""
+    device_files: Mapping[str, str] | None = None
+    """Other and further files for a microcontroller; ``None`` if projects have one device, which QEMU emulates."""
     commits_tree: bool = False
     """Whether the models' C is committed, so that the build needs no mlfbuild."""
 
@@ -75,6 +77,7 @@ _PROJECT_API = Template(
 TEMPLATES: Mapping[str, Template] = {
     "scons": Template(
         files={"SConstruct": "scons/SConstruct", SCONS_TOOL: "scons/mlf.py.in"},
+        device_files={"SConstruct": "scons/SConstruct.device", "CMakeLists.txt": "scons/CMakeLists.txt"},
         build="scons",
         run="scons run",
         verify="scons verify",
