@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,34 +32,52 @@ def targets(folder: Path) -> dict[str, tuple[str, str | None]]:
     return {name: (each.cpu, each.board) for name, each in load_project(folder / "mlfbuild.yml").targets.items()}
 
 
-def scons(folder: Path, *words: str) -> str:
-    done = warm.run("SCons", "-Q", *words, cwd=folder, env=dict(os.environ))
+def shell(folder: Path, command: str) -> str:
+    path = f"{warm.programs()}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_a_project_for_a_microcontroller_builds_and_runs_on_qemu(empty: Folder, tool: Callable[[str], str]) -> None:
+@pytest.mark.parametrize(("template", "image"), [("scons", "app/app.elf"), ("cmake", "app.elf")])
+def test_a_project_for_a_microcontroller_builds_and_runs_on_qemu(
+    empty: Folder, tool: Callable[[str], str], template: str, image: str
+) -> None:
     for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
         tool(name)
-    report = empty.run("init", "fw", "--mcu", PART, "--format", "json").json
+    commands = empty.run("init", "fw", "--mcu", PART, "--template", template, "--format", "json").json["commands"]
     root = empty.root / "fw"
     assert targets(root) == {PART: ("cortex-m4", None), "qemu": ("cortex-m4", "mps2-an386")}
-    assert report["commands"] == {
-        "build": "scons", "run": "scons target=qemu run", "verify": "scons target=qemu verify",
-    }  # fmt: skip
-    scons(root)
+    assert list(commands) == ["build", "run", "verify"]
+    shell(root, commands["build"])
     part = part_called(PART)
     assert part is not None and part.memory.flash is not None
     flash, ram = part.memory.flash, part.memory.ram
-    with (root / f"build/{PART}/app/app.elf").open("rb") as file:
-        segments = [each.header for each in ELFFile(file).iter_segments("PT_LOAD") if each.header.p_memsz]
-        vectors = ELFFile(file).get_section_by_name(".vectors")
-        assert vectors.header.sh_addr == flash.origin
+    with (root / f"build/{PART}" / image).open("rb") as file:
+        elf = ELFFile(file)
+        segments = [each.header for each in elf.iter_segments("PT_LOAD") if each.header.p_memsz]
+        assert elf.get_section_by_name(".vectors").header.sh_addr == flash.origin
     for each in segments:
         region = flash if each.p_vaddr < ram.origin else ram
         assert region.origin <= each.p_vaddr <= each.p_vaddr + each.p_memsz <= region.origin + region.size
-    assert "\ntones probabilities: 127 -128 -128 -128\nPASS\n" in scons(root, "target=qemu", "run")
+    assert "\ntones probabilities: 127 -128 -128 -128\nPASS\n" in shell(root, commands["run"])
     assert empty.run("-C", "fw", "check", "-q").status == 0
+
+
+def test_presets_of_several_cores_have_their_own_toolchains(empty: Folder) -> None:
+    assert empty.run("init", "--cpu", "cortex-m4", "--cpu", "cortex-m33", "--template", "cmake", "-q").status == 0
+    presets = json.loads((empty.root / "CMakePresets.json").read_text())
+    found = {
+        each["name"]: (each["toolchainFile"].rpartition("/")[2], each["cacheVariables"]["TARGET"])
+        for each in presets["configurePresets"]
+    }
+    assert found == {"m4": ("cortex-m4.cmake", "m4"), "m33": ("cortex-m33.cmake", "m33")}
+    assert {path.name for path in (empty.root / "cmake").iterdir()} == {
+        "cortex-m4.cmake", "cortex-m33.cmake", "mlfbuild.cmake",
+    }  # fmt: skip
+    assert targets(empty.root) == {"m4": ("cortex-m4", "mps2-an386"), "m33": ("cortex-m33", "mps2-an505")}
 
 
 @pytest.mark.parametrize("mcu", ["rp2040", "nrf52840", "STM32F407VGT6", "stm32g0b1"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mlfbuild.jobs.tree import target_files
 from mlfbuild.library.cgen import member_name
@@ -20,7 +22,16 @@ from mlfbuild.usecases.schema import schema_text
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
-_BUILT_BY_CMAKE = "\nfirmware:\n  app: {cmake: .}   # the CMakeLists.txt in this folder"
+_PRESETS = "CMakePresets.json"
+_LISTS = ("configurePresets", "buildPresets", "testPresets")
+_ON_QEMU = {
+    "target": {"run": "scons target=@EMULATED@ run", "verify": "scons target=@EMULATED@ verify"},
+    "--preset": {
+        "run": "cmake --preset @EMULATED@ && cmake --build --preset @EMULATED@ --target run",
+        "verify": "mlfbuild verify --target @EMULATED@",
+    },
+}
+"""Commands of a project whose first target is a microcontroller."""
 _BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
 
 
@@ -59,8 +70,12 @@ class Repo:
     @property
     def files_of_template(self) -> dict[str, str]:
         """The files of the template for the devices."""
-        own = {} if self.devices[0].is_emulated else self.template.device_files or {}
-        return {**self.template.files, **own}
+        return {**self.template.files, **(self.template.device_files or {} if self._is_for_devices else {})}
+
+    @property
+    def _is_for_devices(self) -> bool:
+        # SCons builds the sources for several emulated boards without further files.
+        return not self.devices[0].is_emulated or (len(self.devices) > 1 and _PRESETS in self.template.files)
 
     @property
     def vectors(self) -> str:
@@ -77,8 +92,9 @@ class Repo:
         if self.vectors:
             commands["verify"] = self.template.verify
         if not self.devices[0].is_emulated:
-            commands |= {name: f"scons target=@EMULATED@ {name}" for name in ("run", "verify") if name in commands}
-        return {name: worded(command, self._words) for name, command in commands.items()}
+            where = "--preset" if _PRESETS in self.template.files else "target"
+            commands |= {name: text for name, text in _ON_QEMU[where].items() if name in commands}
+        return {name: worded(command, self.words) for name, command in commands.items()}
 
     @property
     def values(self) -> dict[str, object]:
@@ -103,7 +119,8 @@ class Repo:
         """Return the files by their paths in the project; the committed tree is not among them."""
         texts = {
             "mlfbuild.yml": self._project_file(),
-            **{worded(path, self._words): filled(text, **self._words) for path, text in self.files_of_template.items()},
+            **{worded(path, self.words): filled(text, **self.words) for path, text in self.files_of_template.items()},
+            **(self._of_each_device() if self._is_for_devices and _PRESETS in self.template.files else {}),
             **{f"board/{device.target}.ld": device.script for device in self.devices if not device.is_emulated},
             **{path: runtime_text(name) for path, name in self.template.copies.items()},
             "src/main.c": main_c(self.network.library, self.sample if self._has_sample_h else None, self.template.main),
@@ -121,8 +138,24 @@ class Repo:
             files[self.vectors] = self.sample.vectors
         return files
 
+    def _of_each_device(self) -> dict[str, str]:
+        """Return the presets of all devices, and their toolchain files."""
+        texts: dict[str, str] = {}
+        presets: dict[str, Any] = {}
+        for device in self.devices:
+            words = replace(self, devices=(device, self.emulated)).words
+            texts[f"cmake/{device.cpu.name}.cmake"] = filled("cmake/toolchain.cmake", **words)
+            made = json.loads(filled("cmake/CMakePresets.json", **words))
+            variables = made["configurePresets"][0]["cacheVariables"]
+            variables["TARGET"] = device.target
+            if not device.is_emulated:
+                del variables["CMAKE_CROSSCOMPILING_EMULATOR"], made["testPresets"]
+            presets = {**made, **{key: presets.get(key, []) + made.get(key, []) for key in _LISTS}}
+        return {**texts, _PRESETS: f"{json.dumps(presets, indent=2)}\n"}
+
     @property
-    def _words(self) -> dict[str, str]:
+    def words(self) -> dict[str, str]:
+        """What templates of mlfbuild contain for the first target, and for the first emulated one."""
         return {
             "PROJECT": self.title,
             "TARGET": self.target,
@@ -179,12 +212,14 @@ class Repo:
             INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
-            FIRMWARE=self.template.firmware if self.devices[0].is_emulated else _BUILT_BY_CMAKE,
+            FIRMWARE=self.template.firmware_of_devices if self._is_for_devices else self.template.firmware,
         )
 
     def _target_lines(self, device: ProjectDevice) -> str:
         if not device.is_emulated:
-            return f"  {device.target}: {device.keys}   # your microcontroller; add `runner` to flash it"
+            own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
+            keys = device.keys.replace("}", f"{own}}}")
+            return f"  {device.target}: {keys}   # your microcontroller; add `runner` to flash it"
         words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
         return worded(self.template.targets, words)
 
@@ -221,7 +256,7 @@ class Repo:
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._has_sample_h else "")),
-            *((worded(path, self._words), text) for path, text in self.template.about),
+            *((worded(path, self.words), text) for path, text in self.template.about),
             *([] if self.devices[0].is_emulated else [_BOARD_FOLDER]),
         ]
         return filled(
@@ -230,7 +265,7 @@ class Repo:
             MODEL=self.network.name,
             DEVICES=self._devices_text(),
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
-            NEEDS=f"{worded(self.template.needs, self._words)}\nThe emulator is {self.board.emulator}.",
+            NEEDS=f"{worded(self.template.needs, self.words)}\nThe emulator is {self.board.emulator}.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )
