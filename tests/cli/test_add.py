@@ -143,6 +143,14 @@ def test_models_of_this_machine_have_no_budget_and_vectors_are_kept(folder: Fold
     assert list(project.found_vectors) == ["beta"]
 
 
+def test_a_model_in_a_list_has_no_budget(folder: Folder) -> None:
+    written(folder, 'mlfbuild: 1\ntargets: [cortex-m4]\nmodels: ["nets/a*.tflite"]\n')
+    assert added(folder)["budget"] == {}
+    text = 'mlfbuild: 1\ntargets: [cortex-m4]\nmodels: ["nets/a*.tflite", nets/beta.tflite]\n'
+    assert (folder.root / "mlfbuild.yml").read_text() == text
+    assert refused(folder, "nets/alpha.tflite") == (2, "model-already-added")
+
+
 def test_vectors_of_another_model_are_refused(folder: Folder) -> None:
     written(folder, "mlfbuild: 1\ntargets: [host]\nmodels: {alpha: nets/alpha.tflite}\n")
     (folder.root / "tests").mkdir()

@@ -56,7 +56,8 @@ from mlfbuild.usecases.init import call_c, callable_library
 from mlfbuild.usecases.vectors import recompute_vectors
 from mlfbuild.verify import load_vectors
 
-_APP = "app"
+_APP = "sizes"
+"""The firmware that is linked only to measure the model."""
 _MAIN = "\nint main(void)\n{{\n    return {calls} != 0;\n}}\n"
 
 
@@ -104,19 +105,22 @@ def add_model(
     is outside of its folder, ``InputFileError`` and ``UnsupportedModelError`` for the model, and ``StorageError``.
     """
     require_extra("edit", file, "editing a project file")
+    from mlfbuild.usecases.add.project_text import is_list
+
     project = load(file)
     text = read_bytes(file, "project file").decode()
     if not os.access(file, os.W_OK):
         raise StorageError("cannot-write", place=file, reason="cannot write: it is read-only", hint="make it writable")
-    spec = _spec(project, source, name, targets)
-    _check_form(text, project, spec, named=name is not None, selected=bool(targets))
+    spec, in_list = _spec(project, source, name, targets), is_list(text)
+    if in_list:
+        _check_options(project, spec, "--target" if targets else "--name" if spec.name != default_name(source) else "")
     extended = replace(project, models={**project.models, spec.name: spec})
     # Sizes come from a build in a folder of its own: that of the project is for what the project file has.
     with tempfile.TemporaryDirectory(prefix="mlfbuild-add-") as scratch:
         first, *_ = target_jobs(extended, spec.targets, [spec.name], Path(scratch))
         library = callable_library(compiled_library(first.models[0]), spec.source)
         code = call_c(library)
-        sizes = _sizes(extended, spec, code, library, Path(scratch), jobs, progress)
+        sizes = {} if in_list else _sizes(extended, spec, code, library, Path(scratch), jobs, progress)
     budget = {memory: -(-size * 11 // 10) for memory, size in sizes.items()}
     with _vectors(extended, spec, library) as vectors:
         notes = _write(project, text, spec, bool(targets), vectors.path, budget)
@@ -160,11 +164,9 @@ def _spec(project: Project, source: Path, name: str | None, targets: Sequence[st
     )
 
 
-def _check_form(text: str, project: Project, spec: ModelSpec, *, named: bool, selected: bool) -> None:
-    from mlfbuild.usecases.add.project_text import is_list
-
-    option = "--name" if named and spec.name != default_name(spec.source) else "--target" if selected else ""
-    if option and is_list(text):
+def _check_options(project: Project, spec: ModelSpec, option: str) -> None:
+    """Raise ``UsageError`` if there is an ``option`` that a model in a list cannot have."""
+    if option:
         raise UsageError(
             "list-of-models",
             place=option,
