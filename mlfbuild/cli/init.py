@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import UsageError, text_table
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.init import InitReport
 
 _FILE = click.Path(path_type=Path)
 _PURPOSE = {
@@ -102,18 +106,22 @@ def init(
         return
     if options.quiet:
         return
-    # Generated files are last.
-    own = report.written[: len(report.written) - report.generated]
-    lines = [f"wrote {path}" for path in (report.written if options.verbose else own)]
-    if report.generated and not options.verbose:
-        lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
-    lines += [f"note: {note}" for note in report.notes]
+    lines = _written_lines(report, verbose=options.verbose)
     if any(alone.values()):
         show("\n".join([*lines, *([_CMAKE_LINES] if cmake_only else []), *([_SCONS_LINES] if scons_only else [])]))
         return
     lines.append(f"next{'' if folder == Path() else f', in {shlex.quote(str(folder))}'}:")
     commands = [(command, f" # {_PURPOSE[name]}") for name, command in report.commands.items()]
     show("\n".join([*lines, text_table(commands, indent=2)]))
+
+
+def _written_lines(report: InitReport, *, verbose: bool) -> list[str]:
+    # Generated files are last.
+    own = report.written[: len(report.written) - report.generated]
+    lines = [f"wrote {path}" for path in (report.written if verbose else own)]
+    if report.generated and not verbose:
+        lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
+    return lines + [f"note: {note}" for note in report.notes]
 
 
 def _settings(settings: tuple[str, ...]) -> dict[str, str]:
