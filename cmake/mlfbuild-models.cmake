@@ -50,7 +50,8 @@ function(mlfbuild_models PROJECT_FILE)
 
   _mlfbuild_next_line(names plan)
   string(JSON lock GET "${names}" lock) # empty if there is none
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lock})
+  _mlfbuild_list(folders "${names}" watched) # a new file there can be another model
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lock} ${folders})
   _mlfbuild_list(targets "${names}" targets)
   _mlfbuild_list(models "${names}" models)
   list(LENGTH targets count)

@@ -1,8 +1,7 @@
 """The command ``mlfbuild``: the only room that prints and exits.
 
 Verb ``x`` is in ``x.py``, and its work in ``mlfbuild.usecases.x``. ``app`` lists the verbs, ``options`` has the options
-that they share, ``output`` prints results and progress, and ``invocation`` turns every error into its message and exit
-code.
+that they share, and ``output`` prints results and progress, and turns every error into its message and exit code.
 
 A verb's module is imported when that verb is called, and imports the rooms that it needs when it runs.
 """
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 signal.signal(number, signal.default_int_handler)
         # After the handlers are set: imports take a good part of a short run, and Ctrl-C during them must end it in the
         # same way.
-        from mlfbuild.cli.invocation import run
+        from mlfbuild.cli.output.invocation import run
 
         status = run(sys.argv[1:] if arguments is None else arguments)
         _ignore_stops()  # they could now only interrupt Python's clean-up

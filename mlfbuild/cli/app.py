@@ -15,8 +15,8 @@ Rules
   3. Shared options may be before or after the verb. Before it, all of them are accepted, and a verb refuses those that
      do not apply: ignoring ``--frozen`` would be worse than refusing it.
   4. Results go to stdout, diagnostics and progress to stderr. With ``--format json``, both are for programs.
-  5. Errors are exceptions. Only ``invocation.run`` turns them into messages and exit codes, so that no verb has its own
-     idea of them, and a full disk or a closed pipe is handled once.
+  5. Errors are exceptions. Only ``output.invocation`` turns them into messages and exit codes, so that no verb has its
+     own idea of them, and a full disk or a closed pipe is handled once.
 
 For example, ``mlfbuild -C fw verify --target m55``: the group stores ``-C`` (it changes the folder at once, so that
 completion of later words works), finds ``verify`` in ``VERBS`` and imports ``mlfbuild.cli.verify``. ``Verb.invoke``
@@ -42,11 +42,12 @@ from mlfbuild.cli.options import Verb, shared_by_all
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-FIRST = ("init", "check", "build", "verify", "run", "report", "profile", "update", "doctor")
+FIRST = ("init", "add", "check", "build", "verify", "run", "report", "profile", "update", "doctor")
 """The verbs on the first screen, in the order in which a new user needs them."""
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Project": {
         "init": "Create a firmware project around a model.",
+        "add": "Add a model to the project file.",
         "check": "Check the project file and list every mistake.",
         "plan": "List every file that a build reads and writes.",
         "fetch": "Fetch repositories and archives of required libraries.",
@@ -112,6 +113,7 @@ _OTHER_TOOLS = {
     "diff": "compare",
     "benchmark": "profile",
     "bench": "profile",
+    "insert": "add",
     "upgrade": "update",
     "install": "fetch",
 }

@@ -54,6 +54,8 @@ def check(options: SharedOptions, *, no_tools: bool) -> None:
         )
     if not options.quiet and not options.json:
         targets, models = counted(len(project.targets), "target"), counted(len(project.models), "model")
+        for name, path in project.found_vectors.items():
+            show(f"{name}: vectors {path}, found by the name of the model")
         show(
             f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)",
             {"no mistakes": PASSED},

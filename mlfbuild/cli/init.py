@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, complete_board, verb
+from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
 from mlfbuild.cli.output.printing import show, show_json
 from mlfbuild.core import UsageError, text_table
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.init import InitReport
 
 _FILE = click.Path(path_type=Path)
 _PURPOSE = {
@@ -25,6 +29,12 @@ next, in CMakeLists.txt:
   mlfbuild_models(mlfbuild.yml TARGET <target>)
   target_link_libraries(<executable> PRIVATE mlf::<model>)"""
 
+_SCONS_LINES = """\
+next, in SConstruct:
+  env = Environment(tools=["default", "mlf"])
+  models = env.MlfModels("mlfbuild.yml", target="<target>")
+  models.apply(env)   # or app = env.MlfFirmware("<firmware>", models=models)"""
+
 
 @verb("format")
 @click.argument("folder", metavar="[DIR]", type=_FILE, default=".")
@@ -33,8 +43,17 @@ next, in CMakeLists.txt:
 @click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
-@click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.", shell_complete=complete_board)
+@click.option(
+    "--board", "boards", multiple=True, metavar="NAME", help="Emulated board (default mps2-an386), or yours; repeatable.",
+    shell_complete=complete_board,
+)  # fmt: skip
+@click.option(
+    "--cpu", "cpus", multiple=True, metavar="NAME", help="Core, on its emulated board; repeatable.",
+    shell_complete=complete_cpu,
+)  # fmt: skip
+@click.option("--mcu", "mcus", multiple=True, metavar="NAME", help="Your microcontroller; repeatable.")
 @click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a CMake repository.")
+@click.option("--scons-only", is_flag=True, help="Write only site_scons, for a SCons repository.")
 @click.option("--update", is_flag=True, help="Write files of another version of mlfbuild again.")
 def init(
     options: SharedOptions,
@@ -44,8 +63,11 @@ def init(
     source: Path | None,
     archive: Path | None,
     vectors: Path | None,
-    board: str | None,
+    boards: tuple[str, ...],
+    cpus: tuple[str, ...],
+    mcus: tuple[str, ...],
     cmake_only: bool,
+    scons_only: bool,
     update: bool,
 ) -> None:
     """Create a firmware project around a model.
@@ -56,38 +78,50 @@ def init(
     --template may also be a folder or a Git repository (URL, or URL@VERSION) with mlfbuild-template.yml; --set gives
     values to its variables. A repository is fetched, which needs the network.
 
-    With --cmake-only, add the file with which the CMake build of an existing repository finds mlfbuild. With --update,
-    write the JSON Schema, the tool for SCons and the file for CMake again if another version of mlfbuild wrote them.
-    """
-    from mlfbuild.usecases.init import InitRequest, init_cmake, init_project, init_update
+    --board, --cpu and --mcu name the targets. A microcontroller gets start-up code and a linker script with its
+    memories, and a second target runs the firmware on QEMU.
 
-    if cmake_only or update:
-        given = {"template": template, "model": source, "archive": archive, "vectors": vectors, "board": board}
-        names = [*(name for name, value in given.items() if value is not None), *(["set"] if settings else [])]
-        _refuse_with(
-            "--cmake-only" if cmake_only else "--update", [*names, *(["update"] if cmake_only and update else [])]
-        )
-        report = init_cmake(folder) if cmake_only else init_update(folder)
+    With --cmake-only or --scons-only, add the file with which the build of an existing repository finds mlfbuild. With
+    --update, write the JSON Schema, the tool for SCons and the file for CMake again if another version of mlfbuild
+    wrote them.
+    """
+    from mlfbuild.usecases.init import InitRequest, init_cmake, init_project, init_scons, init_update
+
+    alone = {"cmake-only": cmake_only, "scons-only": scons_only, "update": update}
+    if any(alone.values()):
+        given = {"template": template, "model": source, "archive": archive, "vectors": vectors, "set": settings}
+        given |= {"board": boards, "cpu": cpus, "mcu": mcus}
+        first, *others = [name for name, value in alone.items() if value]
+        _refuse_with(f"--{first}", [*(name for name, value in given.items() if value), *others])
+        report = {"cmake-only": init_cmake, "scons-only": init_scons, "update": init_update}[first](folder)
     else:
-        request = InitRequest(folder, template or "scons", board, source, archive, vectors, _settings(settings))
+        board, *more = boards or (None,)
+        request = InitRequest(
+            folder, template or "scons", board, source, archive, vectors, _settings(settings),
+            boards=tuple(name for name in more if name), cpus=cpus, mcus=mcus,
+        )  # fmt: skip
         report = init_project(request)
     if options.json:
         show_json({"written": report.written, "commands": report.commands, "notes": report.notes})
         return
     if options.quiet:
         return
-    # Generated files are last.
-    own = report.written[: len(report.written) - report.generated]
-    lines = [f"wrote {path}" for path in (report.written if options.verbose else own)]
-    if report.generated and not options.verbose:
-        lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
-    lines += [f"note: {note}" for note in report.notes]
-    if cmake_only or update:
-        show("\n".join([*lines, *([_CMAKE_LINES] if cmake_only else [])]))
+    lines = _written_lines(report, verbose=options.verbose)
+    if any(alone.values()):
+        show("\n".join([*lines, *([_CMAKE_LINES] if cmake_only else []), *([_SCONS_LINES] if scons_only else [])]))
         return
     lines.append(f"next{'' if folder == Path() else f', in {shlex.quote(str(folder))}'}:")
     commands = [(command, f" # {_PURPOSE[name]}") for name, command in report.commands.items()]
     show("\n".join([*lines, text_table(commands, indent=2)]))
+
+
+def _written_lines(report: InitReport, *, verbose: bool) -> list[str]:
+    # Generated files are last.
+    own = report.written[: len(report.written) - report.generated]
+    lines = [f"wrote {path}" for path in (report.written if verbose else own)]
+    if report.generated and not verbose:
+        lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
+    return lines + [f"note: {note}" for note in report.notes]
 
 
 def _settings(settings: tuple[str, ...]) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 ``errors`` has one class for each exit code, and ``mistakes`` reasons to refuse a value whose place is not known yet.
 ``files`` reads and writes files as a whole and lets one process at a time write, and ``foreign_files`` recognises
-models that mlfbuild does not read. ``processes`` finds and runs programs, ``keeper`` ends them if this process is
-killed, and ``system_packages`` has the commands that install them; ``extras`` are the Python packages that only some
-projects need. ``text`` puts untrusted names on one printable line, ``table`` lays out columns, and
-``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes mlfbuild's own files,
-and ``lazy`` makes the faces of rooms.
+models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``processes`` finds and runs programs,
+``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``extras``
+are the Python packages that only some projects need. ``text`` puts untrusted names on one printable line, ``table``
+lays out columns, and ``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes
+mlfbuild's own files, and ``lazy`` makes the faces of rooms.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.markdown import markdown_block, markdown_code, markdown_table
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
     from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
+    from mlfbuild.core.patterns import folders_of_pattern, is_pattern, matching_files, walk_visible
     from mlfbuild.core.processes import (
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,
         run_ninja, running, signals_masked, stops_held, tool_variable, writing_to,

@@ -7,18 +7,26 @@ any folders). In folders and patterns, names that begin with a dot and ``__pycac
 from __future__ import annotations
 
 import glob
-import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlfbuild.core import Mistake, UsageError, file_sha256, open_binary, real_place, sha256
+from mlfbuild.core import (
+    Mistake,
+    UsageError,
+    file_sha256,
+    folders_of_pattern,
+    is_pattern,
+    matching_files,
+    open_binary,
+    real_place,
+    sha256,
+    walk_visible,
+)
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.library import CompilerProgram
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import KeyPath, Project
-
-_CACHE = "__pycache__"
 
 
 def read_files(job: CompileJob) -> list[Path]:
@@ -88,13 +96,11 @@ def _inputs(program: CompilerProgram | None) -> list[Path]:
 def _entry(entry: str, folder: Path) -> Iterator[Path]:
     path = folder / entry
     if path.is_dir():
-        yield from (inside / name for inside, names in _walk(path) for name in names)
-    elif path.exists() or not glob.has_magic(entry):
-        yield from [path] if path.is_file() else []
+        yield from (inside / name for inside, names in walk_visible(path) for name in names)
+    elif is_pattern(entry, folder):
+        yield from matching_files(entry, folder)
     else:
-        names = glob.iglob(entry, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob() matches hidden names
-        found = (folder / name for name in names)
-        yield from (file for file in found if file.is_file() and _CACHE not in file.parts)
+        yield from [path] if path.is_file() else []
 
 
 def _folders(program: CompilerProgram) -> Iterator[Path]:
@@ -102,17 +108,6 @@ def _folders(program: CompilerProgram) -> Iterator[Path]:
     for entry in program.inputs:
         path = program.folder / entry
         if path.is_dir():
-            yield from (inside for inside, _ in _walk(path))
-        elif glob.has_magic(entry) and not path.exists():
-            *above, _ = Path(entry).parts
-            base = program.folder.joinpath(*itertools.takewhile(lambda part: not glob.has_magic(part), above))
-            deep = any(glob.has_magic(part) for part in above)
-            yield from (inside for inside, _ in _walk(base)) if deep else [base]
-
-
-def _walk(folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    for inside, folders, files in os.walk(folder):
-        # In place, so that os.walk() does not enter the folders that are left out; sorted, because the order of a file
-        # system is not the same everywhere.
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _CACHE)
-        yield Path(inside), sorted(name for name in files if not name.startswith("."))
+            yield from (inside for inside, _ in walk_visible(path))
+        elif is_pattern(entry, program.folder):
+            yield from folders_of_pattern(entry, program.folder)

@@ -27,6 +27,7 @@ from mlfbuild.project import (
     Provider,
     TargetSpec,
     mcu_of,
+    model_name,
     source_suffix,
 )
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
@@ -228,14 +229,7 @@ def default_compiler(source: Path) -> str:
 
 def default_name(source: Path) -> str:
     """Return the default name of a model file as a C identifier, such as ``kws_v2`` for ``models/KWS-v2.tflite``."""
-    stem = source.name[: len(source.name) - len(source_suffix(source.name))]
-    name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
-    return (
-        name
-        # These are names of CMake targets (mlf::board) and of folders in the tree.
-        if re.match("[a-z]", name) and name not in {"board", "models", "placement", "dependencies"}
-        else f"model_{name}"
-    )
+    return model_name(source.name)
 
 
 def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:

@@ -8,6 +8,7 @@
 2. ``document`` turns nodes into plain values, and limits what aliases expand to, because the file may be foreign.
 3. ``validate`` has pydantic check the values, and builds frozen dataclasses. A ``Project`` can be sent to other
    processes and compared; a value that is not in the file has its default, which is declared beside its type.
+   Before that, ``short_forms`` writes ``targets: [cortex-m4]`` and other short forms of the document in full.
 4. ``references``, ``sections`` and ``budgets`` check what needs two values, such as a model's list of targets.
 5. ``reader`` completes entries that depend on others: ``targets: all`` becomes the names, paths become absolute.
 
@@ -25,9 +26,9 @@ mistakes later (a file that is missing, an option that a compiler refuses) repor
     mistake = Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
     raise ProjectFileError(project.problems([(("models", "kws", "source"), mistake)]))
 
-The room does not read the files that a project names, and a ``Project`` does not know YAML. pydantic and yaml are
-imported when a project file is read, not before: other commands, and processes that are sent parts of a project, start
-without them.
+The room does not read the files that a project names, although patterns depend on which ones there are, and a
+``Project`` does not know YAML. pydantic and yaml are imported when a project file is read, not before: other commands,
+and processes that are sent parts of a project, start without them.
 
 **Example.** ``targets: {m4: {cpu: cortex-m44}}`` is composed with the position 4:16 of the value; the document holds
 the text; ``validate`` finds that no CPU has the name and adds the mistake above. All other entries are checked too, and
@@ -54,12 +55,12 @@ if TYPE_CHECKING:
     from mlfbuild.project.program import EXTERNAL_COMPILERS, asked_for, filled
     from mlfbuild.project.provider import Provider
     from mlfbuild.project.reader import load_project
-    from mlfbuild.project.rules import COMPILER_WORD
+    from mlfbuild.project.rules import COMPILER_WORD, MODEL_NAME, device_problem
     from mlfbuild.project.runner import CYCLE_COUNTERS, TRANSPORTS, RunnerKeys
     from mlfbuild.project.schema import json_schema
-    from mlfbuild.project.sources import SOURCES, source_suffix
+    from mlfbuild.project.sources import SOURCES, model_name, source_problem, source_suffix
     from mlfbuild.project.specification import (
-        Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
+        VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
     )
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
 else:

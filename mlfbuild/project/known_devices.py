@@ -21,6 +21,7 @@ from mlfbuild.core import Mistake
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.runner import TRANSPORTS
+from mlfbuild.project.short_forms import select_board
 from mlfbuild.targets import CPUS, GDB_SERVERS, DevelopmentBoard, DeviceMemoryKeys
 
 PACK_MARK = "#"
@@ -49,6 +50,7 @@ def complete_targets(document: Document, root: Path) -> None:
                 _complete_mcu(entry)
             if isinstance(mcu, str) and isinstance(entry.get("runner"), dict):
                 _complete_runner(document, (*path, "runner"), entry["runner"], mcu, board)
+            select_board(entry)
 
 
 def _board(document: Document, path: KeyPath, entry: dict[str, Any]) -> DevelopmentBoard | None:

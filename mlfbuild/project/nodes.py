@@ -33,6 +33,7 @@ _MEANINGS = (
     ("could not find expected ':'", "a key without a colon", "write a colon and a space after the key"),
     ("expected ',' or", "a bracket is not closed, or a comma is missing", ""),
     ("while scanning a quoted scalar", "a quote is not closed", ""),
+    ("while scanning an alias", "text starts with *", "put it in quotes"),
     ("found character '@'", "text starts with @", "put it in quotes"),
     ("found character '`'", "text starts with `", "put it in quotes"),
     ("found character '%'", "text starts with %", "put it in quotes"),

@@ -14,7 +14,7 @@ from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.specification import ALL, FirmwareSpec, ModelSpec, Project, TargetSpec
+from mlfbuild.project.specification import ALL, VECTORS_FOLDER, FirmwareSpec, ModelSpec, Project, TargetSpec
 
 if TYPE_CHECKING:
     from mlfbuild.project.document import Document
@@ -38,6 +38,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     from mlfbuild.project.document import read_document
     from mlfbuild.project.known_devices import complete_targets
     from mlfbuild.project.references import check_references
+    from mlfbuild.project.short_forms import write_in_full
     from mlfbuild.project.validate import newer_version, validate
 
     document = read_document(path)
@@ -46,6 +47,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
     if newer is not None:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
+    watched = write_in_full(document, path.parent)
     complete_targets(document, path.parent)
     project = validate(document, path.parent, Project)
     check_references(document)
@@ -55,7 +57,7 @@ def load_project(path: Path, beside: Callable[[Project], Found] | None = None) -
             if place not in refused:  # such as a file of an unsupported format, which may also be missing
                 document.add(place, mistake)
         raise ProjectFileError(in_file_order(path, document.problems))
-    return _completed(project, path, document)
+    return replace(_completed(project, path, document), watched=watched)
 
 
 def _entries(document: Document, path: Path) -> Project:
@@ -107,9 +109,16 @@ def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSp
         name=name,
         compiler=model.compiler or SOURCES[source_suffix(model.source.name)],
         targets=tuple(project.targets) if model.targets is ALL else model.targets,
+        vectors=model.vectors or _found_vectors(name, root),
         placement=replace(model.placement, shares_workspace=name in project.share_workspace),
         folder=root,
     )
+
+
+def _found_vectors(name: str, root: Path) -> dict[str, Path]:
+    """Return the vectors of the model ``name`` without this key: ``tests/<name>.npz`` if it exists."""
+    path = root / VECTORS_FOLDER / f"{name}.npz"
+    return {"": path} if path.is_file() else {}
 
 
 def _firmware(name: str, firmware: FirmwareSpec, project: Project) -> FirmwareSpec:

@@ -15,7 +15,7 @@ from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
-from mlfbuild.project.rules import CHOICES
+from mlfbuild.project.rules import CHOICES, QEMU
 from mlfbuild.project.runner import check_runners
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
@@ -70,6 +70,11 @@ def _check_folder_names(document: Document, section: str) -> None:
 
 def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
     cpu, board = target.get("cpu"), target.get("board")
+    if isinstance(cpu, str) and cpu in CPUS and board == QEMU:
+        mistake = Mistake(
+            "board-of-another-cpu", reason=f"QEMU emulates no board that runs code for {cpu}", hint="remove board"
+        )
+        document.add((*path, "board"), mistake)
     if not isinstance(cpu, str) or not isinstance(board, str) or cpu not in CPUS or board not in BOARDS:
         return
     if not BOARDS[board].takes(CPUS[cpu]):

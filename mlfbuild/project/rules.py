@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from mlfbuild import targets
@@ -49,16 +50,37 @@ def _mcu(value: str) -> Mistake | None:
     # Files and packs are read, and their mistakes reported, before any key is checked.
     if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml") or "#" in value:
         return None
-    sizes = targets.parts_beginning(value)
-    if sizes:
-        reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
-        return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
+    sizes = _several_parts(value)
+    if sizes is not None:
+        return sizes
     return Mistake(
         "unknown-mcu",
         reason=f"unknown mcu {in_quotes(value)}",
         hint=_other_key(value)
         or "`mlfbuild boards` lists the known ones; for another, write cpu, and its memories under timing and "
         "runner, or describe it in a file: mcu: mychip.toml",
+    )
+
+
+def _several_parts(value: str) -> Mistake | None:
+    """Return the mistake about ``value`` if it is the beginning of the names of parts."""
+    sizes = targets.parts_beginning(value)
+    if not sizes:
+        return None
+    reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
+    return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
+
+
+def device_problem(value: str) -> Mistake | None:
+    """Return why ``value`` cannot be a target of the short form: it names no core, board or microcontroller."""
+    if targets.keys_of_device(value) is not None:
+        return None
+    close = [*get_close_matches(value.lower(), CPUS, n=1), *targets.close_boards(value)]
+    hint = f"did you mean {listed(close)}? " if close else ""
+    return _several_parts(value) or Mistake(
+        "unknown-device",
+        reason=f"{in_quotes(value)} is no known cpu, mcu or board",
+        hint=f"{hint}`mlfbuild boards` lists them",
     )
 
 
@@ -87,40 +109,41 @@ def _emulated(value: str) -> Mistake | None:
     return None if value in BOARDS else unknown("board", value, BOARDS)
 
 
-MCU = Late(
-    lambda: Rule(
-        _mcu,
-        {
-            "anyOf": [
-                {
-                    "type": "string",
-                    "enum": list(targets.MCUS),
-                    "enumDescriptions": [mcu.title for mcu in targets.MCUS.values()],
-                },
-                {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9?-]+$|\.toml$"},
-                {
-                    "type": "object",
-                    "properties": {"pack": {"type": "string"}, "device": {"type": "string"}},
-                    "required": ["pack", "device"],
-                    "additionalProperties": False,
-                },
-            ],
-            "type": ["string", "object"],
-        },
-    )
+QEMU = "qemu"
+"""The ``board`` of a target that selects the emulated board for its CPU."""
+
+
+def _mcu_schemas() -> list[dict[str, Any]]:
+    titles = [mcu.title for mcu in targets.MCUS.values()]
+    return [
+        {"type": "string", "enum": list(targets.MCUS), "enumDescriptions": titles},
+        {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9?-]+$|\.toml$"},
+    ]
+
+
+_IN_A_PACK = {
+    "type": "object",
+    "properties": {"pack": {"type": "string"}, "device": {"type": "string"}},
+    "required": ["pack", "device"],
+    "additionalProperties": False,
+}
+MCU = Late(lambda: Rule(_mcu, {"anyOf": [*_mcu_schemas(), _IN_A_PACK], "type": ["string", "object"]}))
+
+
+def _board_schemas(*first: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "string", "enum": [*first, *BOARDS]},
+        {"type": "string", "enum": list(targets.all_boards())},
+    ]
+
+
+BOARD = Rule(_emulated, {"enum": list(BOARDS)})
+TARGET_BOARD = Late(
+    lambda: Rule(lambda value: None if value == QEMU else _board(value), {"anyOf": _board_schemas(QEMU)})
 )
-BOARD = Late(
-    lambda: Rule(
-        _board,
-        {
-            "anyOf": [
-                {"type": "string", "enum": list(BOARDS)},
-                {"type": "string", "enum": list(targets.all_boards())},
-            ]
-        },
-    )
+DEVICE = Late(
+    lambda: Rule(device_problem, {"format": "device", "anyOf": [{"enum": [*CPUS]}, *_board_schemas(), *_mcu_schemas()]})
 )
-EMULATED_BOARD = Rule(_emulated, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
 LEVEL = one_of("optimisation level", LEVELS)

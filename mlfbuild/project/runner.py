@@ -66,7 +66,7 @@ class RunnerKeys(Keys):
         },
     }
 
-    qemu: Annotated[str, rules.EMULATED_BOARD] | None = None
+    qemu: Annotated[str, rules.BOARD] | None = None
     """Board that QEMU emulates, driven through its GDB stub like a device."""
     gdb: Annotated[str, Rule(_remote)] | None = None
     """GDB server to connect to: localhost:3333, or the serial port of a Black Magic Probe."""

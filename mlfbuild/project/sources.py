@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -31,6 +32,15 @@ def source_suffix(source: str) -> str:
     if name[dot:] in {".gz", ".bz2"} and name[:dot].endswith(".tar"):
         dot -= len(".tar")
     return name[dot:] if dot >= 0 else ""
+
+
+def model_name(source: str) -> str:
+    """Return the default name of a model as a C identifier, such as ``kws_v2`` for ``models/KWS-v2.tflite``."""
+    file = source.replace("\\", "/").rpartition("/")[2]
+    name = re.sub(r"[^a-z0-9_]", "_", file[: len(file) - len(source_suffix(file))].lower())
+    # These are names of CMake targets (mlf::board) and of folders in the tree.
+    taken = not re.match("[a-z]", name) or name in {"board", "models", "placement", "dependencies"}
+    return f"model_{name}" if taken else name
 
 
 def source_problem(value: str) -> Mistake | None:

@@ -50,6 +50,8 @@ from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
+VECTORS_FOLDER = "tests"
+"""Folder of ``<model>.npz``, the vectors of a model that names none."""
 # The reader compares by identity, so a list in the file never means all.
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
@@ -91,9 +93,9 @@ class TargetSpec(Keys):
     name: str = field(metadata=DERIVED)
     cpu: Annotated[str, rules.CPU] = ""
     """Processor core to compile for. Default: the core of `mcu`."""
-    board: Annotated[str, rules.BOARD] | None = None
-    """Board that QEMU emulates, which adds start-up code and a memory map; or one that you own, such as nucleo-f446re,
-    which gives `mcu` and `runner`."""
+    board: Annotated[str, rules.TARGET_BOARD] | None = None
+    """Board that QEMU emulates, which adds start-up code and a memory map, or qemu for the one that fits the CPU; or a
+    board that you own, such as nucleo-f446re, which gives `mcu` and `runner`."""
     c_compiler: Annotated[str, rules.C_COMPILER] | None = None
     """C compiler whose toolchain file for the CPU is used. Default: gcc."""
     toolchain: ProjectPath | None = None
@@ -182,7 +184,8 @@ class ModelSpec(Keys):
     vectors: Annotated[Mapping[str, Path], TextOr(ProjectPath, _Vectors, wrap=lambda path: {"": path})] = field(
         default_factory=dict
     )
-    """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several."""
+    """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several.
+    Default: the file in tests/ with the name of the model, if it exists."""
     placement: PlacementKeys = field(default_factory=Placement)
     """Linker sections for the model's data."""
     budget: Budget = Budget()
@@ -224,6 +227,14 @@ class FirmwareSpec(Keys):
     """Targets that it is built for. Default: all."""
 
 
+# Short forms, which ``short_forms`` writes in full before values are checked.
+_Devices = Annotated[tuple[Annotated[str, rules.DEVICE], ...], NOT_EMPTY]
+_Targets = Annotated[Mapping[Annotated[str, rules.TARGET_NAME], TargetSpec], NOT_EMPTY]
+_Sources = Annotated[tuple[PathText, ...], NOT_EMPTY]
+_Model = Annotated[ModelSpec, TextOr(ProjectPath, ModelSpec)]
+_Models = Annotated[Mapping[Annotated[str, rules.MODEL_NAME], _Model], NOT_EMPTY]
+
+
 @dataclass(frozen=True)
 class BudgetFile:
     """A baseline: the accepted sizes of images, and the accepted growth."""
@@ -246,10 +257,10 @@ class Project(Keys):
     path: Path = field(metadata=DERIVED)
     mlfbuild: Annotated[int, EXACT, Rule(_only_version, {"const": FORMAT_VERSION})]
     """Version of this format."""
-    targets: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], TargetSpec], NOT_EMPTY]
-    """Devices, by name."""
-    models: Annotated[Mapping[Annotated[str, rules.MODEL_NAME], ModelSpec], NOT_EMPTY]
-    """Networks, by name; the name becomes part of C symbols."""
+    targets: Annotated[Mapping[str, TargetSpec], TextOr(_Devices, _Targets)]
+    """Devices, by name, or a list of cores, boards and microcontrollers: [cortex-m4]"""
+    models: Annotated[Mapping[str, ModelSpec], TextOr(_Sources, _Models)]
+    """Networks or their files, by name, or a list of files and patterns; the name becomes part of C symbols."""
     version: Annotated[str, rules.PROJECT_VERSION] = ""
     """Version of the product, which packages and bills of materials get: 1.4.0"""
     firmware: Mapping[Annotated[str, rules.FIRMWARE_NAME], FirmwareSpec] = field(default_factory=dict)
@@ -263,6 +274,8 @@ class Project(Keys):
     budget_growth: Percent = Decimal(1)
     """Accepted growth of a model or an image since `budget-file`. Default: 1 %."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
+    watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)
+    """Folders in which a new file can be another model, because a pattern of ``models`` matches it."""
 
     @property
     def root(self) -> Path:
@@ -273,6 +286,15 @@ class Project(Keys):
     def baseline(self) -> BudgetFile | None:
         """``budget-file`` and ``budget-growth``."""
         return None if self.budget_file is None else BudgetFile(self.budget_file, self.budget_growth)
+
+    @property
+    def found_vectors(self) -> dict[str, Path]:
+        """The vectors of models without this key, by model: those that were found by their name."""
+        return {
+            name: model.vectors[""]
+            for name, model in self.models.items()
+            if model.vectors and ("models", name, "vectors") not in self.positions
+        }
 
     def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:
         """Return the models built for ``target``, all or those of one firmware, in file order."""

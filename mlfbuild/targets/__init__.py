@@ -5,7 +5,7 @@
     MCUS["stm32l4r5"]        an ``Mcu`` for the cycle model: clock, memories with wait states, caches, sources
     part_called("stm32f407vg")  a ``KnownPart``: core and memory map of a microcontroller without a cycle model
     development_board("pico")  a ``DevelopmentBoard`` that people own: its microcontroller and debugger
-    target_keys("pico")      the keys of a target that one word stands for: ``{"board": "pico"}``
+    keys_of_device("pico")   the keys of a target that one word stands for: ``{"board": "pico"}``
     GDB_SERVERS["openocd"]   a ``GdbServer``: how it resets a device
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path, require_compiler
     from mlfbuild.targets.cpus import CPUS, compiler_program
     from mlfbuild.targets.development_boards import (
-        DevelopmentBoard, all_boards, close_boards, development_board, server_words, target_keys,
+        DevelopmentBoard, all_boards, close_boards, development_board, keys_of_device, server_words,
     )
     from mlfbuild.targets.gdb_servers import GDB_SERVERS
     from mlfbuild.targets.libraries import has_c_library
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from mlfbuild.targets.packs import pack_device
     from mlfbuild.targets.part_files import PartFile, model_called, part_file
     from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
-    from mlfbuild.targets.parts import KnownPart, all_parts, model_of, part_called, parts_beginning
+    from mlfbuild.targets.parts import KnownPart, all_parts, memory_of, model_of, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called
     from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
     from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion

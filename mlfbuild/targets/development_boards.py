@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from mlfbuild.core import UsageError
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.cpus import CPUS
 from mlfbuild.targets.data_files import DATA
@@ -86,11 +85,11 @@ def close_boards(name: str) -> list[str]:
     return list(dict.fromkeys([*containing, *close]))[:3]
 
 
-def target_keys(name: str) -> dict[str, str]:
-    """Return the keys of a target that the one word ``name`` stands for, such as ``{"mcu": "nrf52840"}``.
+def keys_of_device(name: str) -> Mapping[str, str] | None:
+    """Return the keys of a target that is the device ``name``, such as ``{"mcu": "nrf52840"}``; ``None`` without one.
 
-    A core is ``cpu``; an emulated board is ``cpu`` and ``board``; a board that people own is ``board``, and a
-    microcontroller is ``mcu``. Raises ``UsageError`` for any other word, with the closest names.
+    A core gives ``cpu``, a board that QEMU emulates ``cpu`` and ``board``, a board that people own ``board``, and a
+    microcontroller ``mcu``.
     """
     from mlfbuild.targets.mcus import MCUS  # a long table
 
@@ -101,15 +100,7 @@ def target_keys(name: str) -> dict[str, str]:
     board = development_board(name)
     if board is not None:
         return {"board": board.board}
-    if name in MCUS or part_called(name):
-        return {"mcu": name}
-    close = list(dict.fromkeys([*close_boards(name), *difflib.get_close_matches(name.lower(), CPUS, n=1)]))
-    raise UsageError(
-        "unknown-target-name",
-        place=name,
-        reason="no core, board or microcontroller has this name",
-        hint=(f"did you mean {', '.join(close)}? " if close else "") + "`mlfbuild boards` lists all names",
-    )
+    return {"mcu": name} if name in MCUS or part_called(name) else None
 
 
 def server_words(mcu: str, board: DevelopmentBoard | None) -> dict[str, str]:

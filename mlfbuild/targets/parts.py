@@ -92,6 +92,15 @@ def model_of(name: str) -> Mcu | None:
     return MCUS.get(name) or next((mcu for family, mcu in MCUS.items() if lower.startswith(family)), None)
 
 
+def memory_of(mcu: str) -> tuple[str, DeviceMemoryKeys | None]:
+    """Return the core of ``mcu``, a name that a target can have, and its memories if a table has them."""
+    model, part = model_of(mcu), part_called(mcu)
+    if part is not None and (model is None or model.name != mcu):
+        return part.cpu, part.memory
+    assert model is not None
+    return model.cpu, model.memory or (part.memory if part else None)
+
+
 def parts_beginning(name: str) -> list[KnownPart]:
     """Return the parts that ``name`` is the beginning of: ``stm32f407`` has two sizes of flash."""
     lower = name.lower()

@@ -1,8 +1,9 @@
 """One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
 A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
-projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, ``lock`` the builds
-that must match ``mlfbuild.lock``, ``update`` compares two versions of a model, and ``vectors`` computes its test data.
+projects, ``add`` a model into one, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and
+notebooks, ``lock`` the builds that must match ``mlfbuild.lock``, ``update`` compares two versions of a model, and
+``vectors`` computes its test data.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
@@ -17,6 +18,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.usecases.add import AddedModel, add_model
     from mlfbuild.usecases.boards import KnownTarget, known_targets
     from mlfbuild.usecases.build import ModelResult, build_firmware, build_project
     from mlfbuild.usecases.bundle import (

@@ -70,6 +70,7 @@ def plan_build(
     return {
         "project": _text(project.path),
         "lock": _text(lock) if lock.exists() else None,
+        "watched": [_text(folder) for folder in project.watched],
         "targets": [_target(job) for job in jobs],
         "models": [_model(model, project, vectors.get(model.model, {})) for job in jobs for model in job.models],
         "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs, build)],
@@ -114,7 +115,7 @@ def plan_lines(planned: dict[str, Any]) -> str:
     follows.
     """
     names = {f"{kind}s": [entry[kind] for entry in planned[f"{kind}s"]] for kind in ("target", "model")}
-    first = {"project": planned["project"], "lock": planned["lock"], "generator": planned["generator"], **names}
+    first = {**{key: planned[key] for key in ("project", "lock", "watched", "generator")}, **names}
     return "\n".join(json.dumps(entry) for entry in (first, *planned["targets"], *planned["models"]))
 
 
@@ -178,6 +179,7 @@ def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> di
         "fragment": outline.fragment if known else "",
         "settings": job.tree_settings(),
         "vectors": _vectors(vectors),
+        "vectors_found": job.model in project.found_vectors,
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "complete": known is not None,
         "reads": [_text(path) for path in (project.path, *read_files(job))],
@@ -245,6 +247,8 @@ def _lines(planned: dict[str, Any]) -> Iterator[str]:
     for entry in planned["models"]:
         yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
         yield from _files(entry)
+        if entry["vectors_found"]:
+            yield f"  vectors: {entry['vectors']}, found by the name of the model"
         for device in entry["devices"]:
             place = "linked into images" if device["linked"] else "not linked into images"
             yield f"  device {device['device']}: {device['library']}, compiled with {device['compiler']}, {place}"

@@ -17,10 +17,14 @@ Stamps = Mapping[Path, "tuple[int, int] | None"]
 
 
 def project_inputs(project: Project) -> list[Path]:
-    """Return every file that the archives of ``project`` are made from; models may be missing."""
+    """Return every file that the archives of ``project`` are made from, and the folders of patterns.
+
+    Models may be missing.
+    """
     targets = target_jobs(project)
     read = [path for target in targets for job in target.models for path in read_files(job)]
-    return list(dict.fromkeys([*read, *(path for target in targets for path in target.part_files)]))
+    parts = [path for target in targets for path in target.part_files]
+    return list(dict.fromkeys([*read, *parts, *project.watched]))
 
 
 def stamps(paths: Iterable[Path]) -> Stamps:

@@ -294,7 +294,7 @@ def test_programs_that_compile_are_locked_by_version_and_inputs(
 
 def test_build_without_frozen_does_not_compare_locks(locked: Folder) -> None:
     assert locked.run("build", "-q").status == 0
-    loaded = "import sys; from mlfbuild.cli.invocation import run; run({!r}); print(*sys.modules)"
+    loaded = "import sys; from mlfbuild.cli.output.invocation import run; run({!r}); print(*sys.modules)"
     for words in (["build", "-q"], ["plan", "-q", "--lines", "--complete"]):
         done = subprocess.run(
             [sys.executable, "-c", loaded.format(words)], cwd=locked.root, capture_output=True, text=True, check=True

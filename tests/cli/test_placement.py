@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network
 from support.native import generated

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from support.command import Ended
 from support.firmware_repo import tiny_network
 

@@ -286,3 +286,15 @@ def test_makefiles(tmp_path: Path, tool: Callable[[str], str]) -> None:
     settle(repo)
     for check in (test_nothing_changed, test_touch, test_a_firmware_header, test_weights_of_one_model):
         check(repo)
+
+
+def test_a_new_file_that_a_pattern_matches_is_a_model(repo: CMakeRepo) -> None:
+    repo.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: ['models/[ab]*.tflite']\n")
+    settle(repo)
+    repo.write_model("beta2", 7)
+    ran = repo.build()
+    assert ran.configured
+    assert ran.archives == {"beta2"}
+    assert ran.trees == {"beta2"}
+    assert "mlf.cmake" in {Path(path).name for path in ran.written}
+    settle(repo)

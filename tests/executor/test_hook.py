@@ -14,7 +14,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.cli.invocation import run as command_line
+from mlfbuild.cli.output.invocation import run as command_line
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256

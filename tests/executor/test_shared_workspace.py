@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.cli.invocation import run as command_line
+from mlfbuild.cli.output.invocation import run as command_line
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256

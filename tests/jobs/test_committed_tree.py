@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run as mlfbuild
+from mlfbuild.cli.output.invocation import run as mlfbuild
 from mlfbuild.jobs.tree import tree_damage
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.cli.invocation import run as main
+from mlfbuild.cli.output.invocation import run as main
 from mlfbuild.core import files as core_files, locked
 from mlfbuild.jobs import LOCKED_VARIABLE, tree_locked
 from support.firmware_repo import SITE_TOOL

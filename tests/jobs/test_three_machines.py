@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run as mlfbuild
+from mlfbuild.cli.output.invocation import run as mlfbuild
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 from support.tree_firmware import make_repo, run, scons

@@ -15,7 +15,7 @@ from mlfbuild.archive.describe import describe
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.core import CheckFailedError, InputFileError, MlfError, UsageError
 from mlfbuild.library import (
     ArchiveFile,

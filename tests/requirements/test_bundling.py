@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.model_builds import archive_key, compile_if_needed
 from mlfbuild.jobs.model_job import CompileJob

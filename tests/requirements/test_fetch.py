@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from support.cmsis_nn import VERSIONS, Version, git, write_cmsis_nn, write_cmsis_nn_repository
 from support.cmsis_nn_source import CORES, TVM_ARCHIVE, cmsis_nn_source, self_contained
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.core import MlfError, TimedOutError
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import describe_fault, open_runner, read_firmware

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.jobs.placement import linked_section
 from support.errors import assert_printed
 from support.firmware_repo import FirmwareRepo

@@ -190,6 +190,19 @@ def test_a_model_is_added(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+def test_a_new_file_that_a_pattern_matches_is_a_model(repo: FirmwareRepo) -> None:
+    models = "  alpha: {source: models/alpha.tflite}\n  beta: {source: models/beta.tflite}\n"
+    repo.replace("mlfbuild.yml", f"models:\n{models}", "models: ['models/*.tflite']\n")
+    repo.replace("mlfbuild.yml", "models: [alpha, beta], ", "")
+    assert_nothing_ran(rebuild(repo))
+    repo.write_model("gamma", seed=3)
+    ran = rebuild(repo)
+    assert set(ran.reasons) == {"gamma.tar", "gamma/RECORD.json", "mlf.cmake"}
+    assert ran.objects - {"main.c.obj"} == {"gamma_lib0.c.obj"}
+    assert ran.linked
+    assert_nothing_ran(rebuild(repo))
+
+
 @pytest.mark.sweep
 def test_a_model_is_removed(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "  beta: {source: models/beta.tflite}\n", "")

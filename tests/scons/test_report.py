@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from support.errors import assert_printed
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
 from support.schemas import validator

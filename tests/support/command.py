@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from support import warm
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import SCons
 
-from mlfbuild.cli.invocation import run as mlfbuild
+from mlfbuild.cli.output.invocation import run as mlfbuild
 from mlfbuild.targets import BOARDS
 from mlfbuild.verify.emulator import run_elf
 from support.firmware_repo import tiny_network

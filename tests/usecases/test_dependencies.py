@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run as main
+from mlfbuild.cli.output.invocation import run as main
 from mlfbuild.core import Diagnostic, ProjectFileError
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.jobs.libraries import target_dependencies

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.cli.invocation import run as run_verb
+from mlfbuild.cli.output.invocation import run as run_verb
 from mlfbuild.core.errors import CheckFailedError, InputFileError
 from mlfbuild.jobs import firmware_jobs, load, target_jobs
 from mlfbuild.targets import BOARDS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.cli.invocation import run
+from mlfbuild.cli.output.invocation import run
 from mlfbuild.compilers.tvm.tvmc import tvm_version
 from mlfbuild.core.errors import Diagnostic, ProjectFileError, UsageError
 from mlfbuild.jobs import load, target_jobs

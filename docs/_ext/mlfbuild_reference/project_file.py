@@ -78,19 +78,21 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     for schema, words, _ in _UNITS:
         if all(value.get(key) == part for key, part in schema.items()):
             return words
+    if value.get("format") == "device":
+        return "device"
     if "$ref" in value:
         name = titles[value["$ref"].rpartition("/")[2]]
         return f"[`{name}`](#{name})"
-    if len(value.get("enum", ())) > _LONGEST_LIST:
-        return "text"
     if "enum" in value:
-        return ", ".join(map(code, value["enum"]))
+        return ", ".join(map(code, value["enum"])) if len(value["enum"]) <= _LONGEST_LIST else "text"
     if "const" in value:
         return code(str(value["const"]))
     if "anyOf" in value or "oneOf" in value:
         return " or ".join(
             dict.fromkeys(_kind(choice, titles) for choice in (*value.get("anyOf", ()), *value.get("oneOf", ())))
         )
+    if isinstance(value["type"], list):
+        return " or ".join(_kind({**value, "type": each}, titles) for each in value["type"])
     if value["type"] == "array":
         return f"list of {_plural(_kind(value.get('items', {'type': 'string'}), titles))}"
     if value["type"] == "object" and "properties" in value:
@@ -102,10 +104,10 @@ def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 
 
 def _plural(kind: str) -> str:
-    return f"{kind}s" if kind == "path" else kind
+    return f"{kind}s" if kind in {"path", "device"} else kind
 
 
 def _scalar(value: Mapping[str, Any]) -> str:
-    if value.get("format") == "path":
+    if value.get("format") == "path" and value["type"] == "string":
         return "path"
     return {"string": "text", "integer": "integer", "number": "number", "boolean": "`true`, `false`"}[value["type"]]

@@ -15,7 +15,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.describe.facts import describe
-    from mlfbuild.archive.describe.library_text import describe_text
+    from mlfbuild.archive.describe.library_text import describe_text, interface_text
     from mlfbuild.archive.describe.readme import is_written_archive
 else:
     __getattr__ = lazy_attributes(__name__)

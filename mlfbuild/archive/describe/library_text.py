@@ -54,6 +54,12 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
     return "\n".join(lines)
 
 
+def interface_text(library: Library) -> str:
+    """Return the inputs and outputs of all modules as in ``describe_text``."""
+    rows = (row for module in describe(library)["modules"] for row in _rows(module, verbose=False))
+    return _table(row for row in rows if row[0] in {"input", "output"})
+
+
 def _table(rows: Iterable[_Row]) -> str:
     """Return ``rows`` as a table; a label is printed only if it differs from the one in the row before."""
     last = None

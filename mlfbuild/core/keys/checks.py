@@ -155,6 +155,15 @@ class TextOr:
             discriminator=lambda value: MAPPING if isinstance(value, dict) else TEXT,
         )
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(schema)
+        choices = found.get("oneOf", ())
+        # Keywords of texts, lists and mappings have no effect on each other. One schema has simpler errors than a
+        # choice, for which validators collect those of all entries, however many an alias makes.
+        if len(choices) != 2 or any("type" not in choice for choice in choices):
+            return found
+        return {**choices[0], **choices[1], "type": [choice["type"] for choice in choices]}
+
 
 def one_of(what: str, words: Collection[str], **schema: Any) -> Rule:
     """Return the rule for a text that is one of ``words``; ``what`` names the kind of thing in messages.

@@ -93,6 +93,12 @@ def main_c(library: Library, sample: Sample | None, template: str = "common/main
     )
 
 
+def call_c(library: Library) -> str:
+    """Return C with a function ``run_<module>`` for each module of ``library``, which runs it once."""
+    modules, headers = callers(library)
+    return _filled("common/call.c", modules=modules, headers=headers)
+
+
 def callers(library: Library) -> tuple[list[Caller], list[str]]:
     """Return how each module of ``library`` is called, and their headers, sorted."""
     headers = [file.path.name for module in library.modules if (file := header_file(module))]

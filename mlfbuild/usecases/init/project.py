@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,15 +13,16 @@ from mlfbuild.archive import open_archive
 from mlfbuild.core import ProjectFileError, UnsupportedModelError, UsageError, holds, quoted, write_atomic
 from mlfbuild.jobs import committed, load, target_jobs
 from mlfbuild.project import TEMPLATE_FILE
-from mlfbuild.targets import BOARDS, board_called
+from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.init.devices import ProjectDevice, project_devices
 from mlfbuild.usecases.init.placeholders import filled
 from mlfbuild.usecases.init.project_network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
-from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, TREE, template_called
+from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, SCONS_TOOL, TEMPLATES, TREE, template_called
 from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
 
 DEFAULT_BOARD = "mps2-an386"
@@ -37,13 +38,19 @@ class InitRequest:
     template: str
     """One of mlfbuild, or the folder or address of another."""
     board: str | None
-    """``None`` selects that of the template."""
+    """``None`` selects that of the template, if there are no other devices."""
     model: Path | None = None
     """A model file, or an archive."""
     archive: Path | None = None
     vectors: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     """Values of the template's variables."""
+    boards: tuple[str, ...] = ()
+    """Further boards that QEMU emulates."""
+    cpus: tuple[str, ...] = ()
+    """Cores, each on the board that QEMU emulates for it."""
+    mcus: tuple[str, ...] = ()
+    """Microcontrollers of the user."""
     base: str = ""
     """The template of mlfbuild whose files a user's template replaces and adds to; empty for the simplest."""
 
@@ -74,8 +81,12 @@ def init_project(request: InitRequest) -> InitReport:
     settings = {} if own is None else chosen_values(own, request.settings)
     template = template_called(request.template) if own is None else template_called(request.base or PLAIN)
     recorded, ignored = _recorded_board(request)
-    board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
-    network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
+    boards = [request.board, *request.boards] if request.board else []
+    if not (boards or request.cpus or request.mcus):
+        boards = [recorded or (own.keys.board if own else DEFAULT_BOARD)]
+    devices = project_devices(boards, request.cpus, request.mcus)
+    _check_devices(request, devices, allowed=own is None and template.device_files is not None)
+    network = read_network(request.archive or request.model or EXAMPLE, devices, archive=request.archive is not None)
     if template.commits_tree and network.dependencies:
         raise UnsupportedModelError(
             "template-without-dependencies",
@@ -84,8 +95,9 @@ def init_project(request: InitRequest) -> InitReport:
             f"{request.template} contain all code that they compile",
             hint="choose --template scons or cmake",
         )
-    sample = sample_of(network, request.vectors, board)
-    repo = Repo(_title(request.folder), template, network, sample, board)
+    emulated = next(device.board for device in devices if device.is_emulated)
+    sample = sample_of(network, request.vectors, emulated)
+    repo = Repo(_title(request.folder), template, network, sample, devices)
     files = own.overlay(repo.files(), {**repo.values, **settings}) if own else repo.files()
     in_place = {path for path in (network.file, repo.vectors) if _is_own(request, request.folder / path)}
     # Everything that may fail without writing comes before: reading the template, the board and the model.
@@ -132,17 +144,40 @@ def _check_options(request: InitRequest, template: UserTemplate | None) -> None:
         )
 
 
+def _check_devices(request: InitRequest, devices: Sequence[ProjectDevice], *, allowed: bool) -> None:
+    """Raise ``UsageError`` for several devices or a microcontroller with a template of one board."""
+    if not allowed and (len(devices) > 1 or request.mcus):
+        names = [name for name, template in TEMPLATES.items() if template.device_files is not None]
+        raise UsageError(
+            "template-of-one-board",
+            place=f"--template {request.template}",
+            reason="its projects have one target, a board that QEMU emulates",
+            hint=f"choose --template {' or '.join(names)}, or name one board",
+        )
+
+
 def init_cmake(folder: Path) -> InitReport:
     """Write the file with which the CMake build of the existing repository ``folder`` finds mlfbuild's CMake package.
 
     Nothing is written if the file is there. Raises ``ConflictError`` if it has another content, and ``StorageError``.
     """
-    content = filled(CMAKE_FILE).encode()
-    path = folder / CMAKE_FILE
+    return _written_alone(folder, CMAKE_FILE, filled(CMAKE_FILE))
+
+
+def init_scons(folder: Path) -> InitReport:
+    """Write the file with which SCons finds the tool ``mlf`` in the existing repository ``folder``.
+
+    Nothing is written if the file is there. Raises ``ConflictError`` if it has another content, and ``StorageError``.
+    """
+    return _written_alone(folder, SCONS_TOOL, filled("scons/mlf.py.in"))
+
+
+def _written_alone(folder: Path, name: str, text: str) -> InitReport:
+    path, content = folder / name, text.encode()
     if holds(path, content):
         return InitReport((), 0, {}, (f"{path} is up to date",))
     with staged(folder) as stage:
-        write_atomic(stage / CMAKE_FILE, content)
+        write_atomic(stage / name, content)
     return InitReport((path,), 0, {}, ())
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mlfbuild.jobs.tree import target_files
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.keys import port_problem
-from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
+from mlfbuild.targets import GCC, Board, Cpu, compiler_program
+from mlfbuild.usecases.init.devices import ProjectDevice
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
 from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
@@ -19,6 +22,19 @@ from mlfbuild.usecases.schema import schema_text
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
+_PRESETS = "CMakePresets.json"
+_LISTS = ("configurePresets", "buildPresets", "testPresets")
+_ON_QEMU = {
+    "target": {"run": "scons target=@EMULATED@ run", "verify": "scons target=@EMULATED@ verify"},
+    "--preset": {
+        "run": "cmake --preset @EMULATED@ && cmake --build --preset @EMULATED@ --target run",
+        "verify": "mlfbuild verify --target @EMULATED@",
+    },
+}
+"""Commands of a project whose first target is a microcontroller."""
+_BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
+
+
 @dataclass(frozen=True)
 class Repo:
     """A project and its files."""
@@ -28,17 +44,38 @@ class Repo:
     template: Template
     network: ProjectNetwork
     sample: Sample | None
-    board: Board
+    devices: tuple[ProjectDevice, ...]
+    """The targets of the project; at least one is emulated."""
 
     @property
     def cpu(self) -> Cpu:
-        """The board's core."""
-        return CPUS[self.board.cpu]
+        """The core of the first target."""
+        return self.devices[0].cpu
 
     @property
     def target(self) -> str:
-        """The target's name in the project file."""
-        return self.cpu.name.removeprefix("cortex-")
+        """The name of the first target in the project file."""
+        return self.devices[0].target
+
+    @property
+    def emulated(self) -> ProjectDevice:
+        """The first target that QEMU emulates."""
+        return next(device for device in self.devices if device.is_emulated)
+
+    @property
+    def board(self) -> Board:
+        """Its board, which runs the firmware and its verification."""
+        return self.emulated.board
+
+    @property
+    def files_of_template(self) -> dict[str, str]:
+        """The files of the template for the devices."""
+        return {**self.template.files, **(self.template.device_files or {} if self._is_for_devices else {})}
+
+    @property
+    def _is_for_devices(self) -> bool:
+        # SCons builds the sources for several emulated boards without further files.
+        return not self.devices[0].is_emulated or (len(self.devices) > 1 and _PRESETS in self.template.files)
 
     @property
     def vectors(self) -> str:
@@ -54,7 +91,10 @@ class Repo:
             commands["run"] = self.template.run
         if self.vectors:
             commands["verify"] = self.template.verify
-        return {name: worded(command, self._words) for name, command in commands.items()}
+        if not self.devices[0].is_emulated:
+            where = "--preset" if _PRESETS in self.template.files else "target"
+            commands |= {name: text for name, text in _ON_QEMU[where].items() if name in commands}
+        return {name: worded(command, self.words) for name, command in commands.items()}
 
     @property
     def values(self) -> dict[str, object]:
@@ -79,7 +119,9 @@ class Repo:
         """Return the files by their paths in the project; the committed tree is not among them."""
         texts = {
             "mlfbuild.yml": self._project_file(),
-            **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
+            **{worded(path, self.words): filled(text, **self.words) for path, text in self.files_of_template.items()},
+            **(self._of_each_device() if self._is_for_devices and _PRESETS in self.template.files else {}),
+            **{f"board/{device.target}.ld": device.script for device in self.devices if not device.is_emulated},
             **{path: runtime_text(name) for path, name in self.template.copies.items()},
             "src/main.c": main_c(self.network.library, self.sample if self._has_sample_h else None, self.template.main),
         }
@@ -89,18 +131,35 @@ class Repo:
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
         files = {path: text.encode() for path, text in texts.items()}
-        if self.template.commits_tree:
+        if self.template.commits_tree or not self.devices[0].is_emulated:
             files |= self._board_files()
         files[self.network.file] = self.network.content
         if self.sample and self.vectors:
             files[self.vectors] = self.sample.vectors
         return files
 
+    def _of_each_device(self) -> dict[str, str]:
+        """Return the presets of all devices, and their toolchain files."""
+        texts: dict[str, str] = {}
+        presets: dict[str, Any] = {}
+        for device in self.devices:
+            words = replace(self, devices=(device, self.emulated)).words
+            texts[f"cmake/{device.cpu.name}.cmake"] = filled("cmake/toolchain.cmake", **words)
+            made = json.loads(filled("cmake/CMakePresets.json", **words))
+            variables = made["configurePresets"][0]["cacheVariables"]
+            variables["TARGET"] = device.target
+            if not device.is_emulated:
+                del variables["CMAKE_CROSSCOMPILING_EMULATOR"], made["testPresets"]
+            presets = {**made, **{key: presets.get(key, []) + made.get(key, []) for key in _LISTS}}
+        return {**texts, _PRESETS: f"{json.dumps(presets, indent=2)}\n"}
+
     @property
-    def _words(self) -> dict[str, str]:
+    def words(self) -> dict[str, str]:
+        """What templates of mlfbuild contain for the first target, and for the first emulated one."""
         return {
             "PROJECT": self.title,
             "TARGET": self.target,
+            "EMULATED": self.emulated.target,
             "BOARD": self.board.name,
             "EMULATOR": self.board.emulator,
             "OPTIONS": "".join(f" {option}" for option in self.board.options),
@@ -138,21 +197,31 @@ class Repo:
 
     def _board_files(self) -> dict[str, bytes]:
         files = target_files([], self.board, self.cpu)
-        return {path: data for path, data in files.items() if path.startswith("board/") and _is_for_make(path)}
+        others = (".cmake",) if self.template.commits_tree else (".mk", f"{self.board.name}.ld")
+        unused = (*others, "SConscript")
+        return {path: data for path, data in files.items() if path.startswith("board/") and not path.endswith(unused)}
 
     # Documents -------------------------------------------------------------------------------------------------------
 
     def _project_file(self) -> str:
         return filled(
             "common/mlfbuild.yml",
-            TARGETS=worded(self.template.targets, self._words),
+            TARGETS="\n".join(map(self._target_lines, self.devices)),
             MODEL=self.network.name,
             SOURCE=self.network.file,
             INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
-            FIRMWARE=self.template.firmware,
+            FIRMWARE=self.template.firmware_of_devices if self._is_for_devices else self.template.firmware,
         )
+
+    def _target_lines(self, device: ProjectDevice) -> str:
+        if not device.is_emulated:
+            own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
+            keys = device.keys.replace("}", f"{own}}}")
+            return f"  {device.target}: {keys}   # your microcontroller; add `runner` to flash it"
+        words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
+        return worded(self.template.targets, words)
 
     def _interface(self) -> str:
         """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
@@ -187,19 +256,27 @@ class Repo:
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._has_sample_h else "")),
-            *((worded(path, self._words), text) for path, text in self.template.about),
+            *((worded(path, self.words), text) for path, text in self.template.about),
+            *([] if self.devices[0].is_emulated else [_BOARD_FOLDER]),
         ]
         return filled(
             "common/README.md",
             NAME=self.title,
             MODEL=self.network.name,
-            BOARD=self.board.name,
-            CPU=self.cpu.name,
+            DEVICES=self._devices_text(),
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
-            NEEDS=f"{worded(self.template.needs, self._words)}\nThe emulator is {self.board.emulator}.",
+            NEEDS=f"{worded(self.template.needs, self.words)}\nThe emulator is {self.board.emulator}.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )
+
+    def _devices_text(self) -> str:
+        own, emulated = (
+            [f"{device.board.name} ({device.cpu.name})" for device in self.devices if device.is_emulated == kind]
+            for kind in (False, True)
+        )
+        boards = f"the board{'s' if len(emulated) > 1 else ''} {' and '.join(emulated)}, which QEMU emulates"
+        return " and on ".join([*(f"the microcontroller {name}" for name in own), boards])
 
     def _about_model(self) -> str:
         if self.network.path == EXAMPLE:
@@ -227,7 +304,3 @@ class Repo:
 def _scalar(name: str) -> str:
     """Return ``name`` as a text in YAML, in quotes if YAML reads it as another value."""
     return f'"{name}"' if name.lower() in _NOT_TEXT else name
-
-
-def _is_for_make(path: str) -> bool:
-    return not path.endswith((".cmake", "SConscript"))

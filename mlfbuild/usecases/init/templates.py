@@ -44,6 +44,10 @@ class Template:
     """Template of ``src/main.c``."""
     copies: Mapping[str, str] = field(default_factory=dict)
     """Files of the project, and the files in ``mlfbuild/runtime`` that they are copies of."""
+    device_files: Mapping[str, str] | None = None
+    """Other and further files for several devices or a microcontroller; ``None`` if projects have one device."""
+    firmware_of_devices: str = ""
+    """Firmware in the project file if ``device_files`` are used."""
     commits_tree: bool = False
     """Whether the models' C is committed, so that the build needs no mlfbuild."""
 
@@ -75,6 +79,8 @@ _PROJECT_API = Template(
 TEMPLATES: Mapping[str, Template] = {
     "scons": Template(
         files={"SConstruct": "scons/SConstruct", SCONS_TOOL: "scons/mlf.py.in"},
+        device_files={"SConstruct": "scons/SConstruct.device", "CMakeLists.txt": "scons/CMakeLists.txt"},
+        firmware_of_devices="\nfirmware:\n  app: {cmake: .}   # the CMakeLists.txt in this folder",
         build="scons",
         run="scons run",
         verify="scons verify",
@@ -94,6 +100,7 @@ TEMPLATES: Mapping[str, Template] = {
             CMAKE_FILE: "cmake/mlfbuild.cmake",
             "cmake/@CPU@.cmake": "cmake/toolchain.cmake",
         },
+        device_files={"CMakeLists.txt": "cmake/CMakeLists.device.txt"},
         build="cmake --preset @TARGET@ && cmake --build --preset @TARGET@",
         run="cmake --build --preset @TARGET@ --target run",
         verify="mlfbuild verify",

@@ -14,7 +14,7 @@ from mlfbuild.core import ConflictError, MlfError, UsageError, printable, quoted
 from mlfbuild.jobs import CompileJob, target_jobs
 from mlfbuild.library import Library
 from mlfbuild.native import Array, Choices, Graph, read_network
-from mlfbuild.project import Project
+from mlfbuild.project import VECTORS_FOLDER, Project
 from mlfbuild.usecases.init import CASES, Sample, own_origin, own_outputs, random_inputs, sample_arrays, sample_h
 from mlfbuild.usecases.vectors.judges import judged
 from mlfbuild.verify import VectorsOrigin, load_inputs, read_arrays, vectors_file, vectors_origin
@@ -55,7 +55,7 @@ def recompute_vectors(
     ``UnsupportedModelError`` if there is no judge.
     """
     job = _job(project, name)
-    path = project.models[name].vectors.get("", project.root / "tests" / f"{name}.npz")
+    path = project.models[name].vectors.get("", project.root / VECTORS_FOLDER / f"{name}.npz")
     known = vectors_origin(path) if path.is_file() else None
     if path.is_file() and known is None:
         raise ConflictError(
@@ -139,9 +139,6 @@ def _recomputed(
     if not path.is_file() or path.read_bytes() != content:
         write_atomic(path, content)
         written.insert(0, path)
-    if job.model in project.models and not project.models[job.model].vectors:
-        where = path.relative_to(project.root).as_posix()
-        notes.append(f"add `vectors: {where}` to the model {job.model} in {project.path.name}")
     return RecomputedVectors(job.model, path, count, origin, tuple(written), tuple(notes))
 
 

@@ -1,0 +1,43 @@
+"""Find the files that a pattern such as ``models/**/*.tflite`` matches, and the folders to watch for new ones.
+
+Names that begin with a dot and ``__pycache__`` are ignored.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_CACHE = "__pycache__"
+
+
+def is_pattern(entry: str, folder: Path) -> bool:
+    """Return whether ``entry`` is a pattern and not a file or folder of that name in ``folder``."""
+    return glob.has_magic(entry) and not (folder / entry).exists()
+
+
+def matching_files(pattern: str, folder: Path) -> Iterator[Path]:
+    """Yield the files below ``folder`` that ``pattern`` matches; ``**`` matches any folders."""
+    names = glob.iglob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob() matches hidden names
+    found = (folder / name for name in names)
+    yield from (file for file in found if file.is_file() and _CACHE not in file.parts)
+
+
+def folders_of_pattern(pattern: str, folder: Path) -> Iterator[Path]:
+    """Yield every folder below ``folder`` in which ``pattern`` could match a new file."""
+    *above, _ = Path(pattern).parts
+    base = folder.joinpath(*itertools.takewhile(lambda part: not glob.has_magic(part), above))
+    deep = any(glob.has_magic(part) for part in above)
+    yield from (inside for inside, _ in walk_visible(base)) if deep else [base]
+
+
+def walk_visible(folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield ``folder`` and each folder below it, with the sorted names of its files."""
+    for inside, folders, files in os.walk(folder):
+        # In place, so that os.walk() does not enter the folders that are left out; sorted, because the order of a file
+        # system is not the same everywhere.
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _CACHE)
+        yield Path(inside), sorted(name for name in files if not name.startswith("."))

@@ -1,0 +1,116 @@
+"""Write a model into the text of a project file, of which every other line stays as it is.
+
+ruamel.yaml knows the lines of the sections, and writes the new entry. A section in lines gets further lines at its end,
+before the blank lines and comments that lead to the next section::
+
+    models:                               models:
+      kws: kws.tflite   # ours              kws: kws.tflite   # ours
+                                            vww:
+                                              source: vww.tflite
+    # the firmware
+    firmware: ...                         # the firmware
+
+A section in brackets is one line, which ruamel.yaml writes again.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+_MODELS = "models"
+_LONGEST = 1 << 16
+"""Characters after which ruamel.yaml may fold a line."""
+
+
+def is_list(text: str) -> bool:
+    """Return whether the models of the project file ``text`` are a list of files."""
+    return _is_list(_yaml().load(text)[_MODELS])
+
+
+def with_model(text: str, name: str, keys: Mapping[str, Any]) -> str | None:
+    """Return the project file ``text`` with the model ``name``, which has ``keys``; a list gets its ``source`` alone.
+
+    ``None`` if another line would change. The caller must read the result, because the meaning of lines that are not
+    usual, such as the end of a document, is not known here.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = text.replace("\r\n", "\n").split("\n")
+    data = _yaml().load("\n".join(lines))
+    models = data[_MODELS]
+    changed = _in_brackets if models.fa.flow_style() or data.fa.flow_style() else _in_lines
+    found = changed(lines, data, name, keys)
+    return None if found is None else newline.join(found)
+
+
+def _in_lines(lines: Sequence[str], data: Any, name: str, keys: Mapping[str, Any]) -> list[str]:
+    models = data[_MODELS]
+    if _is_list(models):
+        column = models.lc.item(0)[1] - len("- ")
+        entry: Any = [keys["source"]]
+    else:
+        column = min(models.lc.key(key)[1] for key in models)
+        styles = [each.fa.flow_style() for each in models.values() if hasattr(each, "fa")]
+        # As the last of the other models that has keys.
+        entry = {name: _entry(keys, in_brackets=bool(styles and styles[-1]))}
+    below = [data.lc.key(key)[0] for key in data if data.lc.key(key)[0] > data.lc.key(_MODELS)[0]]
+    place = min(below, default=len(lines))
+    while not lines[place - 1].strip() or _is_comment_before(lines[place - 1], column):
+        place -= 1
+    new = [" " * column + line for line in _written(_yaml(column), entry)]
+    return [*lines[:place], *new, *lines[place:]]
+
+
+def _is_list(models: Any) -> bool:
+    return isinstance(models, list)
+
+
+def _is_comment_before(line: str, column: int) -> bool:
+    bare = line.lstrip()
+    return bare.startswith("#") and len(line) - len(bare) < max(column, 1)
+
+
+def _in_brackets(lines: Sequence[str], data: Any, name: str, keys: Mapping[str, Any]) -> list[str] | None:
+    before = _written(_yaml(), data)
+    models = data[_MODELS]
+    if _is_list(models):
+        models.append(keys["source"])
+    else:
+        models[name] = _entry(keys, in_brackets=True)
+    after = _written(_yaml(), data)
+    different = [index for index, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]]
+    # Collections of several lines become one line.
+    if not len(before) == len(after) == len(lines) - (not lines[-1]) or len(different) != 1:
+        return None
+    (index,) = different
+    return [*lines[:index], after[index], *lines[index + 1 :]]
+
+
+def _entry(keys: Mapping[str, Any], *, in_brackets: bool) -> CommentedMap:
+    entry = CommentedMap()
+    for key, value in keys.items():
+        entry[key] = value
+        if not isinstance(value, str):
+            entry[key] = inner = CommentedSeq(value) if isinstance(value, list) else CommentedMap(value)
+            inner.fa.set_flow_style()
+    if in_brackets:
+        entry.fa.set_flow_style()
+    return entry
+
+
+def _yaml(indent: int = 2) -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = _LONGEST
+    yaml.indent(mapping=indent or 2)
+    return yaml
+
+
+def _written(yaml: YAML, value: Any) -> list[str]:
+    stream = io.StringIO()
+    yaml.dump(value, stream)
+    return stream.getvalue().splitlines()
