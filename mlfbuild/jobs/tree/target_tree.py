@@ -24,8 +24,6 @@ from pathlib import Path
 from mlfbuild.core import UsageError, holds, read_bytes
 from mlfbuild.jobs.budgets import BUDGETS_FILE
 from mlfbuild.jobs.tree.adapters import (
-    NO_VERSION,
-    Package,
     adapter_files,
     adapter_folders,
     adapter_paths,
@@ -94,6 +92,8 @@ def write_target_tree(
     files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies), budgets=budgets)
     files = _wanted(directory, files, old)
     if systems:
+        from mlfbuild.jobs.tree.adapters import NO_VERSION, Package
+
         trees = models_of_package(directory, models, systems)
         package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
         files |= adapter_files(systems, package)

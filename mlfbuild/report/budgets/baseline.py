@@ -10,13 +10,16 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import Diagnostic, InputFileError, listed, read_bytes, shown
 from mlfbuild.core.keys import size_text
 from mlfbuild.library import Fields, parse_json
 from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of
 from mlfbuild.report.budgets.record import Taken
-from mlfbuild.report.sizes.owners import Sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.owners import Sizes
 
 FORMAT = 1
 _VERSION = "mlfbuild_sizes"

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import Diagnostic, UsageError, write_if_changed
 from mlfbuild.jobs import FirmwareJob, image_title
@@ -21,7 +22,9 @@ from mlfbuild.report.budgets.baseline import (
 )
 from mlfbuild.report.budgets.limits import taken_by
 from mlfbuild.report.budgets.record import Taken
-from mlfbuild.report.sizes.owners import Sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.owners import Sizes
 
 
 def accepted_sizes(job: FirmwareJob) -> Taken:
