@@ -286,5 +286,6 @@ def test_make_help_lists_every_target() -> None:
         "fuzz",
         "fuzz-coverage",
         "faults",
+        "release",
         "clean",
     ]
