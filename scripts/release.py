@@ -129,13 +129,13 @@ def build(clone: Path) -> Path:
     # From clones: the checks left files in the folder, which .gitignore names and Git does not know.
     for source in (WORK / "source", other):
         run("git", "clone", "--quiet", str(clone), str(source))
-    run(python, "-m", "hatchling", "-q", "build", "-d", str(first), at=WORK / "source", **environment)
+    run(python, "-m", "hatchling", "build", "-d", str(first), at=WORK / "source", **environment)
     run("chmod", "-R", "go-rwx", str(other))
-    run(python, "-m", "hatchling", "-q", "build", "-t", "sdist", "-d", str(second), at=other, **environment)
+    run(python, "-m", "hatchling", "build", "-t", "sdist", "-d", str(second), at=other, **environment)
     (sdist,) = second.iterdir()
     run("tar", "-xzf", str(sdist), "-C", str(WORK))
     unpacked = WORK / sdist.name.removesuffix(".tar.gz")
-    run(python, "-m", "hatchling", "-q", "build", "-t", "wheel", "-d", str(second), at=unpacked, **environment)
+    run(python, "-m", "hatchling", "build", "-t", "wheel", "-d", str(second), at=unpacked, **environment)
     sums = [
         "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(folder.iterdir()))
         for folder in (first, second)
