@@ -17,10 +17,12 @@ SECONDS := 600
 BUILDS := 400
 SEED := 0
 COVERED := tflite onnx tar metadata graph-json params project elf map npz lock bundle report
+# What a release must pass, in a clone of its commit.
+CHECKS := bash .ci/run
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-compiler lint generate new-operator docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
+.PHONY: help setup demo test test-compiler lint generate new-operator docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +50,8 @@ lint: ## check style and types
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
 
-new-operator: setup ## write the files of a new operator and its test, such as make new-operator NAME=Softsign
+new-operator: ## write the files of a new operator and its test, such as make new-operator NAME=Softsign
+	@scripts/setup.sh test
 	@$(BIN)/python scripts/new_operator.py $(NAME)
 
 docs: ## build the documentation site, build/docs/index.html
@@ -78,7 +81,8 @@ screenshots: ## regenerate the pictures of docs/images
 
 sweep: ## run the exhaustive tests, and quick tests with the lowest versions of dependencies
 	@scripts/setup.sh test
-	$(BIN)/mypy --platform win32
+	for each in "--platform win32" "--python-version 3.11" "--python-version 3.12" "--python-version 3.13" \
+	    "--python-version 3.14"; do $(BIN)/mypy $$each || exit; done
 	MLFBUILD_COLD=1 $(PYTEST) -m sweep
 	MLFBUILD_COLD=1 $(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN) $(COLD)
 	scripts/lowest.sh $(LOWEST)
@@ -99,6 +103,10 @@ fuzz-coverage: ## fuzz each parser for SECONDS, guided by coverage (atheris)
 faults: ## kill builds, fill disks, remove tools, fetch from hostile servers; some of it needs root
 	@scripts/setup.sh test
 	PYTHONPATH=tests $(BIN)/python -m faults
+
+release: ## prepare a release, such as make release VERSION=1.2.3: build, check and tag it, publish nothing
+	@scripts/setup.sh test
+	$(BIN)/python scripts/release.py '$(VERSION)' '$(CHECKS)'
 
 clean: ## remove build results, but not .venv
 	rm -rf build dist examples/*/build examples/*/.sconsign.dblite

@@ -34,7 +34,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
     cmsis-toolbox, nuttx or rust.
     """
-    from mlfbuild.jobs import committed, firmware_jobs, load, target_jobs
+    from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.usecases import build_project, unchecked_budgets
 
     if with_verify and tree is None:
@@ -55,6 +55,8 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     targets = target_jobs(project, options.target, options.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
+        from mlfbuild.jobs import committed
+
         targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
     with building(options, project) as progress:
         report = build_project(

@@ -44,7 +44,7 @@ next, in SConstruct:
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
 @click.option(
-    "--board", "boards", multiple=True, metavar="NAME", help="Emulated board (default mps2-an386), or yours; repeatable.",
+    "--board", "boards", multiple=True, metavar="NAME", help="Emulated board (mps2-an386), or yours; repeatable.",
     shell_complete=complete_board,
 )  # fmt: skip
 @click.option(

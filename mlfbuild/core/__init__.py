@@ -6,7 +6,7 @@ models that mlfbuild does not read; ``patterns`` finds files by ``*``. ``process
 ``keeper`` ends them if this process is killed, and ``system_packages`` has the commands that install them; ``extras``
 are the Python packages that only some projects need. ``text`` puts untrusted names on one printable line, ``table``
 lays out columns, and ``c_words`` are reserved in C. ``keys`` declares the keys of files, ``package`` reads and hashes
-mlfbuild's own files, and ``lazy`` makes the faces of rooms.
+mlfbuild's own files, and ``lazy`` makes the faces of rooms, and imports large libraries when they are first used.
 
 The room reads no models, targets or archives, and imports no other room.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.lazy import lazy_attributes as lazy_attributes
+from mlfbuild.core.lazy import lazy_attributes as lazy_attributes, lazy_module as lazy_module
 
 if TYPE_CHECKING:
     # fmt: off

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from mlfbuild.core import lazy_module
 from mlfbuild.executor.entry import print_begin, print_run, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, GraphPlan, PackedCall, PlannedTensor
 from mlfbuild.executor.pools import PlacedPools
@@ -33,6 +33,11 @@ from mlfbuild.library.cgen import (
     record_lines,
 )
 from mlfbuild.library.keys import Placement
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = lazy_module("numpy")
 
 _CODES = {name: code for code, name in CODE_NAMES.items()}
 

@@ -1,18 +1,23 @@
 """Element types of parameters: DLPack's (code, bits), which files record, and numpy's names.
 
 numpy has no bfloat16, no 8-bit floats, and no integers smaller than 8 bits. The package ``ml_dtypes`` adds them; it is
-imported only if a file has one of these types. Each element takes whole bytes, and a smaller one the low bits of a
-byte: TVM's ``SaveDLTensor`` writes (bits + 7) / 8 bytes per element.
+imported only if a file has one of these types, and numpy only if values are read: names and sizes need neither. Each
+element takes whole bytes, and a smaller one the low bits of a byte: TVM's ``SaveDLTensor`` writes (bits + 7) / 8 bytes
+per element.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from mlfbuild.core import lazy_module
 from mlfbuild.library.data_type import CODE_NAMES
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = lazy_module("numpy")
 
 DType: TypeAlias = "np.dtype[np.generic]"
 
@@ -39,10 +44,9 @@ def code_of(dtype: npt.DTypeLike) -> tuple[int, int] | None:
     return _CODES.get(np.dtype(dtype).name)
 
 
-def dtype_of(code: int, bits: int) -> DType | None:
-    """Return the little-endian numpy type of (code, bits); ``None`` if there is none."""
-    name = _NUMPY.get((code, bits)) or _ML_DTYPES.get((code, bits))
-    return None if name is None else dtype_called(name)
+def name_of(code: int, bits: int) -> str | None:
+    """Return the name of the numpy type of (code, bits), for ``dtype_called``; ``None`` if there is none."""
+    return _NUMPY.get((code, bits)) or _ML_DTYPES.get((code, bits))
 
 
 def dtype_called(name: str) -> DType:

@@ -24,14 +24,17 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from mlfbuild.core import InputFileError, UsageError, quoted
+from mlfbuild.core import InputFileError, UsageError, lazy_module, quoted
 from mlfbuild.library.content import CHUNK, Content, LazyBytes
-from mlfbuild.library.numpy_types import DType, code_of, dtype_of, type_text
+from mlfbuild.library.numpy_types import DType, code_of, dtype_called, name_of, type_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = lazy_module("numpy")
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
@@ -39,7 +42,7 @@ _CPU = 1  # DLPack's kDLCPU
 MAX_NDIM = 32  # numpy 1's own limit
 _LARGEST = 2**63 - 1
 
-Array: TypeAlias = npt.NDArray[np.generic]
+Array: TypeAlias = "npt.NDArray[np.generic]"
 Params: TypeAlias = Mapping[str, Array]
 
 
@@ -69,7 +72,7 @@ def param_infos(params: Params) -> dict[str, ParamInfo]:
 
 @dataclass(frozen=True)
 class _Record:
-    dtype: DType
+    dtype: str
     shape: tuple[int, ...]
     offset: int
     size: int
@@ -85,10 +88,11 @@ class StoredParams(Mapping[str, Array]):
 
     def __getitem__(self, name: str) -> Array:
         record = self._records[name]
+        dtype = dtype_called(record.dtype)
         if isinstance(self.content, bytes):
-            count = record.size // record.dtype.itemsize
-            return np.frombuffer(self.content, record.dtype, count, record.offset).reshape(record.shape)
-        return np.frombuffer(self.content.read(record.offset, record.size), record.dtype).reshape(record.shape)
+            count = record.size // dtype.itemsize
+            return np.frombuffer(self.content, dtype, count, record.offset).reshape(record.shape)
+        return np.frombuffer(self.content.read(record.offset, record.size), dtype).reshape(record.shape)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._records)
@@ -102,7 +106,7 @@ class StoredParams(Mapping[str, Array]):
     def info(self, name: str) -> ParamInfo:
         """Return type, shape and size of the parameter ``name``; raises ``KeyError``."""
         record = self._records[name]
-        return ParamInfo(record.dtype.name, record.shape, record.size)
+        return ParamInfo(record.dtype, record.shape, record.size)
 
 
 def load_params(content: Content, where: str = ".params") -> StoredParams:
@@ -134,15 +138,15 @@ def _read_record(reader: _Reader, name: str) -> _Record:
         raise reader.error("params-device-unsupported", f"array {shown} is on device {device}, not on the CPU (1)")
     if not 0 <= ndim <= MAX_NDIM:
         raise reader.error("params-rank-invalid", f"array {shown} has {ndim} dimensions")
-    dtype = dtype_of(code, bits)
+    dtype, itemsize = name_of(code, bits), (bits + 7) // 8
     if dtype is None or lanes != 1:
         reason = f"array {shown} has the unsupported type {type_text(code, bits, lanes)}"
         raise reader.error("params-type-unsupported", reason)
     *shape, size = reader.unpack(f"<{ndim}qq")
     # numpy refuses even an empty array if the product of the extents other than 0 is too large.
-    fits = all(dimension >= 0 for dimension in shape) and math.prod(filter(None, shape)) * dtype.itemsize <= _LARGEST
-    if not fits or math.prod(shape) * dtype.itemsize != size:
-        raise reader.error("params-size-wrong", f"array {shown} declares {size} bytes for {dtype.name}{shape}")
+    fits = all(dimension >= 0 for dimension in shape) and math.prod(filter(None, shape)) * itemsize <= _LARGEST
+    if not fits or math.prod(shape) * itemsize != size:
+        raise reader.error("params-size-wrong", f"array {shown} declares {size} bytes for {dtype}{shape}")
     return _Record(dtype, tuple(shape), reader.skip(size), size)
 
 

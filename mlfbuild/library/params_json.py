@@ -16,15 +16,18 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
-from mlfbuild.core import InputFileError, UsageError, quoted, require_extra
+from mlfbuild.core import InputFileError, UsageError, lazy_module, quoted, require_extra
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import DType, code_of, dtype_called, is_supported
 from mlfbuild.library.params import MAX_NDIM, Array, Params, unsupported_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = lazy_module("numpy")
 
 MAX_JSON = 64 * 1024 * 1024
 MAX_BSON = 256 * 1024 * 1024

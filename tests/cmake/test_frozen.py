@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild import __version__
 from support.cmake_repo import CMakeRepo, error_lines
 from support.errors import assert_printed
 from support.snapshot import keep, restore
@@ -73,7 +74,7 @@ def test_changed_options_stop_the_build(repo: CMakeRepo) -> None:
 
 def test_changed_lock_stops_cmake(repo: CMakeRepo) -> None:
     text = (repo.root / "mlfbuild.lock").read_text()
-    repo.write("mlfbuild.lock", text.replace("native 0.1.0", "native 0.0.9"))
+    repo.write("mlfbuild.lock", text.replace(f"native {__version__}", "native 0.0.9"))
     stopped = repo.run_build()
     assert stopped.status != 0
     assert "mlfbuild.lock: the file was edited by hand or merged" in "\n".join(error_lines(stopped.output))

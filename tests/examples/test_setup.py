@@ -114,7 +114,7 @@ def _make_venv(machine: Machine) -> None:
 
 def test_second_run_calls_neither_apt_nor_pip(machine: Machine) -> None:
     assert machine.setup().returncode == 0
-    assert any("pip install" in call and call.endswith(" .[onnx]") for call in machine.calls())
+    assert any("pip install" in call and call.endswith(" --editable .") for call in machine.calls())
     (machine.root / "calls").unlink()
     done = machine.setup()
     assert (done.returncode, done.stdout, done.stderr, machine.calls()) == (0, "", "", [])
@@ -125,13 +125,30 @@ def test_changed_pyproject_installs_again(machine: Machine) -> None:
     (machine.root / "calls").unlink()
     (machine.root / "pyproject.toml").write_text("[project]\nname='x'\n")
     assert machine.setup().returncode == 0
-    assert machine.calls()[-1].endswith("--editable .[onnx]")
+    assert machine.calls()[-1].endswith("--editable .")
 
 
 def test_the_test_suite_needs_more_than_the_demo(machine: Machine) -> None:
     machine.setup()
     assert machine.setup("test").returncode == 0
-    assert machine.calls()[-1].endswith("--editable .[onnx,test]")
+    assert machine.calls()[-1].endswith("--editable .[test]")
+
+
+@pytest.mark.parametrize("has_pip", [True, False])
+def test_the_demo_uses_the_pip_of_the_python_that_made_the_environment(machine: Machine, has_pip: bool) -> None:
+    own, log = machine.root / ".venv/bin/python", machine.root / "calls"
+    there = machine.root / "pip"
+    lacks = f'[ -e {there} ] || case "$*" in *"pip --version"*) exit 1;; *ensurepip*) touch {there};; esac'
+    own.write_text(own.read_text().replace("exit 0", f"{lacks}\nexit 0"))
+    (machine.bin / "touch").symlink_to(shutil.which("touch") or "")
+    pip = f'case "$*" in *"-m pip"*) echo "host $*" >>{log}; exit {0 if has_pip else 1};; esac'
+    machine.program("python3", f'{pip}\nexec {sys.executable} "$@"')
+    assert machine.setup().returncode == 0
+    installs = [call.split(" -m ")[0] for call in machine.calls() if " install " in call]
+    assert installs == (["host"] if has_pip else ["python"])
+    assert any("ensurepip" in call for call in machine.calls()) is not has_pip
+    assert machine.setup("test").returncode == 0
+    assert machine.calls()[-1] == "python -m pip install --quiet --editable .[test]"
 
 
 def test_without_root_it_says_what_to_install(machine: Machine) -> None:
@@ -269,5 +286,6 @@ def test_make_help_lists_every_target() -> None:
         "fuzz",
         "fuzz-coverage",
         "faults",
+        "release",
         "clean",
     ]

@@ -18,8 +18,8 @@ those that it requires, and ``-lm`` is last.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from mlfbuild.jobs.tree.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
 from mlfbuild.jobs.tree.build_text import FRAGMENT, rendered
 from mlfbuild.jobs.tree.parts import Part, Parts
 from mlfbuild.jobs.tree.verification import HOST
@@ -34,6 +34,8 @@ def tree_fragments(parts: Parts, verified_on: str | None = None) -> dict[str, by
     With ``verified_on``, a board or ``host``, those for CMake and Make also define test firmware for each module.
     Raises ``InputFileError`` for a path that build files cannot contain.
     """
+    # Contents of files are no part of a fragment, and can be large.
+    parts = replace(parts, modules=tuple(replace(part, generated={}) for part in parts.modules))
     texts = {
         FRAGMENT: library_fragment(parts, verified_on),
         MAKE_FRAGMENT: make_fragment(parts, verified_on),
@@ -59,7 +61,11 @@ def folder_fragments(
     """
     targets = ["models", *(["board"] if board else []), *(["placement"] if placed else [])]
     values = {"models": models, "board": board, "placed": placed, "budgeted": budgeted}
-    switches = {"switched": switched, "package_switch": PACKAGE_SWITCH, "model_switch": MODEL_SWITCH}
+    switches: dict[str, object] = {"switched": switched}
+    if switched:
+        from mlfbuild.jobs.tree.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
+
+        switches |= {"package_switch": PACKAGE_SWITCH, "model_switch": MODEL_SWITCH}
     texts = {
         FRAGMENT: rendered("target.cmake", targets=targets, cpu=cpu, **values),
         MAKE_FRAGMENT: rendered("target.mk", suffix="_<model>", **values),

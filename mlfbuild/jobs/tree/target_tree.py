@@ -28,8 +28,6 @@ from mlfbuild.archive import convert
 from mlfbuild.core import InputFileError, UsageError, holds, read_bytes
 from mlfbuild.jobs.budgets import BUDGETS_FILE
 from mlfbuild.jobs.tree.adapters import (
-    NO_VERSION,
-    Package,
     adapter_files,
     adapter_folders,
     adapter_paths,
@@ -193,6 +191,8 @@ def write_target_tree(
     files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies), budgets=budgets)
     files = _wanted(directory, files, old)
     if systems:
+        from mlfbuild.jobs.tree.adapters import NO_VERSION, Package
+
         trees = models_of_package(directory, models, systems)
         package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
         files |= adapter_files(systems, package)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from mlfbuild.core import lazy_module
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = lazy_module("numpy")
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 _NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
 """The least values of types, for which C has no literal of that type."""

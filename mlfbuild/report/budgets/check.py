@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import OnProgress, OverBudgetError, no_progress
 from mlfbuild.jobs import FirmwareJob
 from mlfbuild.report.budgets.runs import exceeded_runs
 from mlfbuild.report.budgets.sizes import exceeded_sizes
 from mlfbuild.report.budgets.stack import exceeded_stacks
-from mlfbuild.report.sizes.images import ImageSizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.images import ImageSizes
 
 
 def check_budgets(job: FirmwareJob, read: Callable[[], ImageSizes], on_progress: OnProgress = no_progress) -> None:

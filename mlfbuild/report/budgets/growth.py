@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import Diagnostic, InputFileError, UsageError, listed, read_bytes, shown, write_if_changed
 from mlfbuild.core.keys import size_text
@@ -20,7 +21,9 @@ from mlfbuild.library import Fields, parse_json
 from mlfbuild.project import Project
 from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of, taken_by
 from mlfbuild.report.budgets.record import Taken
-from mlfbuild.report.sizes.owners import Sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.owners import Sizes
 
 FORMAT = 1
 _VERSION = "mlfbuild_sizes"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlfbuild.report.budgets.record import Taken
-from mlfbuild.report.sizes.owners import Owner, Sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.owners import Owner, Sizes
 
 _SHOWN = 3
 """Largest parts that a message names."""

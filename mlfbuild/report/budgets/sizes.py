@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import Diagnostic
 from mlfbuild.core.keys import size_text
@@ -12,8 +13,10 @@ from mlfbuild.project import Budget
 from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
 from mlfbuild.report.budgets.limits import MEMORIES, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
-from mlfbuild.report.sizes.images import ImageSizes
-from mlfbuild.report.sizes.owners import Sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.images import ImageSizes
+    from mlfbuild.report.sizes.owners import Sizes
 
 Budgets = Mapping[str, Budget]
 """Budgets by the name of a model; the empty name is the whole image."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
 from mlfbuild.jobs import FirmwareJob
 from mlfbuild.report.budgets.record import read_record, state_of
-from mlfbuild.report.link.checks import link_faults, models_without_code
-from mlfbuild.report.sizes.images import ImageSizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.sizes.images import ImageSizes
 
 
 def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
@@ -23,6 +25,8 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     state = state_of(linked.st_mtime_ns, linked.st_size, package_fingerprint())
     if record.state == state:
         return ""
+    from mlfbuild.report.link.checks import link_faults, models_without_code  # reads maps and ELF files
+
     unchecked = ""
     try:
         faults = link_faults(read(), quick=True).faults

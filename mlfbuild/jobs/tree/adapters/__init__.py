@@ -21,15 +21,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from mlfbuild.core import UsageError
-from mlfbuild.jobs.tree.adapters.interface import interfaces
-from mlfbuild.jobs.tree.adapters.package import (
-    NO_VERSION as NO_VERSION,
-    ModelFiles as ModelFiles,
-    Package as Package,
-    model_files as model_files,
-)
+from mlfbuild.core import UsageError, lazy_attributes
+
+# Few trees are packages: the others need the names of systems only.
+if TYPE_CHECKING:
+    # fmt: off
+    from mlfbuild.jobs.tree.adapters.package import NO_VERSION, ModelFiles, Package
+else:
+    __getattr__ = lazy_attributes(__name__)
 
 ADAPTERS = (
     "zephyr",
@@ -63,6 +64,10 @@ def adapter_files(systems: Sequence[str], package: Package) -> dict[str, bytes]:
 
 def adapter_paths(systems: Sequence[str], *, budgeted: bool = False) -> list[str]:
     """Return the paths of ``adapter_files`` that are the same for all packages that are, or are not, ``budgeted``."""
+    if not systems:
+        return []
+    from mlfbuild.jobs.tree.adapters.package import Package
+
     return list(adapter_files(systems, Package("", (), budgeted=budgeted)))
 
 
@@ -76,6 +81,9 @@ def models_of_package(directory: Path, models: Iterable[str], systems: Sequence[
 
     Raises ``InputFileError`` for an incomplete tree, and as ``interfaces``.
     """
+    from mlfbuild.jobs.tree.adapters.interface import interfaces
+    from mlfbuild.jobs.tree.adapters.package import model_files
+
     found = tuple(model_files(directory, model) for model in sorted(models))
     if "rust" not in systems:
         return found

@@ -280,7 +280,7 @@ def dequantized(tensor: Tensor) -> Array | None:
         len(quantization.scales),
     ):
         return None
-    kind = np.float32 if quantization.per_channel else np.float64
+    kind: type[Any] = np.float32 if quantization.per_channel else np.float64
     shape = [-1 if quantization.per_channel and axis == quantization.axis else 1 for axis in range(data.ndim)]
     scales = np.array(quantization.scales, kind).reshape(shape)
     zero_points = np.array(quantization.zero_points, np.int32).reshape(shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -56,7 +58,7 @@ def pack_dot_1x4(channels: DspChannels) -> npt.NDArray[np.int32] | None:
     count = len(bias)
     weights = words.reshape(count, 2, -1, 2).transpose(0, 2, 3, 1).reshape(count, -1)
     if channels.brief:
-        parts = [bias[:, 1::2], weights, bias[:, 0::2], multiplier]
+        parts: list[npt.NDArray[Any]] = [bias[:, 1::2], weights, bias[:, 0::2], multiplier]
     else:
         shifts = (shift << 8 * np.arange(4)).sum(axis=1, keepdims=True)
         parts = [np.zeros((count, 2)), weights, bias, multiplier, shifts]

@@ -182,7 +182,7 @@ def _hard_sigmoid(op: OpContext) -> tuple[Value, ...]:
     alpha, beta = op.real_attribute("alpha", 0.2), op.real_attribute("beta", 0.5)
     held = op.held(0)
     if held.quantization is not None and held.tensor.dtype is DType.INT16:  # int8 becomes a table
-        made = scaled(op, np.float64(alpha), np.float64(beta), held.order)
+        made = scaled(op, np.asarray(alpha), np.asarray(beta), held.order)
         if made is not None:
             return (clamped_integers(op, made, 0.0, 1.0),)
     return of_one_tensor(lambda op, x: hard_sigmoid(op, x, alpha, beta))(op)

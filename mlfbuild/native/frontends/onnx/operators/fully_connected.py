@@ -264,7 +264,8 @@ def _one_matrix(
     op: OpContext, source: Tensor, parameters: LayerParameters, target: Quantization | None
 ) -> Tensor | None:
     weights = parameters.weights
-    matrix = weights.reshape(weights.shape[-2:]).T
+    rows, columns = weights.shape[-2:]
+    matrix = weights.reshape(rows, columns).T
     if source.shape[-1:] != (matrix.shape[1],):
         raise GraphError(op.node.place, f"{source} does not fit a matrix of {matrix.shape[1]} rows")
     own = LayerParameters(matrix, None, parameters.scales)

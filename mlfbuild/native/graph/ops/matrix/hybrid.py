@@ -195,7 +195,8 @@ class Hybrid(Operator):
             first = self.channel_first(tensors.weights)
             products = numbers * by_channel * by_row if first else numbers * (by_channel * by_row)
             result = products if bias is None else products + bias.reshape(-1)
-            clamped = np.clip(result, *map(np.float32, float_activation_range(self.activation)))
+            low, high = map(np.float32, float_activation_range(self.activation))
+            clamped = np.clip(result, low, high)
         return (np.asarray(clamped, np.float32).reshape(tensors.output.shape),)
 
     def _channels(self, tensors: HybridTensors) -> int:
