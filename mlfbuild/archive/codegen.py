@@ -56,6 +56,7 @@ def owners(paths: Iterable[str], records: Sequence[ModuleRecord], where: str) ->
     """
     generated = [PurePosixPath(path) for path in paths if path.startswith(CODEGEN)]
     names = [record.module.name for record in records]
+    # Names of files show no module before version 3, so a single module owns them whatever they are called.
     if len(names) == 1:
         return {str(path): names for path in generated}
     claims = _claims(records)
@@ -76,6 +77,7 @@ def _claims(records: Sequence[ModuleRecord]) -> dict[str, list[str]]:
     for record in records:
         name = record.module.name
         recorded = {CODEGEN + path for path in record.extension.codegen}
+        # As a set: a recorded path may also be the usual name of the header, and must not count twice.
         for claim in {name} | header_names(name) | recorded:
             claims.setdefault(claim, []).append(name)
     return claims
@@ -84,6 +86,7 @@ def _claims(records: Sequence[ModuleRecord]) -> dict[str, list[str]]:
 def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list[str]], where: str) -> Sequence[str]:
     claimed = [*claims.get(_borne_name(path), ()), *claims.get(str(path), ())]
     if claimed:
+        # A file may be claimed by its name and in the metadata, in several modules.
         return sorted(set(claimed))
     # Any module may include a header without an owner.
     if path.suffix in HEADER_SUFFIXES:

@@ -21,6 +21,8 @@ def source_date() -> int:
     text = os.environ.get("SOURCE_DATE_EPOCH")
     if not text:
         return _DEFAULT
+    # The specification of SOURCE_DATE_EPOCH asks for an error if the value is malformed: a default would hide the
+    # mistake.
     if not text.isdecimal() or int(text) > _LATEST:
         raise UsageError(
             "source-date-invalid",

@@ -53,6 +53,7 @@ def open_dated_archive(path: Path) -> tuple[Library, dict[str, int]]:
     try:
         members = tar.dated_members(_opened(path), str(path))
     except InputFileError as error:
+        # `better_error` recognises files of other kinds, for which the tar reader has only its own complaint.
         raise better_error(error, path) from None
     files = {name: content for name, (content, _) in members.items()}
     times = {name: time for name, (_, time) in members.items() if time is not None}

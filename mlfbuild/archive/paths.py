@@ -8,7 +8,10 @@ METADATA = "metadata.json"
 
 
 def graph_path(module: str) -> str:
-    """Return the path of the graph of ``module`` in version 7."""
+    """Return the path of the graph of ``module`` in version 7.
+
+    For example, ``executor-config/graph/kws.graph``.
+    """
     return FORMATS[CURRENT].graph_path(module)
 
 
@@ -21,5 +24,8 @@ def params_path(module: str, form: str = "params") -> str:
 
 
 def tir_path(device: int) -> str:
-    """Return the path of an operator's TIR text for a device type, which is the same in all versions."""
+    """Return the path of an operator's TIR text for a device type, which is the same in all versions.
+
+    For example, ``src/tir-1.txt`` for a CPU, whose device type is 1.
+    """
     return f"src/tir-{device}.txt"

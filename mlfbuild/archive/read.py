@@ -60,6 +60,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     member as its place, if the files are not in Model Library Format, or use an unsupported feature of it.
     """
     name, named_version = _metadata_name(files, where)
+    # Before it is parsed, because a JSON text of this size would take much memory.
     if len(files[name]) > _MAX_METADATA:
         raise InputFileError(
             "metadata-too-large",
@@ -97,6 +98,7 @@ def _planned(modules: tuple[Module, ...], archive: _Archive, where: str) -> tupl
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
     """Return the path of the metadata, and the version in its name or ``None``."""
+    # The first RFC has the version in the name of the file.
     sketched = {path: int(found[1]) for path in files if (found := _SKETCHED_METADATA.fullmatch(path))}
     names = sorted([*sketched, *({METADATA} & files.keys())])
     if not names:
@@ -158,6 +160,7 @@ class _Archive:
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")
         extension = record.extension
+        # What mlfbuild recorded itself is complete, and counts before what was found in headers and Relay text.
         return replace(
             module,
             inputs=module.inputs if extension.inputs is None else extension.inputs,
@@ -175,11 +178,14 @@ class _Archive:
         return replace(
             module,
             params=params,
+            # Only the graph executor needs it; a graph in an archive of another executor is kept as a file of no
+            # module.
             graph_json=self._graph(module.name) if module.executor == "graph" else None,
             source_text=self._take(self._place(Format.program_path, module.name), b""),
         )
 
     def _operator(self, module: Module) -> Module:
+        # All texts count as used, whichever device they are for.
         texts = {int(found[1]): path for path in self.files if (found := _TIR.fullmatch(path))}
         self.used.update(texts.values())
         return replace(
@@ -189,6 +195,7 @@ class _Archive:
         )
 
     def _graph(self, name: str) -> Content:
+        # The path of another version is accepted, because exporters moved files without a new version number.
         path = self._place(Format.graph_path, name)
         if path is None:
             raise self._missing(self._form.graph_path(name))

@@ -26,6 +26,7 @@ def inspect(options: SharedOptions, archive: Path) -> None:
     """
     from mlfbuild.usecases import archive_text, inspect_archive, models_in_image
 
+    # An image is recognised first, because reading it as an archive would only end in an error.
     found = models_in_image(archive)
     if found is not None:
         _show_models(options, archive, found)

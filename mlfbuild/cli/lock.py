@@ -40,6 +40,7 @@ def _check(options: SharedOptions) -> None:
         with building(options, project) as progress:
             notes = check_lock(project, targets, lenders=target_jobs(project), jobs=options.jobs, progress=progress)
     except DriftError as error:
+        # JSON has the differences although the check fails; the error itself follows on stderr.
         if options.json:
             show_json({"lock": path, "drift": error.problems})
         raise

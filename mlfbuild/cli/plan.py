@@ -26,6 +26,7 @@ def plan(options: SharedOptions, build_dir: Path | None, lines: bool, complete: 
 
     project = load(options.file)
     chosen = (project, options.target, options.model, build_dir)
+    # Only these archives show which files the plan must list.
     if complete:
         with showing_progress(options) as progress:
             complete_archives(*chosen, frozen=options.frozen, jobs=options.jobs, progress=progress)

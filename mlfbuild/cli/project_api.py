@@ -30,6 +30,7 @@ def project_api(options: SharedOptions, folder: Path, read_fd: int | None, write
     """
     from mlfbuild.usecases.project_api import serve_folder, write_server
 
+    # Without pipes, a person runs the command; the server passes both.
     if read_fd is None and write_fd is None:
         path = write_server(folder)
         if options.json:

@@ -41,9 +41,11 @@ def run_firmware(
         image = chosen_image(
             project, firmware, options.target, elf, frozen=options.frozen, jobs=options.jobs, progress=progress
         )
+    # The lock of the build folder is released, because firmware may run for minutes.
     with contextlib.ExitStack() as row:
 
         def printed(text: str) -> None:
+            # The first output removes the row, which would otherwise be drawn between the lines of the firmware.
             row.close()
             if not options.json:
                 stream(text)

@@ -46,6 +46,7 @@ def sbom(
     from mlfbuild.report.sbom import as_json, as_text, check_outputs, document, output_forms, write_document
 
     wanted = output_forms(outputs, form)
+    # Before the project is read: an output in the way, or a missing package, is known at once.
     check_outputs(wanted)
     from mlfbuild.usecases import bill_of_materials, check_complete  # after the check that the extra is installed
 

@@ -110,6 +110,7 @@ def _print_coloured(text: str, lexer: str) -> None:
     from rich.console import Console
     from rich.syntax import Syntax
 
+    # `highlight` returns the text alone; printing a Syntax fills each line up to the width of the terminal.
     syntax = Syntax("", lexer, theme="ansi_dark", background_color="default")
     console = Console(file=sys.stdout, force_terminal=True, soft_wrap=True)
     console.print(syntax.highlight(terminal_text(text)), end="")
@@ -135,6 +136,7 @@ def _rows(operators: Sequence[ProgramOperator]) -> Iterator[tuple[str, str, str,
 
 def _place(function: CodeFunction) -> str:
     if not function.file:
+        # Built-in functions of TVM's executor, such as __nop, have no definition in the archive.
         return "" if function.name.startswith("__") else "not defined"
     return function.file if function.line is None else f"{function.file}:{function.line}"
 

@@ -99,6 +99,7 @@ def _lines(found: ModelUpdate) -> Iterator[str]:
     yield text_table(rows, header=("", "before", "now", "change"), align="lrrr")
     if found.outputs or found.notes:
         yield ""
+    # New vectors were written, so differences from the old ones need no action.
     renewed = any(path.suffix == ".npz" for path in found.written)
     yield from (_output(each, renewed=renewed) for each in found.outputs)
     yield from (f"note: {line}" for line in found.notes)

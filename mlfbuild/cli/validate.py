@@ -36,6 +36,7 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
         show_json({**report.to_json(), "strict": strict, "passed": not failed})
     elif failed or not options.quiet:
         text = report.text()
+        # Only the last line, which has the verdict, is coloured.
         show(text, {text.rpartition("\n")[2]: FAILED if failed else PASSED})
     if failed:
         found = counted(errors, "error") if errors else f"{counted(warnings, 'warning')} with --strict"

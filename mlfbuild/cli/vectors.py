@@ -43,6 +43,7 @@ def vectors(
             reason="the file has the inputs of all cases, and --cases and --seed make random ones",
             hint="omit --cases and --seed, or --from",
         )
+    # The file of the vectors may be missing or outdated: this command writes it.
     project = load(options.file, vectors=False)
     with working(options, f"computing vectors of {name}"):
         found = recompute_vectors(project, name, cases=cases, seed=seed, inputs=inputs, own=own)

@@ -28,6 +28,7 @@ def watch(options: SharedOptions) -> None:
 
     options.file = options.file  # the one that is found now, even if it is missing for a moment
     sizes: Sizes = {}
+    # After a mistake in the project file, the files of the last good one are still watched.
     before: Stamps = {}
     while True:
         before = _build(options, before, sizes)

@@ -93,7 +93,11 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
 
 
 def run_parameters(prefix: str, *, workspace_io: bool) -> list[str]:
-    """Return the declarations of the parameters of the run function of TVM's interface."""
+    """Return the declarations of the parameters of the run function of TVM's interface.
+
+    For example, ``struct tvmgen_kws_inputs* inputs``. Empty structs are passed as well, so that the number of
+    parameters is the same for all modules.
+    """
     kinds = ("workspace_pools",) if workspace_io else ("inputs", "outputs")
     return [f"struct {prefix}_{kind}* {kind}" for kind in kinds]
 
@@ -121,7 +125,10 @@ def _pool_parts(interface: CInterface) -> Iterator[str]:
 
 
 def interface_structs(interface: CInterface) -> Iterator[str]:
-    """Yield the structs of pointers to inputs and to outputs."""
+    """Yield the structs of pointers to inputs and to outputs.
+
+    A side without tensors has a member ``unused``, because C has no empty structs.
+    """
     module = f'for TVM module "{interface.name}"'
     yield brief(f"Input tensor pointers {module}") + _struct(f"{interface.prefix}_inputs", interface.inputs)
     yield brief(f"Output tensor pointers {module}") + _struct(f"{interface.prefix}_outputs", interface.outputs)

@@ -55,6 +55,7 @@ class LazyBytes(ABC):
         if not isinstance(other, (bytes, LazyBytes)):
             return NotImplemented
         if self is other:
+            # Contents of one archive are often the same object, and reading it twice would only cost time.
             return True
         return len(self) == len(other) and _equal(self.chunks(), chunks(other))
 
@@ -112,6 +113,7 @@ def spooled(parts: Iterable[bytes]) -> Content:
     for part in parts:
         start.append(part)
         size += len(part)
+        # The parts so far are kept: an iterator cannot be read again when the content turns out to be large.
         if size > _IN_MEMORY:
             break
     else:
@@ -200,6 +202,7 @@ class Stored(LazyBytes):
 
         Raises ``InputFileError`` if the file was truncated after it was opened, or cannot be read.
         """
+        # Limited to the slice, because the file continues with the next member.
         wanted = max(0, min(size, self._size - offset))
         data = self._file.read(self._offset + offset, wanted)
         if len(data) != wanted:

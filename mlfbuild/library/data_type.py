@@ -14,6 +14,7 @@ C_TYPES: Mapping[str, str] = {
     "float32": "float", "float64": "double", "bool": "uint8_t",
 }  # fmt: skip
 """The C type of an element, for types that have one."""
+# The numbers of digits are limited, because names come from files that are not trusted.
 _NAME = re.compile(
     r"(int|uint|float|bfloat|handle|e4m3_float|e5m2_float|float8_\w+|custom\[[^\[\]]*\])(\d{1,4})?(?:x(\d{1,6}))?",
     re.ASCII,
@@ -42,6 +43,7 @@ def parse_dtype(name: str) -> DataType | None:
     ``bool`` has one bit and its elements take one byte. A type without a number of bits has 32, a handle 64.
     """
     if name == "bool":
+        # TVM stores a bool as an unsigned integer of one bit.
         return DataType("uint", 1)
     if name in _NOTHING:
         return DataType("void", 0, 0)
@@ -72,6 +74,7 @@ def tensor_size(name: str, shape: tuple[int, ...]) -> int | None:
     file that is not trusted.
     """
     size = element_size(name)
+    # Multiplied in Python, whose integers do not overflow as those of C would.
     for extent in shape if size is not None else ():
         size = size * extent if size is not None else None
     return size

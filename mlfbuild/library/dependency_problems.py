@@ -24,6 +24,7 @@ def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
 
 def problems(dependency: ExternalDependency) -> Sequence[str]:
     """Return the problems of ``dependency``, each with its key; empty if it is valid."""
+    # White space counts as empty: it would make a folder or a target without a name.
     found = [f"{key} is empty" for key in ("short_name", "url", "url_type") if not getattr(dependency, key).strip()]
     if any(not getattr(dependency, key).isprintable() for key in ("short_name", "url", "url_type", "version_spec")):
         found.append("a value holds control characters")
@@ -39,6 +40,7 @@ def problems(dependency: ExternalDependency) -> Sequence[str]:
 
 def _url_problems(dependency: ExternalDependency) -> Sequence[str]:
     url, kind = dependency.url, dependency.url_type
+    # Backslashes count as separators, because Windows takes them for such.
     parts = url.replace("\\", "/").split("/")
     if kind == "url" and not _SCHEME.fullmatch(url):
         return [f"url {url!a} has no scheme such as https://"]

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeGuard
 
 from mlfbuild.core import InputFileError, shown
 
+# Numbers in files become sizes and indices, which other tools keep in 64 bits with a sign.
 _LARGEST = 2**63 - 1
 
 
@@ -29,6 +30,8 @@ def parse_json(data: bytes, where: str, advice: str = "write the file again") ->
         raise ValueError(f"{constant} is not a JSON number")
 
     try:
+        # Strict, because Python accepts NaN and repeated keys, which other readers of the file refuse or read
+        # differently.
         return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
     except RecursionError:
         reason = "it is nested too deeply"
@@ -47,6 +50,10 @@ class Fields:
     ``where`` is the file and ``path`` the object in it, such as ``modules.kws.memory``; errors name both as their
     place. ``advice`` is the hint of errors. The methods raise ``InputFileError`` if the member has another type. The
     object remembers which members were read, so that ``unread`` can list the others.
+
+    For example::
+
+        Fields({"memory": {"size": 4}}, "metadata.json").member("memory").integer("size")  # 4
     """
 
     __slots__ = ("_advice", "_members", "_opened", "_path", "_place", "_read", "where")
@@ -116,6 +123,7 @@ class Fields:
         place = place if self._place is None else self._place
         if len(self._read) < len(self._members):
             yield from (((*place, key), value) for key, value in self._members.items() if key not in self._read)
+        # Taken out before the recursion, so that a large document is released while it is walked.
         found, self._opened = self._opened, None
         for key, opened in (found or {}).items():
             if isinstance(opened, Fields):
@@ -175,6 +183,7 @@ class Fields:
     def number(self, key: str) -> float:
         """Return a finite number."""
         value = self._get(key)
+        # 1e999 is valid JSON, and Python reads it as infinity.
         if isinstance(value, float) and math.isfinite(value):
             return value
         if _is_whole(value) and abs(value) <= _LARGEST:
@@ -186,6 +195,7 @@ class Fields:
         value = self._get(key)
         if self._opened is None:
             self._opened = {}
+        # The same object for each call, so that members read through one count as read for all.
         opened = self._opened.get(key)
         if not isinstance(opened, Fields):
             opened = self._opened[key] = Fields(value, self.where, self._path_of(key), self._advice)
@@ -229,6 +239,7 @@ class Fields:
         return tuple(whole)
 
     def _list(self, key: str) -> list[object]:
+        # Counted as read before the type is known: the error is about it, and nothing else is reported.
         self.skip(key)
         value = self._members.get(key, [])
         if not isinstance(value, list):

@@ -20,6 +20,7 @@ def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:
     """Return the contradicting declarations of ``file``; none if it is no source, or too large to be searched."""
     if file.path.suffix not in SOURCE_SUFFIXES or len(file.content) > MAX_TEXT:
         return ()
+    # The text is only searched and never written back, so any encoding is accepted.
     return repeated_declarations(file.data.decode("latin-1"))
 
 
@@ -64,6 +65,7 @@ def kernel_include_dirs(paths: Iterable[PurePosixPath | str]) -> list[str]:
     Those of older archives are in the public include folder and are not listed.
     """
     found = (_HEADER.fullmatch(str(path)) for path in paths)
+    # Folders in `include/` are public, so compilers find them without a private path.
     return sorted({f"{each[1]}/src" for each in found if each is not None and each[2].startswith("src/")})
 
 
@@ -78,6 +80,7 @@ def reached_headers(names: Iterable[str], headers: Mapping[str, bytes]) -> dict[
     Conditions of the preprocessor are not evaluated: code for one CPU keeps the portable code that other machines use.
     """
     waiting = [name for name in names if name in headers]
+    # A set of names that were seen ends the search even if headers include each other.
     found: set[str] = set()
     while waiting:
         name = waiting.pop()

@@ -29,7 +29,10 @@ def operator_plan(operator: NetworkOperator) -> dict[str, Any]:
 
 
 def plan_json(modules: Iterable[Module]) -> bytes | None:
-    """Return the content of ``plan.json``, with a line for each kernel; ``None`` if no kernels are known."""
+    """Return the content of ``plan.json``, with a line for each kernel; ``None`` if no kernels are known.
+
+    ``with_plan`` reads it back. Modules are sorted by name, so that equal libraries give equal bytes.
+    """
     planned = {module.name: module.network for module in modules if module.network is not None}
     found = {
         name: network.operators
@@ -45,6 +48,7 @@ def plan_json(modules: Iterable[Module]) -> bytes | None:
 def _operator_text(operator: NetworkOperator) -> str:
     plan = operator_plan(operator)
     kernels = _joined(f" {json.dumps(kernel)}" for kernel in plan.pop("kernels", ()))
+    # A line for each kernel keeps differences between two builds readable.
     head = json.dumps({"name": operator.name, "operator": operator.operator, **plan})
     return f'{head[:-1]}, "kernels": [\n{kernels}\n]}}' if kernels else head
 
@@ -66,6 +70,7 @@ def with_plan(module: Module, modules: Fields) -> Module:
     if module.name not in modules or module.network is None:
         return module
     entries, operators = modules.objects(module.name), module.network.operators
+    # Operators have no identity beyond their position, so another number of them means another network.
     if len(entries) != len(operators):
         raise modules.error(
             module.name,

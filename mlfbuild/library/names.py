@@ -18,7 +18,10 @@ _NUMBERED = re.compile(r"(input|arg|args|inputs)(_[0-9]+)*")
 
 
 def own_name(name: str) -> str:
-    """Return ``name`` without what a converter added; empty if it is entirely generated."""
+    """Return ``name`` without what a converter added; empty if it is entirely generated.
+
+    For example, ``serving_default_audio:0`` is ``audio``, and ``StatefulPartitionedCall:0`` is generated, hence empty.
+    """
     found = _SIGNATURE.fullmatch(name)
     own = found["own"] if found else name
     return "" if _GENERATED.fullmatch(own) or (found and _NUMBERED.fullmatch(own)) else own
@@ -28,6 +31,9 @@ def port_names(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[str
     """Return names for the inputs and outputs of a model file, which has these names for them.
 
     An input whose name is generated is called ``input``, or ``input_1`` at the second position; outputs likewise.
+
+    Names stay distinct: a second one that is equal gets ``_`` at its end. A tensor that is both input and output has
+    one name, in both tuples.
     """
     chosen: dict[str, str] = {}
     for kind, names in (("input", inputs), ("output", outputs)):
@@ -64,6 +70,7 @@ def sanitize_name(name: str) -> str:
     Different names can become equal: both ``a-b`` and ``a.b`` are ``a_b``. A letter beyond ASCII has several bytes in
     UTF-8, so ``é`` becomes ``__``.
     """
+    # JSON can hold lone surrogates, which are no valid UTF-8 but still part of a name.
     return re.sub(rb"[^0-9A-Za-z]", b"_", name.encode(errors="surrogatepass")).decode()
 
 
@@ -100,6 +107,8 @@ def macro_words(members: Iterable[str]) -> dict[str, str]:
     """
     names = list(dict.fromkeys(members))
     words: dict[str, str] = {}
+    # Names that members have without a number come first, so that a numbered one never takes the macro of another
+    # tensor.
     taken = {name.upper() for name in names}
     own: set[str] = set()
     for name in names:

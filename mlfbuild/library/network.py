@@ -168,6 +168,7 @@ class Network:
         ``name`` is its name in the model, by which it is found if outputs are in the arena. The result is 1 behind
         operators such as LOGISTIC. A network for the graph executor has no tensors here, so 0.
         """
+        # Outputs in the caller's buffers are numbered; in the arena they are found by name.
         places = ((OUTPUT, output), (ARENA, name))
         found = (
             index
@@ -178,6 +179,7 @@ class Network:
         # From the last operator back: one that only moves values leads to the operator that wrote them.
         for operator in reversed(self.operators):
             if tensor in operator.outputs:
+                # Of operators that are computed together, the last one makes the output.
                 kind = operator.operator.rpartition(" + ")[2]
                 if kind not in _MOVING or not operator.inputs:
                     return _BOUNDS.get(kind, 0)
@@ -188,6 +190,7 @@ class Network:
     def macs(self) -> int | None:
         """Multiply-accumulates of one run; ``None`` if those of an operator are unknown."""
         known = [operator.macs for operator in self.operators if operator.macs is not None]
+        # A sum of the known ones would look like the work of the whole network.
         return sum(known) if len(known) == len(self.operators) else None
 
     @property
@@ -204,12 +207,14 @@ class Network:
     @cached_property
     def usage(self) -> tuple[int, ...]:
         """The bytes of the arena in use while each operator runs; bytes that two tensors share count once."""
+        # By first use, so that the sweep below looks at each tensor only when it begins and ends.
         beginning: dict[int, list[NetworkTensor]] = {}
         for tensor in self.tensors:
             if tensor.memory == ARENA:
                 beginning.setdefault(tensor.first, []).append(tensor)
         usage, live = [], list[NetworkTensor]()
         for time, operator in enumerate(self.operators):
+            # One sweep in order of time: each tensor begins and ends once, however many operators there are.
             live = [*(tensor for tensor in live if tensor.last >= time), *beginning.get(time, ())]
             places = [(tensor.offset or 0, tensor.size) for tensor in live]
             places += [] if operator.scratch is None else [(operator.scratch.offset, operator.scratch.size)]
@@ -226,6 +231,7 @@ class Network:
 def _covered(places: Iterable[tuple[int, int]]) -> int:
     """Return the number of bytes in the union of ``places``, (offset, size)."""
     size = end = 0
+    # Sorted by offset, so that only bytes above the highest end so far are new.
     for start, length in sorted(places):
         size += max(0, start + length - max(start, end))
         end = max(end, start + length)

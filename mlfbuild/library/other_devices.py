@@ -110,5 +110,6 @@ def with_files(module: Module, files: Iterable[CodegenFile]) -> Module:
     ``files`` replace all that it had, for the host and for other devices.
     """
     found: Sequence[CodegenFile] = tuple(files)
+    # Only the host's compiler gets these; an accelerator's file with the suffix .c may not be C for it.
     host = tuple(file for file in found if device_of(file.path) is None)
     return replace(module, codegen=host, device_files=tuple(file for file in found if device_of(file.path) is not None))

@@ -19,6 +19,7 @@ def compare_linked(
     ``<model>.o``; or ``=PATH`` for code of the firmware itself. ``listing`` is a text file with more of them, one on
     each line. Raises ``UsageError`` if there is none, and ``InputFileError`` for a file that cannot be read.
     """
+    # Names of files may be in any encoding; that of the system is used, as for arguments of the command line.
     lines = os.fsdecode(read_bytes(listing, "list of libraries")).splitlines() if listing is not None else []
     compiled = _by_model([*libraries, *lines])
     if not compiled:
@@ -36,6 +37,7 @@ def _by_model(words: Iterable[str]) -> dict[str, list[Path]]:
     compiled: dict[str, list[Path]] = {}
     for word in words:
         model, equals, path = word.partition("=")
+        # The usual names of libraries: libmlf_kws.a of mlfbuild's builds, or kws.o of an object.
         name = model if equals else Path(word).stem.removeprefix("lib").removeprefix("mlf_")
         compiled.setdefault(name, []).append(Path(path if equals else word))
     return compiled

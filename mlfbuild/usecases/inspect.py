@@ -19,6 +19,7 @@ def models_in_image(path: Path) -> list[Identity] | None:
     An image is an ELF file, or the bytes of its flash. Raises ``InputFileError`` if the file cannot be read, and for an
     ELF file without models.
     """
+    # Archives and model files have descriptions of their own, even if bytes in them look like an ID.
     if tar.looks_like_archive(path) or is_model(path) or path.is_dir():
         return None
     data = read_bytes(path, "archive or image")

@@ -16,6 +16,7 @@ def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:
     The output is written whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` if modules or
     requirements conflict, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
     """
+    # Before anything is read, because archives may be large and the mistake is in the command.
     check_output(output, *paths)
     merged = merge([(str(path), open_archive(path)) for path in paths])
     write_archive(merged, output)

@@ -76,6 +76,7 @@ def report_project(
     ``accept_sizes`` will replace it. Raises as ``build_project`` apart from budgets, as ``check_baseline``,
     ``check_boards`` and ``image_sizes``, and ``CheckFailedError`` if there is no image to report.
     """
+    # Before the build, which may take minutes.
     budgets.check_baseline(project, update=accept)
     chosen = target_jobs(project, targets)
     firmware = firmware_jobs(project, chosen)
@@ -88,6 +89,7 @@ def report_project(
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
     except (OverBudgetError, LinkFaultsError) as error:
         over_budget = error
+    # Images that exceed their budget exist, and their report shows why.
     images = _images(firmware)
     if profile:
         images = report.profiled(images, progress)
@@ -256,7 +258,11 @@ def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
 
 
 def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
-    """Return reports as JSON values, with the results of ``verify`` that are known."""
+    """Return reports as JSON values, with the results of ``verify`` that are known.
+
+    The form is that of ``report_schema``: sizes in bytes, and a list of images. ``checks`` has the results by target
+    and model; without them the report does not mention ``verify``.
+    """
     return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes, checks or {}) for sizes in found]}
 
 

@@ -82,8 +82,10 @@ def bill_of_materials(
         codes = [code for job in target.models if (code := _add_code(bill, job, found[job.model], tool)) is not None]
         add_dependencies(bill, project, target, codes)
         add_board(bill, target)
+        # Images of another build belong to the only target that is selected.
         images = images_of(project, target, elfs if target is jobs[0] else (), build)
         add_images(bill, images, codes)
+    # If any code is missing, the libraries that it requires are unknown, so all declared ones are listed.
     if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
         add_declared(bill, project)
     for one in bill.components:
@@ -165,6 +167,7 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
         return not is_current(job)
     # Whether a program would write the same again is known only by running it, and a bill builds nothing. What archives
     # record about their source is compared.
+    # Empty for code that records no source, of which nothing can be said.
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
     return bool(sources - {model.sha256})
 

@@ -58,6 +58,7 @@ def program_parts(path: Path, part: str | None = None, modules: Collection[str] 
     # Shared files are parsed once for all modules.
     known: KnownFiles = {}
     found = [each for module in library.modules for each in _parts(module, known)]
+    # A plan has the reasons of the compiler, and is only shown if it was asked for.
     chosen = [each for each in found if part in {None, each.part} and (each.part != PLAN or part == PLAN)]
     if not chosen:
         others = list(dict.fromkeys(each.part for each in found))
@@ -109,6 +110,7 @@ def function_called(path: Path, name: str, modules: Collection[str] = ()) -> Fun
             hint="choose one with --model",
         )
     (place,) = places
+    # Any of the owners will do, because the file and line are the same.
     owner = next(iter(owners.values()))
     text = function_text(owner, place)
     if text is None:

@@ -38,11 +38,13 @@ def split_archive(path: Path, output: Path, names: Collection[str] = ()) -> list
     ``ConflictError`` if a file is in the way that mlfbuild did not write, and ``StorageError``.
     """
     library = open_archive(path)
+    # Checked before the output, so that an unknown name is reported and not a conflict.
     chosen = [module.name for module in chosen_modules(library, names, path).modules]
     if len(names) == 1:
         check_output(output, path)
         write_archive(split(library, str(path))[chosen[0]], output)
         return [SplitModule(chosen[0], output, output.stat().st_size)]
+    # All paths are checked before any archive is written.
     places = _places(path, output, chosen)
     libraries = split(library, str(path))
     _write_all({places[name]: libraries[name] for name in chosen}, output)

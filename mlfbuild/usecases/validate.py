@@ -11,7 +11,11 @@ from mlfbuild.jobs import is_model, open_model
 
 
 def validate_archive(path: Path) -> Report:
-    """Return the findings about the archive ``path``; raises as ``open_model``."""
+    """Return the findings about the archive ``path``; raises as ``open_model``.
+
+    A ``.tflite`` or ``.onnx`` file is compiled for this machine first, and the archive that this makes is checked
+    without being written.
+    """
     if is_model(path):
         return validate(archive_files(open_model(path)), str(path))
     try:

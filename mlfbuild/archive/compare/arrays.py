@@ -58,6 +58,7 @@ def differing_elements(left: Array, right: Array) -> tuple[int, float | None]:
     bits = np.dtype(f"u{left.dtype.itemsize}")
     flat = left.reshape(-1), right.reshape(-1)
     differing, most = 0, None
+    # In pieces, because the masks and indices of a comparison take a multiple of the memory of the arrays.
     for start in range(0, left.size, _ELEMENTS):
         a, b = (array[start : start + _ELEMENTS] for array in flat)
         # Bits instead of values: NaN differs from itself as a value, and 0.0 equals -0.0.
@@ -76,6 +77,7 @@ def _largest_distance(left: Array, right: Array) -> float | None:
         with np.errstate(over="ignore"):  # the true difference fits an unsigned number of the same width
             return float((high - low).view(np.dtype(f"u{left.dtype.itemsize}")).max())
     with np.errstate(invalid="ignore", over="ignore"):
+        # As 64-bit floats, in which the difference of two half or single floats does not overflow.
         distances = np.abs(left.astype(np.float64) - right.astype(np.float64))
     finite = distances[np.isfinite(distances)]
     return float(finite.max()) if finite.size else None
@@ -94,6 +96,7 @@ def tensor_differences(
     if not left or not right:
         return
     sides = [{tensor.name: tensor for tensor in side} for side in (left, right)]
+    # Without the tensors of only one side, which would otherwise count as a change of the order as well.
     old, new = ([name for name in side if name in sides[0] and name in sides[1]] for side in sides)
     for name in [*sides[0], *(name for name in sides[1] if name not in sides[0])]:
         if name not in sides[1]:
@@ -110,6 +113,7 @@ def _changes(module: str, what: str, left: TensorInfo, right: TensorInfo) -> Ite
     """Yield a difference for each property that is known on both sides and differs."""
     for key in _FIELDS:
         first, second = _plain(getattr(left, key)), _plain(getattr(right, key))
+        # None means that an archive does not record the property, not that the tensor lacks it.
         if first != second and first is not None and second is not None:
             yield LibraryDifference(
                 module, what, left.name, first, second, f"{key.replace('_', ' ')} {change(first, second)}"

@@ -16,10 +16,15 @@ _SHOWN = 3
 
 
 def graph_differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    """Yield differences between the graphs of one module; raises ``InputFileError`` if a graph is invalid."""
+    """Yield differences between the graphs of one module; raises ``InputFileError`` if a graph is invalid.
+
+    The order is that of the first graph, then that of the second for what only it has: nodes first, then arguments,
+    outputs, and members that TVM does not define. Two modules without graphs have no differences.
+    """
     there = left.graph_json is not None, right.graph_json is not None
     if there[0] != there[1]:
         yield LibraryDifference(left.name, "graph", "", *there, f"only in the {'first' if there[0] else 'second'}")
+    # Equal text needs no parsing, and an equal but invalid graph is no difference.
     if not all(there) or left.graph_json == right.graph_json:
         return
     first, second = (parse_graph(bytes(m.graph_json or b""), f"graph of {m.name}") for m in (left, right))
@@ -45,6 +50,7 @@ def _node_differences(
             more = f", and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
             text = f"{', '.join(words[:_SHOWN])}{more}"
             yield LibraryDifference(module, "graph", name, dict(left[name]), dict(right[name]), text)
+    # Nodes of one side only are already reported, and must not change the order as well.
     old, new = ([name for name in side if name in left and name in right] for side in (left, right))
     if old != new:
         yield LibraryDifference(module, "graph", "", old, new, "the nodes run in another order")
@@ -79,6 +85,7 @@ def _nodes(graph: ExecutorGraph) -> dict[str, dict[str, object]]:
 
 
 def _names(graph: ExecutorGraph) -> list[str]:
+    # Graphs may repeat the name of a node; with a number both stay in the comparison.
     return list(distinct(node.name for node in graph.nodes))
 
 

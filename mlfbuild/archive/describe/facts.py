@@ -51,7 +51,10 @@ def context_facts(context: DeviceContext) -> dict[str, Any]:
 
 
 def context_text(facts: dict[str, Any], code: Callable[[str], str]) -> str:
-    """Return ``context_facts`` in one line; ``code`` formats text from the archive."""
+    """Return ``context_facts`` in one line; ``code`` formats text from the archive.
+
+    For example ``cpu, id 0, target llvm``. Members without a value are left out.
+    """
     words = [code(facts["device_type"]), f"id {facts['device_id']}"]
     words += [f"{key} {code(facts[key])}" for key in ("compiler", "target") if facts[key]]
     if facts["config"] is not None:
@@ -192,6 +195,7 @@ def _graph(module: Module) -> dict[str, Any] | None:
     }
 
 
+# Only headers of arrays are read, because the parameters may be as long as the weights.
 def _parameters(module: Module) -> list[dict[str, Any]]:
     return [
         {"name": name, "dtype": info.dtype, "shape": list(info.shape), "size": info.size}

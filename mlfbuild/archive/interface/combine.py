@@ -46,6 +46,7 @@ class _Place:
 
     def counterpart(self, name: str, position: int, count: int) -> Argument | None:
         """Return the argument for the tensor ``name``, one of ``count``; ``None`` if there is not exactly one."""
+        # Names come first: positions only help if the place has neither more nor fewer arguments.
         found = self._by_name.get(sanitize_name(name))
         if found is None and self._by_position and len(self.arguments) == count:
             return self.arguments[position]
@@ -55,6 +56,8 @@ class _Place:
         """Return ``known`` in the order of the place if types and sizes are distinct; otherwise an empty tuple."""
         by_type: dict[tuple[str, int | None], TensorInfo] = {(tensor.dtype, tensor.size): tensor for tensor in known}
         types = [(argument.dtype, argument.size) for argument in self.arguments]
+        # Sizes identify tensors only if all are different, and if the place has exactly these. Sorted as text, because
+        # None has no order.
         if not self._by_position or len(by_type) != len(known) or sorted(by_type, key=str) != sorted(types, key=str):
             return ()
         return tuple(by_type[each] for each in types)
@@ -69,6 +72,7 @@ class _Asked:
 
     def __iter__(self) -> Iterator[_Place]:
         yield from self._seen
+        # One place after the other, and only if those before were not enough: Relay text may be long.
         for place in self._rest:
             self._seen.append(place)
             yield place
@@ -84,6 +88,7 @@ def _spellings(name: str) -> tuple[str, ...]:
 
 
 def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, ...]:
+    # A single tensor has only one order, so no place needs to be read.
     if len(known) == 1:
         return tuple(known)
     by_name = {sanitize_name(tensor.name): tensor for tensor in known}
@@ -92,12 +97,14 @@ def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, 
         found = _named(by_name, place.arguments)
         if len(found) == len(known):
             return found
+    # From certain to less certain: distinct types and sizes, then the numbers in TVM's names of outputs.
     return next((found for place in places if (found := place.in_order_of_types(known))), None) or _by_number(known)
 
 
 def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tuple[TensorInfo, ...]:
     """Return the tensors of ``arguments`` in their order; other arguments, such as parameters, are skipped."""
     matches = (next((key for key in _spellings(argument.name) if key in by_name), None) for argument in arguments)
+    # Two arguments may be spellings of the same tensor.
     return tuple(by_name[key] for key in dict.fromkeys(matches) if key is not None)
 
 
@@ -114,9 +121,11 @@ def _with_shape(tensor: TensorInfo, position: int, count: int, places: _Asked) -
         return tensor
     for place in places:
         argument = place.counterpart(tensor.name, position, count)
+        # An empty dtype means that the place does not have it.
         if argument is None or argument.dtype not in {"", tensor.dtype}:
             continue
         found = replace(argument, dtype=tensor.dtype).of_size(tensor.size)
+        # A shape counts only if it gives the number of bytes that the metadata records.
         if found.shape is not None and found.size == tensor.size:
             return replace(tensor, shape=found.shape)
     return tensor

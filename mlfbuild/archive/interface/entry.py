@@ -16,11 +16,13 @@ from mlfbuild.library import C_TYPES, Module, Pool, element_size, symbol_prefix
 
 _SIZES = {"bool": 1, "half": 2, **{c_type: element_size(dtype) or 0 for dtype, c_type in C_TYPES.items()}}
 """Sizes of C types in bytes."""
+# TVM's sections for pools, which linker scripts place (library.cgen.sections).
 _POOL = re.compile(r'section\s*\(\s*"\.(bss\.noinit|rodata)\.tvm"')
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OUTPUT = re.compile(r"output[0-9]*")
 _ANONYMOUS = re.compile(r"arg[0-9]+")
 _DESCRIBED = re.compile(r"\.num_(input|output)_tensors\s{0,9}=\s{0,9}([0-9]{1,9})")
+# The text is not trusted, so everything that is searched has a limit: a file may be as long as the weights in it.
 _MAX_PLACES = 16  # pools, or declarations, definitions and calls of a function
 _MAX_LENGTH = 256 * 1024  # characters of one declaration
 _MAX_TOKENS = 50_000
@@ -52,7 +54,11 @@ def entry_text(module: Module) -> str:
 
 
 def main_function(module: Module) -> MainFunction | None:
-    """Return the main function of an AOT module; ``None`` if there is no C code of it."""
+    """Return the main function of an AOT module; ``None`` if there is no C code of it.
+
+    The body is the text after the opening brace, without the closing one. ``tvmgen_<module>___tvm_main__`` is searched
+    first, in the order of the files in the archive.
+    """
     names = [f"{symbol_prefix(module.name)}_{suffix}" for suffix in _MAINS]
     for file in sources(module):
         text = small_text(file.content)
@@ -72,7 +78,11 @@ def _definition(function: str) -> re.Pattern[str]:
 
 
 def internal_pools(text: str) -> tuple[Pool, ...]:
-    """Return the pools of TVM's unified static memory planner that the code defines, in the file's order."""
+    """Return the pools of TVM's unified static memory planner that the code defines, in the file's order.
+
+    Pools that the caller passes are in the header instead (``Header.pools``). The size is ``None`` if the length of a
+    workspace is no number, or a member of a constant pool is not recognised.
+    """
     found = [_pool(_behind(text, place), place[1]) for place in islice(_POOL.finditer(text), _MAX_PLACES)]
     return tuple(pool for pool in found if pool is not None)
 
@@ -85,6 +95,7 @@ def _pool(source: Iterator[Token], section: str) -> Pool | None:
     """Parse the text after ``section("..."``: the length of a workspace, or the members of a struct of constants."""
     words: list[str] = []
     for token in source:
+        # The name is the last word before the brace: `static struct foo {` in the section `.rodata.tvm`.
         if token.text == "{" and words[-2:-1] == ["struct"] and section == "rodata":
             return Pool(words[-1], "constant", _struct_size(source), external=False)
         if token.text == "[" and words[-2:-1] == ["uint8_t"] and section != "rodata":
@@ -119,9 +130,12 @@ def _behind_member(start: int, words: Sequence[str]) -> int | None:
     """Return the end of a member ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` that follows ``start``."""
     if len(words) < 4 or words[0] not in _SIZES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
         return None
+    # Between `aligned` and its number is only the parenthesis.
     alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
+    # An alignment that is no number is a macro, whose value is not known here.
     if not _NUMBER.fullmatch(alignment) or int(alignment) == 0:
         return None
+    # The rule of compilers: a member begins at the next multiple of its alignment.
     return -(-start // int(alignment)) * int(alignment) + int(words[3]) * _SIZES[words[0]]
 
 
@@ -139,6 +153,7 @@ def entry_signature(module: Module, text: str) -> Signature | None:
     """
     body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
+        # No C code of the entry, so only the description `tvm_model_t` of older versions can say more.
         described = [int(number) for _, number in islice(_DESCRIBED.findall(text), 3)]
         return Signature(None, None, sum(described)) if len(described) == 2 else None
     inputs, outputs = _handed_on(body, "inputs"), _handed_on(body, "outputs")
@@ -149,6 +164,7 @@ def entry_signature(module: Module, text: str) -> Signature | None:
         names = _parameters(text, f"{symbol_prefix(module.name)}_{suffix}")
         if names:
             return _by_names(names, count)
+    # TVM 0.8 reads the arguments in the main function instead of in the entry.
     main = main_function(module) if count is None else None
     count = _counted(_HANDLE.findall(main.body)) if main is not None else count
     return Signature(None, None, count) if count else None
@@ -162,6 +178,7 @@ def _counted(numbers: Iterable[str]) -> int | None:
 
 def _body(text: str, function: str) -> Sequence[Token] | None:
     for source in _uses(text, function):
+        # Prototypes and calls end with `)` and no brace.
         if _closed(source) is not None and (token := next(source, None)) is not None and token.text == "{":
             return list(in_braces(source))
     return None
@@ -190,6 +207,7 @@ def _handed_on(body: Sequence[Token], struct: str) -> list[str]:
     """Return the different members in ``struct->member``."""
     words = [token.text for token in body]
     triples = zip(words, words[1:], words[2:], strict=False)
+    # TVM's entry passes the members one after the other, so the order of use is that of the arguments.
     return list(dict.fromkeys(third for first, arrow, third in triples if (first, arrow) == (struct, "->")))
 
 
@@ -208,6 +226,7 @@ def _parameters(text: str, function: str) -> list[str]:
     """Return the names of ``function``'s parameters; empty if they are not names of tensors."""
     source = next(_uses(text, function), None)
     declared = None if source is None else _closed(source)
+    # These are the parameters of TVM's packed functions, and not tensors.
     if not declared or any(token.text in {"TVMValue", "resource_handle", "args"} for token in declared):
         return []
     parts: list[str] = [""]
@@ -215,14 +234,18 @@ def _parameters(text: str, function: str) -> list[str]:
         if token.text == ",":
             parts.append("")
         elif token.kind == "identifier":
+            # In a declaration the name is the last identifier.
             parts[-1] = token.text
+    # `arg0` and so on are TVM's replacements of names that it does not know.
     return [] if any(_ANONYMOUS.fullmatch(name) for name in parts) else parts
 
 
 def _by_names(names: Sequence[str], count: int | None) -> Signature | None:
     """Split the names into inputs, outputs and pools, using TVM's names of outputs."""
+    # TVM passes inputs, then outputs, then pools.
     first = next((index for index, name in enumerate(names) if _OUTPUT.fullmatch(name)), len(names))
     outputs = [name for name in names[first:] if _OUTPUT.fullmatch(name)]
+    # A contradiction with the number of arguments that the entry reads means that the names are not those of tensors.
     if not outputs or (count is not None and first + len(outputs) != count):
         return None
     return Signature(named(names[:first]), named(outputs), count)

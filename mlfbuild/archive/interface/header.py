@@ -43,6 +43,7 @@ class Header:
         return tuple(self._pool(name) for name in self.structs.get("workspace_pools", ()))
 
     def _pool(self, name: str) -> Pool:
+        # Only the name of the macro shows the kind of the pool.
         for kind in ("constant", "workspace"):
             size = self.sizes.get(f"{self.prefix}_{name.upper()}_{kind.upper()}_POOL_SIZE")
             if size is not None:
@@ -51,13 +52,20 @@ class Header:
 
 
 def header_file(module: Module) -> CodegenFile | None:
-    """Return the header of the module's C interface, or ``None``."""
+    """Return the header of the module's C interface, or ``None``.
+
+    Names are compared in lower case, because TVM changes the case of the module's name in them.
+    """
     names = header_names(module.name)
     return next((file for file in module.codegen if file.path.name.lower() in names), None)
 
 
 def read_header(module: Module) -> Header | None:
-    """Return the declarations of the module's header, or ``None`` if it has no header."""
+    """Return the declarations of the module's header, or ``None`` if it has no header.
+
+    ``structs`` are by the part of their name after the module's prefix, and ``sizes`` has only macros with a whole
+    number. Only the first ``_MAX_TOKENS`` tokens are read.
+    """
     file = header_file(module)
     if file is None:
         return None
@@ -68,5 +76,6 @@ def read_header(module: Module) -> Header | None:
         for name, members in facts.structs.items()
         if name.lower().startswith(f"{prefix}_")
     }
+    # Other macros, such as the include guard, have no value that is a number.
     sizes = {name: int(value) for name, value in facts.macros if _SIZE.fullmatch(value)}
     return Header(structs, sizes, macro_prefix(module.name), workspace_io=f"{prefix}_map_inputs" in text)

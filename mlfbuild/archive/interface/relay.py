@@ -65,6 +65,7 @@ def _argument(name: str, tensor: RelayTensor) -> Argument:
 
 def _parts(signature: str) -> tuple[list[str], int | None]:
     """Return the texts between the commas of the parameter list, and the end of the list."""
+    # From the opening to the closing parenthesis, as types of parameters have commas of their own.
     parts: list[str] = []
     depth, start, at = 0, 0, 0
     while True:
@@ -78,6 +79,7 @@ def _parts(signature: str) -> tuple[list[str], int | None]:
             depth += 1
         elif found[0] in {")", "]", "}"}:
             depth -= 1
+        # The parenthesis that closes the list is the first one without a partner.
         if (depth == 0 and found[0] == ",") or depth < 0:
             parts.append(signature[start : found.start()])
             start = at
@@ -90,8 +92,10 @@ def _outputs(
 ) -> tuple[Argument, ...] | None:
     """Return the results, whose types are between ``->`` and the body, or those of the body's last expression."""
     arrow = re.compile(r"\s*->([^{\n]*)\{").match(signature, end)
+    # A type that the signature states counts, as the body may end in an operator without a rule.
     stated = read_type(arrow[1]) if arrow else None
     result = stated[0] if stated else UNKNOWN
+    # The body has the types of its last expression only if no type follows the arrow.
     if not stated and (body := text.find("{\n", start)) >= 0:
         result = result_type(text, body + 1, params)
     types = flat(result)
@@ -100,6 +104,7 @@ def _outputs(
     key = signature.find(_NAMES_KEY, 0, end)
     names = None if key < 0 else _NAMES.match(signature, key + len(_NAMES_KEY))
     given = _STRING.findall(names[1]) if names else []
+    # A list of another length cannot be assigned to the results, so TVM's default names are used.
     if len(given) != len(types):
         given = ["output"] if len(types) == 1 else [f"output{index}" for index in range(len(types))]
     return tuple(_argument(name, its) for name, its in zip(given, types, strict=True)) or None

@@ -41,10 +41,16 @@ _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?f?(?:16|32|64)?")
 
 
 def result_type(text: str, start: int, params: Mapping[str, RelayType]) -> RelayType:
-    """Return the type of the last expression of the function whose body begins at ``start``, behind its brace."""
+    """Return the type of the last expression of the function whose body begins at ``start``, behind its brace.
+
+    The type may be a tuple, and may be known in part: ``(?, 64)`` is a ``RelayTensor`` with the extents ``(None,
+    64)``. ``UNKNOWN`` if there is no statement, or too many.
+    """
     known = dict(params)
     result: RelayType = UNKNOWN
+    # The body ends at the first brace at the beginning of a line; TVM indents those inside.
     end = text.find("\n}", start, start + _MAX_BODY)
+    # Without an end, or with one too far away, there are no lines.
     lines = [line for each in text[start : max(end, start)].splitlines() if (line := each.strip())]
     if len(lines) > _MAX_LINES:
         return UNKNOWN
@@ -63,6 +69,7 @@ def result_type(text: str, start: int, params: Mapping[str, RelayType]) -> Relay
 
 def _expression(text: str, known: Mapping[str, RelayType]) -> RelayType:
     text = text.rstrip("; \t")
+    # The last comment with `ty=` has the type of the whole expression; earlier ones belong to its arguments.
     for _ in range(_MAX_COMMENTS):
         if not text.endswith("*/") or (start := text.rfind("/*")) < 0:
             break
@@ -96,12 +103,14 @@ def _plain(text: str, known: Mapping[str, RelayType]) -> RelayType:
 def _argument(text: str, known: Mapping[str, RelayType], depth: int = 1) -> RelayType:
     if text.startswith("%"):
         return _variable(text[1:], known)
+    # Each level is a recursion, and the text may have any number of brackets.
     if text.startswith("(") and text.endswith(")") and depth < MAX_DEPTH:
         return tuple_of([_argument(part, known, depth + 1) for part in _parts(text[1:-1])])
     return RelayTensor(dims=()) if _NUMBER.fullmatch(text) else UNKNOWN
 
 
 def _variable(name: str, known: Mapping[str, RelayType]) -> RelayType:
+    # Looked up first, because names of variables may contain dots, as fields of tuples do.
     if name in known:
         return known[name]
     base, _, index = name.rpartition(".")
@@ -115,6 +124,7 @@ def _parts(text: str) -> Iterator[str]:
     """Yield the texts between the commas that are not in brackets or strings."""
     depth, start = 0, 0
     for found in _SPECIAL.finditer(text):
+        # A string counts as one token, so brackets in it do not change the depth.
         depth += (found[0] in "([{") - (found[0] in ")]}")
         if depth == 0 and found[0] == ",":
             yield text[start : found.start()].strip()

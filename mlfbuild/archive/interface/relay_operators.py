@@ -42,6 +42,7 @@ def _broadcast(tensors: Sequence[RelayTensor], _: Attributes) -> RelayTensor:
 def _dense(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     dims = tensors[0].dims
     units: Dims | None = _integers(attributes.get("units", ""))
+    # Weights of `nn.dense` are [units, inputs].
     if not units and len(tensors) > 1 and tensors[1].dims:
         units = tensors[1].dims[:1]
     dtype = attributes.get("out_dtype", "").strip('"') or tensors[0].dtype
@@ -56,8 +57,10 @@ def _reshape(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTen
     if wanted is None or len(wanted) > MAX_RANK or min(wanted) < -1 or "allowzero" in attributes:
         return RelayTensor(tensors[0].dtype)
     kept = before or ()
+    # 0 keeps the extent at the same position of the input.
     dims = [extent or (kept[at] if at < len(kept) else None) for at, extent in enumerate(wanted)]
     dims = [None if extent == -1 else extent for extent in dims]
+    # The extent for -1 is what the known ones leave, so it needs all of the input's extents.
     total, rest = _product(kept), _product([extent for extent in dims if extent is not None])
     if before is not None and dims.count(None) == 1 and total is not None and rest:
         dims = [total // rest if extent is None else extent for extent in dims]
@@ -75,6 +78,7 @@ def _conv2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTens
     dtype = _text(attributes, "out_dtype", "") or tensors[0].dtype
     channels: Dims | None = _integers(attributes.get("channels", ""))
     layout, kernel = _text(attributes, "kernel_layout", "OIHW"), tensors[1].dims if len(tensors) > 1 else None
+    # A depthwise kernel (HWOI) has the multiplier as I, so its O is not the number of output channels.
     if channels is None and kernel is not None and len(kernel) == 4 and sorted(layout) == sorted("OIHW"):
         channels = kernel[layout.index("O") :][:1] if attributes.get("groups", "1") == "1" else None
     window = _integers(attributes.get("kernel_size", ""))
@@ -94,6 +98,7 @@ def _windows(
     padding = _integers(attributes.get("padding", "[0, 0]")) or ()
     padding = {1: padding * 4, 2: padding * 2}.get(len(padding), padding)  # top, left, bottom, right
     strides, dilation = (_integers(attributes.get(key, "[1, 1]")) for key in ("strides", "dilation"))
+    # Layouts with divided axes, such as NCHW4c, have other letters, and stay unknown.
     if dims is None or len(dims) != 4 or sorted(order) != sorted("NCHW") or len(padding) != 4 or channels is None:
         return None
     if window is None or strides is None or dilation is None or not len(window) == len(strides) == len(dilation) == 2:
@@ -104,6 +109,8 @@ def _windows(
     for axis, at in ((0, order.index("H")), (1, order.index("W"))):
         extent = found[at]
         if extent is not None:
+            # As `Conv2DRel` and `Pool2DRel` of TVM: room for the dilated window, divided by the stride, rounded down
+            # unless ceil_mode is set. A window that does not fit gives a negative extent, which `relay_body` refuses.
             room = extent + padding[axis] + padding[axis + 2] - dilation[axis] * (window[axis] - 1) - 1
             up = strides[axis] - 1 if _text(attributes, "ceil_mode", "0") not in {"0", "False"} else 0
             found[at] = (room + up) // strides[axis] + 1
@@ -151,8 +158,10 @@ def _squeezed(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTe
 def _without_axes(tensor: RelayTensor, attributes: Attributes, *, kept: bool) -> RelayTensor:
     """Return the type without the axes of the attribute ``axis``, or with an extent of 1 for each if ``kept``."""
     axes = _integers(attributes.get("axis", ""))
+    # `exclude` reverses the meaning of `axis`, and is not followed here.
     if tensor.dims is None or axes is None or "exclude" in attributes:
         return RelayTensor(tensor.dtype)
+    # Negative axes count from the end.
     removed = {axis % len(tensor.dims) if tensor.dims else 0 for axis in axes}
     dims = ((1 if at in removed else extent) for at, extent in enumerate(tensor.dims) if kept or at not in removed)
     return RelayTensor(tensor.dtype, tuple(dims))
@@ -173,11 +182,13 @@ def _integers(text: str) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts) if parts and all(map(_INTEGER.fullmatch, parts)) else None
 
 
+# Operators whose result has the type of their first argument.
 _SAME = (
     "nn.softmax", "nn.log_softmax", "nn.relu", "nn.leaky_relu", "nn.prelu", "nn.bias_add", "clip", "sigmoid", "tanh",
     "exp", "log", "sqrt", "rsqrt", "negative", "abs", "round", "floor", "ceil", "copy", "erf",
     "annotation.stop_fusion", "qnn.softmax", "qnn.sigmoid", "qnn.tanh", "sin", "cos", "logical_not",
 )  # fmt: skip
+# As in numpy: extents are aligned at the right, and 1 fits any other one.
 _BROADCAST = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "mod", "floor_divide", "floor_mod",
     "qnn.add", "qnn.subtract", "qnn.mul", "logical_and", "logical_or", "left_shift", "right_shift",

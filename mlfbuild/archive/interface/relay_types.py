@@ -12,7 +12,11 @@ Dims: TypeAlias = "tuple[int | None, ...]"
 
 @dataclass(frozen=True)
 class RelayTensor:
-    """The type of a tensor, as far as known."""
+    """The type of a tensor, as far as known.
+
+    For example, ``RelayTensor("int8", (1, None))`` is an int8 tensor with two axes, of which only the first extent is
+    known.
+    """
 
     dtype: str = ""
     dims: Dims | None = None
@@ -49,7 +53,11 @@ MAX_DEPTH = 16
 
 
 def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] | None:
-    """Return the type at the place ``at`` of ``text`` and the place behind it; ``None`` if there is none."""
+    """Return the type at the place ``at`` of ``text`` and the place behind it; ``None`` if there is none.
+
+    Accepted are ``Tensor[(1, 64), int8]``, a scalar such as ``int32``, and tuples of these with at most ``MAX_DEPTH``
+    levels. Spaces around a type are skipped.
+    """
     found = _TENSOR.match(text, at)
     if found is not None:
         # A type without `Tensor` is that of a scalar.
@@ -62,9 +70,11 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] |
     while (field := read_type(text, at, depth + 1)) is not None:
         fields.append(field[0])
         at = field[1]
+        # A tuple of one field ends with a comma, `(Tensor[...],)`; the next type is then missing, which ends the loop.
         if text[at : at + 1] != ",":
             break
         at += 1
+    # Without a closing parenthesis the text is no type, whatever was read before.
     closing = _CLOSING.match(text, at)
     return None if closing is None else (tuple_of(fields), closing.end())
 
@@ -77,11 +87,15 @@ def tuple_of(fields: Sequence[RelayType]) -> RelayType:
         1 + len(fields) - len(inner) + sum(field.tensors for field in inner),
         1 + max((field.depth for field in inner), default=0),
     )
+    # Tuples that repeat others in `let` bindings grow exponentially, so the size is counted and limited.
     return found if found.tensors <= _MAX_TENSORS and found.depth <= MAX_DEPTH else UNKNOWN
 
 
 def flat(found: RelayType) -> list[RelayTensor]:
-    """Return the tensors of a type in order, without the structure of its tuples."""
+    """Return the tensors of a type in order, without the structure of its tuples.
+
+    Fields keep their order: the type of ``((a, b), c)`` gives the types of ``a``, ``b`` and ``c``.
+    """
     return [found] if isinstance(found, RelayTensor) else [tensor for field in found.fields for tensor in flat(field)]
 
 

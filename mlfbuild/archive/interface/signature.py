@@ -37,10 +37,15 @@ class Argument:
         return None if size is None or size > _LARGEST else size
 
     def of_size(self, size: int) -> Argument:
-        """Return the argument with ``size`` bytes, from which one unknown extent of its shape follows."""
+        """Return the argument with ``size`` bytes, from which one unknown extent of its shape follows.
+
+        For example, an int8 argument with the ``dims`` ``(1, None)`` and 64 bytes gets the shape ``(1, 64)``. If no
+        shape follows, the result has the size in ``recorded``.
+        """
         if self.shape is not None:
             return self
         known = [extent for extent in self.dims or () if extent is not None]
+        # With two unknown extents, the size has several explanations.
         if self.dims is not None and len(known) == len(self.dims) - 1 <= _MAX_DIMS:
             one = tensor_size(self.dtype, tuple(known))
             if one and size % one == 0:
@@ -72,7 +77,10 @@ def small_text(content: Content) -> str:
 
 
 def sources(module: Module) -> list[CodegenFile]:
-    """Return the module's C and C++ files, ``<module>_lib0.c`` first."""
+    """Return the module's C and C++ files, ``<module>_lib0.c`` first.
+
+    Files are sorted by the number at the end of their names, then by path. Headers and objects are left out.
+    """
     files = [file for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES]
     return sorted(files, key=lambda file: (_number(file), str(file.path)))
 

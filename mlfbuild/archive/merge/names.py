@@ -52,6 +52,7 @@ def check_module_names(parts: Iterable[MergedModule]) -> None:
     """Raise ``CheckFailedError`` if the names of two modules differ only in case, which macros and headers lose."""
     seen: dict[str, MergedModule] = {}
     for part in parts:
+        # The first one of a name stays, so that the error names the archives in the order of the command.
         first = seen.setdefault(part.module.name.lower(), part)
         if first is not part:
             names = sorted({first.module.name, part.module.name})
@@ -70,10 +71,13 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
     seen: dict[str, tuple[MergedModule, ExternalDependency]] = {}
     for part in parts:
         for dependency in part.module.external_dependencies:
+            # Short names are compared in the form in which builds make one library of them.
             first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
             for key in ("url", "url_type", "version_spec"):
                 value, other = getattr(known, key), getattr(dependency, key)
                 if value != other:
+                    # A bundled copy and a download cannot be compared, so the way out is another one than for two
+                    # versions.
                     mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
                     raise first.refused(
                         part,
@@ -107,12 +111,14 @@ def merged_other_files(libraries: Sequence[tuple[str, Library]]) -> tuple[Archiv
     Raises ``CheckFailedError``, with both archives as its place, if two archives have different files with the same
     path, or folders ``runtime/`` or ``templates/`` that differ in any way, because each belongs to one release of TVM.
     """
+    # Folders first: their error names the releases of TVM, which the difference of a single file would not.
     for folder in _RUNTIME:
         _check_folder(folder, libraries)
     merged: dict[PurePosixPath, tuple[str, ArchiveFile]] = {}
     dropped = _DROPPED if len(libraries) > 1 else None
     for archive, library in libraries:
         for file in library.other_files:
+            # The first archive with a path provides the file; all others must agree with it.
             first, known = merged.setdefault(file.path, (archive, file))
             if known.content != file.content and file.path != dropped:
                 raise CheckFailedError(
@@ -146,6 +152,7 @@ def merged_unknown_fields(libraries: Sequence[tuple[str, Library]]) -> tuple[Unk
 def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None:
     holding = [(name, library, files) for name, library in libraries if (files := _files_in(folder, library))]
     for name, library, files in holding[1:]:
+        # Equality is transitive, so every archive is compared with the first one only.
         first, known, expected = holding[0]
         different = next(_differences(expected, files), None)
         if different is not None:
@@ -167,6 +174,7 @@ def _files_in(folder: str, library: Library) -> dict[str, ArchiveFile]:
 
 
 def _differences(left: Mapping[str, ArchiveFile], right: Mapping[str, ArchiveFile]) -> Iterator[str]:
+    # A file that only one side has explains more than one that changed, so these come first.
     yield from sorted(left.keys() ^ right.keys())
     yield from (path for path in left if left[path].content != right[path].content)
 

@@ -57,7 +57,10 @@ class MergedModule:
         return [file for file in self.module.codegen if file.path.suffix in suffixes]
 
     def with_codegen(self, change: Callable[[CodegenFile], CodegenFile | None]) -> MergedModule:
-        """Return the part with ``change`` applied to each generated file; ``None`` removes the file."""
+        """Return the part with ``change`` applied to each generated file; ``None`` removes the file.
+
+        ``change`` must return the same file for the same input, because modules may share files.
+        """
         files = (change(file) for file in self.module.codegen)
         return replace(self, module=replace(self.module, codegen=tuple(file for file in files if file is not None)))
 
@@ -107,6 +110,7 @@ class SymbolTable:
     """
 
     def __init__(self, parts: Sequence[MergedModule], earlier: SymbolTable | None = None) -> None:
+        # A list for each path instead of a dict by content: contents that are read from a file cannot be hashed.
         self.known: dict[PurePosixPath, list[tuple[Content, Symbols]]] = earlier.known if earlier else {}
         self.of_part = [
             {file.path: self._of_file(file, part.archive) for file in part.of_kind(*LINKED_SUFFIXES)} for part in parts
@@ -136,6 +140,7 @@ def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[
 
     The parts do not change if at most one of them defines it.
     """
+    # A single definition needs no attribute, so archives of one module keep their sources.
     defining = {number for number in range(len(parts)) if _defines(table, number)}
     if len(defining) < 2:
         return list(parts)
@@ -160,10 +165,13 @@ def _pieces(text: str) -> Iterator[str]:
     at = 0
     before: list[Token] = []  # the last four tokens
     for token in tokens(text):
+        # Four tokens, because `extern` or `static` precedes the three of the declaration.
         words = [item.text for item in before[-4:]]
         declared = token.text in {"=", ";"} and words[-3:] == ["void", "*", MODULE_CONTEXT]
         # `extern` defines nothing, and a static variable is another one in each file.
         if declared and words[0] not in {"extern", "static"}:
+            # Before `void`, which is the third token from the end, so that the attribute applies to the whole
+            # declaration.
             yield text[at : before[-3].offset]
             yield _WEAK
             at = before[-3].offset
@@ -178,6 +186,7 @@ def with_own_kernels(parts: Sequence[MergedModule]) -> list[MergedModule]:
     it, and their sources include it by that name. Equal headers stay in the folder that the modules share.
     """
     contents: dict[PurePosixPath, Content] = {}
+    # A folder with one clashing header moves as a whole: kernels include each other by the folder's name.
     clashing = {
         file.path.parent
         for part in parts
@@ -201,6 +210,7 @@ def with_usual_kernels(part: MergedModule) -> MergedModule:
     """Return ``part``, the only module of an archive, with its kernels in the folder that such archives have."""
     folders = {file.path.parent for file in _kernels(part)}
     own = {folder for folder in folders if folder.name.startswith(f"{KERNEL_FOLDER}_")}
+    # Two renamed folders with one parent cannot both get the usual name.
     alone = own == folders and len({folder.parent for folder in own}) == len(own)
     return _moved_to(part, dict.fromkeys(own, KERNEL_FOLDER) if alone else {})
 
@@ -212,6 +222,7 @@ def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedM
 
     def edit(text: str) -> str:
         for folder, name in names.items():
+            # Quoted includes only, at the beginning of a line: kernels are in a folder next to the sources.
             text = re.sub(rf'^(\s*#\s*include\s*"){folder.name}/', rf"\g<1>{name}/", text, flags=re.MULTILINE)
         return text
 
@@ -222,6 +233,7 @@ def _new_name(module: str, taken: set[str]) -> str:
     """Return a folder name for ``module`` that is not ``taken``, and take it."""
     first = f"{KERNEL_FOLDER}_{sanitize_name(module).lower()}"
     # Two modules can have one name in C, such as a-b and a_b.
+    # One candidate more than names that may be taken, so that one is free.
     names = (first, *(f"{first}_{number}" for number in range(2, len(taken) + 3)))
     name = next(name for name in names if name not in taken)
     taken.add(name)

@@ -104,7 +104,10 @@ def _offset(module: Module, times: Mapping[str, int]) -> int | None:
     # In the last year of datetime, subtracting an offset could leave its range.
     if date is None or written is None or date.year == datetime.max.year:
         return None
+    # The date is local time read as UTC: the difference is the zone's offset, less the seconds until the file was
+    # written.
     difference = int(date.timestamp()) - written
+    # To the nearest quarter of an hour, because writing the file takes some seconds.
     offset = round(difference / _QUARTER) * _QUARTER
     if not _WEST <= offset <= _EAST or not -_EARLY <= offset - difference <= _LATE:
         return None
@@ -126,6 +129,7 @@ def _shown_time(seconds: int) -> str:
     try:
         return datetime.fromtimestamp(seconds, tz=timezone.utc).strftime(DATE_FORMAT)
     except (ValueError, OverflowError, OSError):
+        # Times in a tar header may be beyond the years that datetime knows.
         return f"{seconds} s"
 
 
@@ -147,21 +151,34 @@ class Repair:
 
 
 def repair(code: str, place: str, before: object, after: object) -> Repair:
-    """Return a repair whose texts can be printed."""
+    """Return a repair whose texts can be printed.
+
+    Control characters of names in the archive are replaced, because terminals would interpret them. Numbers become
+    text as they are.
+    """
     return Repair(code, shown(place), shown(before), shown(after))
 
 
 def with_each_module(
     library: Library, correct: Callable[[Module], tuple[Module, Iterable[Repair]]]
 ) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with ``correct`` applied to each module, and the repairs that it returns."""
+    """Return ``library`` with ``correct`` applied to each module, and the repairs that it returns.
+
+    ``correct`` gets one module, and must return it unchanged if there is nothing to correct. The order of modules
+    stays.
+    """
     corrected = [correct(module) for module in library.modules]
     modules = tuple(module for module, _ in corrected)
     return replace(library, modules=modules), tuple(each for _, repairs in corrected for each in repairs)
 
 
 def key_place(library: Library, module: Module, key: str) -> str:
-    """Return the place of ``key`` below the object of ``module`` in the metadata."""
+    """Return the place of ``key`` below the object of ``module`` in the metadata.
+
+    For example, ``metadata.json: modules.kws.memory.sids[0]``; without ``modules.kws`` for operators and before
+    version 7.
+    """
+    # An operator has its keys at the top level in version 7 as well.
     inside = FORMATS[library.version].modules and module.style != OPERATOR
     return f"{METADATA}: modules.{module.name}.{key}" if inside else f"{METADATA}: {key}"
 
@@ -196,6 +213,8 @@ def _true_storage(module: Module, graph: ExecutorGraph) -> tuple[StorageEntry, .
     """Return the storage ids as the graph has them; those that the graph does not have stay as they are."""
     sizes, bindings = storage_sizes(graph), storage_bindings(graph)
     return tuple(
+        # Bindings and sizes are replaced even if they are right; `_changes` then finds no difference and reports
+        # nothing.
         replace(entry, size=sizes[number], input_binding=bindings.get(number))
         if (number := entry.storage_id) in sizes
         else entry
@@ -226,6 +245,7 @@ def with_true_io_sizes(library: Library) -> tuple[Library, tuple[Repair, ...]]:
 
     def correct(module: Module) -> tuple[Module, list[Repair]]:
         size = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
+        # The sum is only comparable if all tensors are known and on one device.
         known = bool(module.inputs and module.outputs and len(module.main) == 1)
         if not known or (old := module.main[0].io_size) == size:
             return module, []
@@ -253,6 +273,7 @@ def _correct(module: Module) -> tuple[Module, list[Repair]]:
 
 
 def _corrected(module: Module, file: CodegenFile) -> tuple[CodegenFile, list[Repair]]:
+    # Latin-1 maps each byte to a character and back, so the rest of the header stays as it is in any encoding.
     text = file.data.decode("latin-1")
     header = read_c_file(f"codegen/{file.path}", tokens(text))
     values: defaultdict[str, list[str]] = defaultdict(list)
@@ -267,6 +288,7 @@ def _corrected(module: Module, file: CodegenFile) -> tuple[CodegenFile, list[Rep
         if not is_size(values[name][0], sizes):
             (right[name],) = sizes
             repairs.append(repair("MLF408", f"{header.path}: {name}", values[name][0] or "empty", right[name]))
+    # In one pass, so that a macro whose name contains another one is not changed.
     text = _SIZE.sub(lambda found: f"{found[1]} {right[found[2]]}" if found[2] in right else found[0], text)
     return CodegenFile(file.path, text.encode("latin-1")) if repairs else file, repairs
 
@@ -303,6 +325,7 @@ def with_each_dependency_once(library: Library) -> tuple[Library, tuple[Repair, 
                 place = key_place(library, module, f"external_dependencies[{index}]")
                 repairs.append(repair("MLF806", place, f"{entry.short_name}, as before", "removed"))
             seen.add(entry)
+        # The first entry stays, in its place, as builds use it.
         return replace(module, external_dependencies=tuple(dict.fromkeys(module.external_dependencies))), repairs
 
     return with_each_module(library, correct)
@@ -337,5 +360,6 @@ def repaired(library: Library, times: Mapping[str, int]) -> RepairedLibrary:
     for repairer in _REPAIRERS:
         library, found = repairer(library)
         repairs += found
+    # Last, and apart from the others, because it also needs the times of the members.
     library, found = with_dates_in_utc(library, times)
     return RepairedLibrary(library, repairs + found, in_doubt)

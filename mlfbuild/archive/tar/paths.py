@@ -23,12 +23,17 @@ def name_fault(name: str, *, folder: bool = False) -> str | None:
 
     Refused are absolute paths, ``..``, control characters and backslashes, names that Git takes for a repository, and
     names that are too long or too deep. Whether two names collide is for ``Paths``.
+
+    The predicate continues a sentence about the member, such as ``is ...``. ``folder`` permits the empty name that tar
+    programs give to ``.``, the root.
     """
     parts = plain_path(name).split("/")
+    # With a drive letter, Windows takes a path for absolute even without a slash.
     if name.startswith("/") or _DRIVE.match(plain_path(name)):
         return "has an absolute path"
     if ".." in parts:
         return "leads out of the archive"
+    # Surrogates, which stand for bytes that are not UTF-8, are not printable either, so `encode` below cannot fail.
     if not name.isprintable() or "\\" in name:
         return "has a name with control characters, backslashes or invalid UTF-8"
     if any(_GIT.fullmatch(part) for part in parts):
@@ -39,7 +44,10 @@ def name_fault(name: str, *, folder: bool = False) -> str | None:
 
 
 def first_fault(paths: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first of ``paths`` that an archive with all of them cannot hold, and its problem, or ``None``."""
+    """Return the first of ``paths`` that an archive with all of them cannot hold, and its problem, or ``None``.
+
+    Both checks apply: ``name_fault`` for each path, and ``Paths`` for conflicts between them.
+    """
     seen = Paths()
     for path in paths:
         fault = name_fault(path) or seen.fault(path)

@@ -79,6 +79,7 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
     bytes, and ``StorageError`` if the temporary file cannot be written.
     """
     stored = StoredFile(file, where)
+    # Ten bytes: `BZh`, a digit, and the six with which a bzip2 block begins.
     start = stored.read(0, 10)
     if start.startswith(_GZIP):
         return _inflated(file, "gzip", where, check)
@@ -87,19 +88,24 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
         return _inflated(file, "bzip2", where, check)
     if start.startswith(_XZ):
         return _inflated(file, "xz", where, check)
+    # Small archives are closed at once, because a merge may open more of them than a process may have files.
     return StoredFile(io.BytesIO(stored.read(0, stored.size)), where) if stored.size <= _AT_ONCE else stored
 
 
 def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], None]) -> StoredFile:
+    # In memory while it is small, so that most archives need no temporary file.
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # StoredFile closes it
     size = 0
     try:
+        # The first bytes were already read, to recognise the kind.
         file.seek(0)
         with _READERS[kind](file) as reader:
             while chunk := _next_chunk(reader, kind, where):
                 if size == 0:
                     # At the first chunk, because a bomb of zeros takes seconds until its size is refused.
                     check(chunk)
+                # Counted while it is decompressed: the size at the end of a gzip file is modulo 2^32, and is not
+                # trusted.
                 size += len(chunk)
                 if size > MAX_INFLATED:
                     raise InputFileError(
@@ -134,6 +140,8 @@ def _next_chunk(reader: _Reader, kind: str, where: str) -> bytes:
 def _append(spool: IO[bytes], data: bytes) -> None:
     try:
         spool.write(data)
+        # Flushed at once, so that a full disk is noticed here, where the error has a hint, and not when the file is
+        # read.
         spool.flush()
     except OSError as error:
         raise storage_error(Path(tempfile.tempdir or "TMPDIR"), error) from None
@@ -171,6 +179,7 @@ def dated_members(file: IO[bytes], where: str) -> dict[str, tuple[Content, int |
     paths = Paths()
     files: dict[str, tuple[Content, int | None]] = {}
     for count, member in enumerate(_members(source)):
+        # Counted before the member is used, so that a flood of empty members costs no memory.
         if count == MAX_MEMBERS:
             raise InputFileError(
                 "archive-too-many-members",
@@ -180,17 +189,20 @@ def dated_members(file: IO[bytes], where: str) -> dict[str, tuple[Content, int |
             )
         code, fault = "archive-member-name-unsafe", name_fault(member.name, folder=member.folder)
         path = plain_path(member.name)
+        # Folders may repeat: some tar programs add them again before each file.
         if fault is None and not member.folder:
             code, fault = "archive-member-conflict", paths.fault(path)
         if fault is not None:
             raise source.member_error(code, fault, name=member.name)
         if not member.folder:
+            # A slice without bytes would only keep the file open.
             content = Stored(source.file, member.offset, member.size) if member.size else b""
             files[path] = content, member.time
     return files
 
 
 def _check_start(data: bytes, where: str) -> None:
+    # A shorter start may be a truncated tar, which `header` reports with a better reason.
     if len(data) >= _BLOCK and not _is_header(data[:_BLOCK]):
         raise _not_tar(where)
 
@@ -236,6 +248,7 @@ class _Source:
                 raise _not_tar(self.where)
             raise self.error("archive-truncated", "the file ends early, without an end-of-archive mark")
         self.at += _BLOCK
+        # The first empty block ends the archive: POSIX requires two, but some programs write only one.
         if not any(block):
             return None
         if not _is_header(block):
@@ -247,6 +260,7 @@ class _Source:
     def skip(self, size: int, what: str) -> int:
         """Skip ``size`` bytes and the padding after them; returns their offset."""
         begin = self.at
+        # Before anything is read: a damaged size must not make the reader allocate gigabytes.
         if size > self.file.size - begin:
             raise self.error("archive-truncated", f"{what} has {size} bytes, but the file ends before")
         self.at += -(-size // _BLOCK) * _BLOCK
@@ -258,14 +272,17 @@ def _members(source: _Source) -> Iterator[_Member]:
     overrides: dict[str, str] = {}
     while (header := source.header()) is not None:
         kind = header[156:157]
+        # A pax or GNU header in front has the whole name if it does not fit into the 100 bytes here.
         name = overrides.get("path", _ustar_name(header))
         size = _size(overrides.get("size"), header, f"member {quoted(name)}", source)
         if kind in _EXTENDED_TYPES:
             if size > _MAX_EXTENDED:
                 raise source.error("archive-header-unsupported", "an extended header is too long")
             body = source.file.read(source.skip(size, "an extended header"), size)
+            # Several of these headers may precede a member, such as a long name and its size.
             overrides |= _overrides(kind, body, source)
             continue
+        # An extended header applies to one member only.
         overrides = {}
         if kind in _REFUSED_TYPES:
             raise source.member_error("archive-member-type-unsupported", f"is {_REFUSED_TYPES[kind]}", name=name)
@@ -273,6 +290,7 @@ def _members(source: _Source) -> Iterator[_Member]:
             raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
         # Before ustar, tar marked folders only by the slash.
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
+        # POSIX lets the size of a folder be a limit of its content; no data follows it.
         at = source.at if folder else source.skip(size, f"member {quoted(name)}")
         yield _Member(name, folder, at, size, _octal(header[136:148]))
 
@@ -291,6 +309,7 @@ def _is_short_number(text: str) -> bool:
 
 def _octal(field: bytes) -> int | None:
     """Return the value of a numeric field, octal text or GNU's base-256, or ``None`` if it is neither."""
+    # GNU tar marks a number in base 256 with 0x80; 0xff would begin a negative one, which no size can be.
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.strip(b" \0")
@@ -311,6 +330,7 @@ def _overrides(kind: bytes, body: bytes, source: _Source) -> dict[str, str]:
     if kind == b"K":  # the long target of a link, which follows and is refused
         return {}
     records = dict(_pax_records(body, source))
+    # GNU tar writes sparse files as plain members with these keys, and without the holes.
     if any(key.startswith("GNU.sparse.") for key in records):
         raise source.error("archive-header-unsupported", "the archive has a sparse file")
     # pax allows it, but a reader that ignores global headers would then see other files.
@@ -323,6 +343,7 @@ def _pax_records(body: bytes, source: _Source) -> Iterator[tuple[str, str]]:
     """Yield (key, value) of each record of a pax header: ``<length> <key>=<value>`` and a line end."""
     at = 0
     while at < len(body):
+        # The length counts itself, the blank and the line end (POSIX, pax extended header).
         length, space, _ = body[at : at + 20].partition(b" ")
         size = int(length) if space and length.isdigit() else 0
         record = body[at : at + size]

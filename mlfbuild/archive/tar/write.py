@@ -31,6 +31,7 @@ def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
     written = 0
     # By parts instead of by text: a folder then comes before its files, and `a-b` not between `a` and `a/c`.
     for path, content in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
+        # PAX adds an extended header only for fields that ustar cannot hold, such as a long name.
         header = _header(path, content, mtime).tobuf(tarfile.PAX_FORMAT)
         yield header
         if content is not None:
@@ -47,5 +48,6 @@ def _header(path: str, content: Content | None, mtime: int) -> tarfile.TarInfo:
     header.type, header.mode = (tarfile.DIRTYPE, 0o755) if content is None else (tarfile.REGTYPE, 0o644)
     header.size = len(content or b"")
     header.mtime = mtime
+    # The numeric owner is 0 by default; unpacking as another user ignores both.
     header.uname = header.gname = "root"
     return header

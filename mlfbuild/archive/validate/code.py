@@ -29,7 +29,11 @@ _ONCE_IN_AN_IMAGE = {SYSTEM_LIBRARY: "MLF703", MODULE_CONTEXT: "MLF704"}
 
 
 def included_headers(archive: ArchiveView) -> Iterator[Finding]:
-    """Look for headers of modules with exactly the names that the code includes."""
+    """Look for headers of modules with exactly the names that the code includes.
+
+    ``MLF701``: the name may differ in case only, which the file system of the exporter may ignore; the message then
+    names the file that exists.
+    """
     names = {PurePosixPath(path).name for path in archive.files if path.startswith("codegen/")}
     in_lower_case = {name.lower(): name for name in sorted(names)}
     for view, source in _sources(archive):
@@ -49,7 +53,10 @@ def _sources(archive: ArchiveView) -> Iterator[tuple[ModuleView, CFile]]:
 
 
 def conflicting_declarations(archive: ArchiveView) -> Iterator[Finding]:
-    """Find functions that a file with a registry declares both as packed functions and with their own parameters."""
+    """Find functions that a file with a registry declares both as packed functions and with their own parameters.
+
+    ``MLF702``, which compilers refuse. The exporters that write such code are described in ``c_analysis``.
+    """
     for _, source in _sources(archive):
         if source.registry is None:
             continue
@@ -60,11 +67,16 @@ def conflicting_declarations(archive: ArchiveView) -> Iterator[Finding]:
             if first.setdefault(function.name, function.parameters) != function.parameters:
                 message = f"is declared with ({', '.join(first[function.name])}) and ({', '.join(function.parameters)})"
                 yield finding("MLF702", f"{source.path}: {function.name}", message)
+                # From here on the new form is the expected one, so that each change is reported once.
                 first[function.name] = function.parameters
 
 
 def registries(archive: ArchiveView) -> Iterator[Finding]:
-    """Check registries: they must have as many functions as names, and all functions must be defined."""
+    """Check registries: they must have as many functions as names, and all functions must be defined.
+
+    ``MLF708``: the numbers differ, so a lookup would read beyond the table. ``MLF707``: a function is not defined, so
+    the image does not link.
+    """
     known = frozenset[str]().union(*(view.known for view in archive.modules))
     # A file that could not be read may define the function.
     closed = any(view.closed for view in archive.modules)
@@ -82,11 +94,16 @@ def registries(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def one_definition(archive: ArchiveView) -> Iterator[Finding]:
-    """Find symbols that two files of a module, or two modules, define."""
+    """Find symbols that two files of a module, or two modules, define.
+
+    ``MLF705`` for two files of a module. For two modules, ``MLF703`` and ``MLF704`` are symbols that an image can have
+    only once, and ``MLF706`` are all others.
+    """
     owners: dict[str, list[ModuleView]] = defaultdict(list)
     for view in archive.modules:
         for name, paths in view.definitions.items():
             owners[name].append(view)
+            # Within a module every repetition is an error; between modules, a shared file is the same definition.
             if len(paths) > 1:
                 yield finding("MLF705", f"{paths[1]}: {name}", f"is also defined in {paths[0]}")
     for name, views in sorted(owners.items()):
@@ -101,8 +118,13 @@ def one_definition(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def entry_functions(archive: ArchiveView) -> Iterator[Finding]:
-    """Look for the functions that firmware calls, and those in the metadata."""
+    """Look for the functions that firmware calls, and those in the metadata.
+
+    ``MLF709``: an AOT module without any of the entry functions that TVM's releases write. ``MLF710``: a function in
+    the metadata that no file defines.
+    """
     for view in archive.modules:
+        # If a file was not read, a missing symbol may be in it, so nothing is reported.
         if view.closed or not view.has_code:
             continue
         name = f"{_SYMBOLS}{view.name}"
@@ -123,10 +145,15 @@ def _bears_names(view: ModuleView) -> bool:
 
 
 def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
-    """Find functions of a module that its code declares, as TVM does before calls, but no file defines."""
+    """Find functions of a module that its code declares, as TVM does before calls, but no file defines.
+
+    ``MLF714``, once for each function. Functions in registries are those of ``MLF707``, and entry functions those of
+    ``MLF709``.
+    """
     if any(view.closed for view in archive.modules):
         return
     judged = set[str]().union(*(view.known for view in archive.modules))
+    # A missing entry function is the subject of `entry_functions`.
     judged |= {f"{_SYMBOLS}{view.name}_run" for view in archive.modules}
     for _, source in _sources(archive):
         registered = frozenset(source.registry.functions if source.registry else ())
@@ -137,7 +164,10 @@ def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def header_tensors(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare members of the header's structs with the metadata's tensors."""
+    """Compare members of the header's structs with the metadata's tensors.
+
+    ``MLF711``. Names are compared in the form that they have in C, and without their order.
+    """
     for view in archive.modules:
         if view.header is None:
             continue
@@ -156,9 +186,13 @@ def header_tensors(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def foreign_headers(archive: ArchiveView) -> Iterator[Finding]:
-    """Find libraries that the code includes but that are not external dependencies."""
+    """Find libraries that the code includes but that are not external dependencies.
+
+    ``MLF713``, once for each library of a module: builds only provide libraries that are declared.
+    """
     for view in archive.modules:
         seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
+        # Files of the module itself may have the name of a header of a library, as bundled copies do.
         own = {file.path.name for file in view.module.codegen}
         for source in view.sources:
             for include in source.includes:

@@ -22,7 +22,11 @@ def sound_graphs(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def c_runtime(archive: ArchiveView) -> Iterator[Finding]:
-    """Find features that TVM's C++ runtime supports but the C runtime does not."""
+    """Find features that TVM's C++ runtime supports but the C runtime does not.
+
+    ``MLF502`` for features of the graph, ``MLF503`` if the first argument is a parameter, and ``MLF504`` if there is
+    no function registry, through which the runtime finds all functions.
+    """
     for view in archive.modules:
         if view.graph is None:
             continue
@@ -48,6 +52,7 @@ def functions(archive: ArchiveView) -> Iterator[Finding]:
         if view.graph is None or view.closed:
             continue
         called = {node.function for node in view.graph.nodes if node.op == CALL}
+        # `__nop` and `__copy` are the executor's own functions.
         for name in sorted(called - _BUILT_IN - view.known):
             yield finding("MLF505", archive.graph_place(view), f"calls {name}, but no file of {view.name} defines it")
         if any(_registries(view)):
@@ -61,7 +66,11 @@ def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
 
 
 def inputs_and_outputs(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare arguments and outputs of the graph with those of the metadata."""
+    """Compare arguments and outputs of the graph with those of the metadata.
+
+    ``MLF506`` for outputs, ``MLF410`` for an input of another type or size, and ``MLF507`` for an argument that is
+    neither an input nor a parameter.
+    """
     for view in archive.modules:
         if view.graph is None:
             continue
@@ -70,12 +79,14 @@ def inputs_and_outputs(archive: ArchiveView) -> Iterator[Finding]:
         for argument in view.graph.arguments:
             if argument.name in known:
                 yield from _input(view, known[argument.name], argument)
+            # TVM 0.8 can link parameters into the code, where the executor finds their values.
             elif known and argument.name not in view.module.params and LINKED_PARAMETERS not in view.known:
                 yield finding("MLF507", archive.graph_place(view), f"argument {argument.name} has no value")
 
 
 def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
     in_metadata = sorted(map(_stored, view.module.outputs))
+    # Only types and sizes, sorted: names and order of outputs in the metadata need not be those of the graph.
     in_graph = sorted(map(_stored, graph.outputs))
     if in_metadata and in_metadata != in_graph:
         place = view.place("memory.functions.main[0].outputs")

@@ -27,7 +27,10 @@ _LAYOUT_FILES = re.compile(
 
 
 def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
-    """Look for generated code in each module, and for gaps in the numbers of its files."""
+    """Look for generated code in each module, and for gaps in the numbers of its files.
+
+    ``MLF101``: the module has no code. ``MLF102``: a file may have been lost when the archive was packed.
+    """
     for view in archive.modules:
         numbers: dict[str, set[int]] = defaultdict(set)
         for file in all_files(view.module):
@@ -44,7 +47,11 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def other_builds(archive: ArchiveView) -> Iterator[Finding]:
-    """Find code that TVM's projects (Zephyr, Arduino, CRT host) do not compile, and files that were not checked."""
+    """Find code that TVM's projects (Zephyr, Arduino, CRT host) do not compile, and files that were not checked.
+
+    ``MLF105`` for C++ sources, ``MLF106`` for files of other devices, and ``MLF712`` for files that other rules could
+    not look at.
+    """
     for view in archive.modules:
         for file in all_files(view.module):
             path = f"codegen/{file.path}"
@@ -57,7 +64,10 @@ def other_builds(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def program_texts(archive: ArchiveView) -> Iterator[Finding]:
-    """Look for the text of each full model, and the TIR of each device of an operator."""
+    """Look for the text of each full model, and the TIR of each device of an operator.
+
+    ``MLF103`` and ``MLF109``. Builds do not need these texts; ``mlfbuild show`` and the order of inputs do.
+    """
     for view in archive.modules:
         path = FORMATS[archive.library.version].program_path(view.name)
         if view.module.style == OPERATOR:
@@ -77,13 +87,18 @@ def _tir(view: ModuleView) -> Iterator[Finding]:
 
 
 def files_of_no_module(archive: ArchiveView) -> Iterator[Finding]:
-    """Check the files of no module: they may be lost files of a module, or unknown to the format."""
+    """Check the files of no module: they may be lost files of a module, or unknown to the format.
+
+    ``MLF104`` for a file where only files of modules belong, and ``MLF108`` for a path that the format does not
+    define.
+    """
     named = [archive_folder(item) for view in archive.modules for item in view.module.external_dependencies]
     other_forms = {params_path(view.name, form) for view in archive.modules for form in ("json", "bson")}
     known = {*named, *(description_path(name) for name in bundle_names(archive.library))}
     for file in archive.library.other_files:
         path = str(file.path)
         top = file.path.parts[0]
+        # A bundle may have any files, so everything below its folder is known.
         if not known.isdisjoint((file.path, *file.path.parents)):
             continue
         if path in other_forms or path.startswith(_RESERVED):
@@ -95,11 +110,15 @@ def files_of_no_module(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def places_of_the_version(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare the paths of graphs and program texts with those of the version."""
+    """Compare the paths of graphs and program texts with those of the version.
+
+    ``MLF107``: mlfbuild finds the files of any version, but other tools may not.
+    """
     form = FORMATS[archive.library.version]
     unknown = {str(file.path) for file in archive.library.other_files}
     wanted = {form.graph_path(view.name) for view in archive.modules}
     wanted |= {form.program_path(view.name) for view in archive.modules}
+    # Only files that the reader assigned to a module: others are the subject of `files_of_no_module`.
     for path in sorted(set(archive.files) - unknown - wanted):
         found = _LAYOUT_FILES.fullmatch(path)
         if found and found.lastgroup and archive.modules[0].module.style != OPERATOR:
@@ -114,6 +133,7 @@ def names_of_code(archive: ArchiveView) -> Iterator[Finding]:
     for view in archive.modules:
         if view.module.style == OPERATOR or is_documented(view.fields):
             continue
+        # The other of the two styles: lib0, or kws_lib0.
         other = "lib{n}" if "{module}" in form.codegen_name else f"{view.name}_lib{{n}}"
         for file in all_files(view.module):
             found = _NUMBERED.fullmatch(file.path.name)

@@ -20,7 +20,10 @@ _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
 
 
 def storage_entries(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare ids, sizes and bindings in ``memory.sids`` with the graph."""
+    """Compare ids, sizes and bindings in ``memory.sids`` with the graph.
+
+    ``MLF401`` and ``MLF402`` for sizes, ``MLF403`` for bindings, ``MLF404`` for ids that only one of the two has.
+    """
     for view in archive.modules:
         if view.graph is None or not view.module.storage:
             continue
@@ -28,6 +31,7 @@ def storage_entries(archive: ArchiveView) -> Iterator[Finding]:
         counts = Counter(entry.storage_id for entry in view.module.storage)
         listed = set(counts)
         if listed != set(sizes):
+            # A damaged list may differ in thousands of ids; eight show what is wrong.
             other = sorted(listed ^ set(sizes))[:8]
             yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are only in one of the two")
         if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
@@ -81,7 +85,10 @@ def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Find
 
 
 def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
-    """Find graphs without storage ids in the metadata, and storage ids without a graph."""
+    """Find graphs without storage ids in the metadata, and storage ids without a graph.
+
+    ``MLF202`` and ``MLF204``. Documents of TVM that no exporter followed may leave the key out.
+    """
     for view in archive.modules:
         memory = view.fields.get("memory")
         if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
@@ -93,7 +100,11 @@ def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def main_entries(archive: ArchiveView) -> Iterator[Finding]:
-    """Check ``main``: one entry per device, with enough memory for operators, inputs and outputs."""
+    """Check ``main``: one entry per device, with enough memory for operators, inputs and outputs.
+
+    ``MLF405`` for two entries of a device, ``MLF411`` for operators, ``MLF412`` and ``MLF413`` for inputs and outputs;
+    the last one only wastes memory.
+    """
     for view in archive.modules:
         module = view.module
         for device, times in Counter(entry.device for entry in module.main).items():
@@ -101,6 +112,7 @@ def main_entries(archive: ArchiveView) -> Iterator[Finding]:
                 yield finding("MLF405", view.place("memory.functions.main"), f"device {device} has {times} entries")
         yield from _operators(view)
         tensors = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
+        # With several devices the metadata does not record which tensor is where.
         if len(module.main) != 1 or not tensors:
             continue
         size = module.main[0].io_size
@@ -119,6 +131,7 @@ def _operators(view: ModuleView) -> Iterator[Finding]:
         total[entry.device] += entry.workspace_size
     for index, function in enumerate(module.operator_functions):
         for device, size in function.workspace:
+            # A device without an entry in `main` has no size to compare with.
             if size > total.get(device, size):
                 place = view.place(f"memory.functions.operator_functions[{index}]")
                 message = f"{function.name} needs {size:,} bytes, but the module has {total[device]:,}"
@@ -126,17 +139,25 @@ def _operators(view: ModuleView) -> Iterator[Finding]:
 
 
 def pools(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare workspace pools of the code with the workspace of the metadata."""
+    """Compare workspace pools of the code with the workspace of the metadata.
+
+    ``MLF414``: firmware that reserves the size in the metadata would be too small for the pools.
+    """
     for view in archive.modules:
         known = [pool.size for pool in view.module.pools if pool.kind == "workspace" and pool.size is not None]
         workspace = sum(entry.workspace_size for entry in view.module.main)
+        # Without entries in `main` the metadata states no workspace that could be too small.
         if view.module.main and sum(known) > workspace:
             place = view.place("memory.functions.main[0].workspace_size_bytes")
             yield finding("MLF414", place, f"is {workspace:,}, but the pools of the code have {sum(known):,}")
 
 
 def header_macros(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare size macros of the C interface's header with the metadata."""
+    """Compare size macros of the C interface's header with the metadata.
+
+    ``MLF406`` and ``MLF407`` for the workspace, ``MLF408`` and ``MLF409`` for tensors; ``MLF408`` is the known bug of
+    TVM 0.11, which can be repaired.
+    """
     for view in archive.modules:
         if view.header is None or not view.module.main:
             continue
@@ -147,6 +168,7 @@ def header_macros(archive: ArchiveView) -> Iterator[Finding]:
         for name, text in view.header.macros:
             size = _NUMBER.fullmatch(text)
             place = f"{view.header.path}: {name}"
+            # A tensor called `workspace` has the same macro (MLF307), whose value may be that of either.
             if name == workspace and size and name not in tensors:
                 if int(size[1]) != view.module.main[0].workspace_size:
                     message = f"is {size[1]}, but {view.module.main[0].workspace_size} in the metadata"
@@ -164,6 +186,7 @@ def has_garbage_sizes(module: Module, header: CFile) -> bool:
         return any(_GARBAGE_SIZES.match(version) for version in versions)
     tensors = sizes_by_macro(module)
     found = [(name, text) for name, text in header.macros if name in tensors]
+    # A single wrong size may have another cause; the bug of TVM 0.11 makes all of them wrong.
     return len(found) > 1 and not any(is_size(text, tensors[name]) for name, text in found)
 
 
@@ -189,7 +212,10 @@ def sizes_by_macro(module: Module) -> Mapping[str, Collection[int]]:
 
 
 def tensor_sizes(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare bytes of inputs, outputs and operator buffers with shape and dtype."""
+    """Compare bytes of inputs, outputs and operator buffers with shape and dtype.
+
+    ``MLF410``. Types that TVM does not know have no size to compare (``MLF210``).
+    """
     for view in archive.modules:
         named = [(item.name, item.dtype, item.shape, item.size) for item in (*view.module.inputs, *view.module.outputs)]
         named += [(item.function, item.dtype, item.shape, item.size) for item in view.module.buffers]

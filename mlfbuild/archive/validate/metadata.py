@@ -24,11 +24,16 @@ _OTHER_VERSIONS = {
     "external_dependencies": "5 to 7", "functions": "2 to 7",
 }  # fmt: skip
 _FIRST_YEAR = 2021  # the year of version 1; earlier dates are constants
+# The exporter may run on another machine than this check, and their clocks differ.
 _CLOCK_SKEW = timedelta(minutes=5)
 
 
 def keys_of_the_version(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare keys and types of all objects with those of the document's version and style."""
+    """Compare keys and types of all objects with those of the document's version and style.
+
+    ``MLF201`` for unknown keys, ``MLF202`` for missing ones, ``MLF203`` for values of another type, ``MLF204`` for
+    keys of another version.
+    """
     if archive.metadata != "metadata.json":
         return  # the form of the first RFC, which no exporter ever wrote
     pending: list[tuple[object, Shape, str]] = [
@@ -36,6 +41,7 @@ def keys_of_the_version(archive: ArchiveView) -> Iterator[Finding]:
     ]
     while pending:
         value, shape, path = pending.pop()
+        # A value of another type has no members that could be compared.
         if not shape.takes(value):
             yield finding("MLF203", f"metadata.json: {path}", f"is {_kind(value)}, but this version has {shape}")
         elif isinstance(shape, ObjectShape) and isinstance(value, dict):
@@ -52,6 +58,7 @@ def _keys(value: Mapping[str, object], shape: ObjectShape, path: str) -> Iterato
         if key in shape.all:
             continue
         place = f"metadata.json: {_join(path, key)}"
+        # A key of another version is more likely than a spelling mistake, so it is looked up first.
         if key in _OTHER_VERSIONS:
             yield finding("MLF204", place, f"only versions {_OTHER_VERSIONS[key]} have this key here")
         else:
@@ -80,7 +87,10 @@ def old_version(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def dates(archive: ArchiveView) -> Iterator[Finding]:
-    """Check ``export_datetime``, and note that TVM writes local time."""
+    """Check ``export_datetime``, and note that TVM writes local time.
+
+    ``MLF205`` for another form, ``MLF207`` for the future, ``MLF206`` for TVM's local time that is marked as UTC.
+    """
     for view in archive.modules:
         text = view.module.export_datetime
         if not text:
@@ -98,12 +108,14 @@ def dates(archive: ArchiveView) -> Iterator[Finding]:
 def is_local_time(module: Module) -> bool:
     """Return whether ``module`` has a valid date that TVM wrote: local time, although it is marked as UTC."""
     date = parsed_date(module.export_datetime)
+    # mlfbuild writes UTC, and so do repaired archives; only TVM's own dates are local time.
     return date is not None and date.year >= _FIRST_YEAR and not (module.model_id or module.export_utc)
 
 
 def parsed_date(text: str) -> datetime | None:
     """Return a date of the format, read as UTC; ``None`` if it has another form."""
     try:
+        # strptime also accepts one digit for a month or an hour, which the format does not.
         return datetime.strptime(text, DATE_FORMAT).replace(tzinfo=timezone.utc) if _DATE.fullmatch(text) else None
     except ValueError:
         return None

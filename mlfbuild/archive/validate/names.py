@@ -52,7 +52,10 @@ STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
 
 
 def module_names(archive: ArchiveView) -> Iterator[Finding]:
-    """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros."""
+    """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros.
+
+    ``MLF301`` for a name that is no C identifier, ``MLF302`` for one whose header has another name than its symbols.
+    """
     for view in archive.modules:
         name = view.module.name
         if view.module.style == OPERATOR:
@@ -76,7 +79,10 @@ def names_that_meet(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def struct_members(archive: ArchiveView) -> Iterator[Finding]:
-    """Check the members of the header's structs, which must be different C identifiers."""
+    """Check the members of the header's structs, which must be different C identifiers.
+
+    ``MLF304`` for names that C does not accept, ``MLF305`` for members that occur twice.
+    """
     for view in archive.modules:
         if view.header is None:
             continue
@@ -95,11 +101,15 @@ def _members(header: CFile, struct: str) -> Iterator[Finding]:
 
 
 def size_macros(archive: ArchiveView) -> Iterator[Finding]:
-    """Find ``<MODULE>_<TENSOR>_SIZE`` macros with two meanings."""
+    """Find ``<MODULE>_<TENSOR>_SIZE`` macros with two meanings.
+
+    ``MLF306`` for an input and an output, ``MLF307`` for a tensor called ``workspace``.
+    """
     for view in archive.modules:
         if view.header is None:
             continue
         names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]
+        # TVM writes the macro for each side, so a name on both has two definitions.
         defined = Counter(name for name, _ in view.header.macros)
         for name in sorted(names[0] | names[1]):
             macro = f"{macro_prefix(view.name)}_{name}_SIZE"
@@ -115,13 +125,18 @@ def _sides(view: ModuleView) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, 
 
 
 def parameters(archive: ArchiveView) -> Iterator[Finding]:
-    """Compare each parameter with the graph and the limits."""
+    """Compare each parameter with the graph and the limits.
+
+    ``MLF601`` and ``MLF602`` for parameters that the graph does not use like this, ``MLF603`` for limits of TVM's C
+    runtime.
+    """
     for view in archive.modules:
         if view.graph is None:
             continue
         arguments = {tensor.name: tensor for tensor in view.graph.arguments}
         for name, info in param_infos(view.module.params).items():
             place = f"{params_path(view.name)}: {name}"
+            # In bytes, because the limit is the size of a buffer in the C runtime of TVM.
             if len(name.encode()) > MAX_PARAM_NAME:
                 message = f"the name has {len(name.encode())} bytes, more than {MAX_PARAM_NAME}"
                 yield finding("MLF603", place, message)
@@ -147,6 +162,7 @@ def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    # By bytes, because NaN is not equal to itself.
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 
 
@@ -169,13 +185,17 @@ _RUNTIME = "runtime"
 
 
 def sound_dependencies(archive: ArchiveView) -> Iterator[Finding]:
-    """Check each dependency, and look for its folder."""
+    """Check each dependency, and look for its folder.
+
+    ``MLF801`` for wrong values, ``MLF802`` for a folder of the archive that does not exist.
+    """
     for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             place = view.place(f"external_dependencies[{index}]")
             wrong = problems(dependency)
             yield from (finding("MLF801", place, reason) for reason in wrong)
             folder = archive_folder(dependency)
+            # A path that is not safe is not looked up.
             if not wrong and folder is not None and str(folder) not in archive.folders:
                 message = f"{dependency.short_name} should be in {dependency.url}, which does not exist"
                 yield finding("MLF802", place, message)
@@ -198,6 +218,7 @@ def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
     for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
+            # Another spelling of the name, or additional fields, do not make it another library.
             if replace(other, short_name=dependency.short_name, unknown=dependency.unknown) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 found = f"{dependency.url} {dependency.version_spec}".strip()
@@ -220,9 +241,11 @@ def sound_bundles(archive: ArchiveView) -> Iterator[Finding]:
 
 def unnamed_runtime(archive: ArchiveView) -> Iterator[Finding]:
     """Find a ``runtime`` folder that is not an external dependency."""
+    # PurePosixPath drops the `./` with which TVM begins these paths.
     named = {
         PurePosixPath(item.url).parts[:1] for view in archive.modules for item in view.module.external_dependencies
     }
+    # Any dependency on a folder below `runtime` counts, such as ./runtime/src.
     if (_RUNTIME,) not in named and _RUNTIME in archive.folders:
         yield finding("MLF804", _RUNTIME, "is not in external_dependencies of any module")
 

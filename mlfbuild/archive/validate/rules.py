@@ -70,6 +70,7 @@ class Report:
 
 def report(where: str, findings: Iterable[Finding]) -> Report:
     """Return the report of ``findings``, which may have any order."""
+    # Sorting is stable, so findings of one code stay in the order in which the rules found them.
     return Report(where, tuple(sorted(findings, key=lambda item: (_ORDER.index(item.severity), item.code))))
 
 
@@ -80,6 +81,7 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 _METADATA = re.compile(r"metadata(?:-[0-9]+)?\.json", re.ASCII)
+# A damaged archive may have a finding for each of its tensors, of which there can be millions.
 _MAX_OF_ONE_CODE = 100
 
 
@@ -91,8 +93,12 @@ def validate(files: Mapping[str, Content], where: str, now: datetime | None = No
 
     The archive is read twice: as a library, for rules about its meaning, and as plain JSON, for rules about keys and
     types that the reader tolerates.
+
+    In the result, more than ``_MAX_OF_ONE_CODE`` findings of a code are replaced by one with their number, so that a
+    report stays readable and small.
     """
     library = read_files(files, where)
+    # `read_files` has refused archives with more than one of these.
     member = next(path for path in files if _METADATA.fullmatch(path))
     document = parse_json(bytes(files[member]), where)
     assert isinstance(document, dict)  # because read_files accepted it

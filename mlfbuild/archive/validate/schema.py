@@ -114,6 +114,8 @@ def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
     if version == 7 and "modules" in document:
         modules = document["modules"]
         known = modules.items() if isinstance(modules, dict) else ()
+        # A shape of its own for each module, because one may have the form of a document and another that of the
+        # exporter.
         shapes = {name: _module(fields if isinstance(fields, dict) else {}, version) for name, fields in known}
         return ObjectShape({"version": _NUMBER, "modules": ObjectShape(shapes)}, _EXTENSION)
     shape = _module(document, version)
@@ -134,6 +136,7 @@ def _module(fields: Mapping[str, object], version: int) -> ObjectShape:
         required["style"] = _TEXT
     optional: dict[str, Shape] = {"external_dependencies": ListOf(_DEPENDENCY)} if version >= 5 else {}
     if is_documented(fields):
+        # The documents leave these keys out, so they are no longer required.
         optional |= {key: required.pop(key) for key in (executors, "style") if key in required}
         required["memory"] = _documented_memory(fields.get("memory"))
     return ObjectShape(required, {**optional, **_EXTENSION})

@@ -57,7 +57,11 @@ class ModuleView:
         return self.module.name
 
     def place(self, key: str) -> str:
-        """Return the place of a key of version 7 below the module's object, in the form of the document."""
+        """Return the place of a key of version 7 below the module's object, in the form of the document.
+
+        For example, ``memory.functions.main[0]`` is ``mlfbuild.main[0]`` in version 1, and ``metadata.json:
+        modules.kws.`` precedes it in version 7.
+        """
         key = self._in_document(key)
         return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
 
@@ -68,6 +72,7 @@ class ModuleView:
             if isinstance(memory, list):
                 return f"{EXTENSION}.{rest}"  # version 1 has no other place
             return key if isinstance(memory, dict) and "functions" in memory else f"memory.{rest}"
+        # Before version 5, dependencies are only in the key `mlfbuild`.
         moved = key.startswith(_DEPENDENCIES) and _DEPENDENCIES not in self.fields
         return f"{EXTENSION}.{key}" if moved else key
 
@@ -93,12 +98,14 @@ class ModuleView:
             path = f"codegen/{file.path}"
             if file.path.suffix not in LINKED_SUFFIXES:
                 continue
+            # A rule must not report a symbol as missing that may be in a file that was not read.
             if len(file.content) > MAX_TEXT:
                 closed[path] = f"has {len(file.content):,} bytes"
                 continue
             try:
                 found[path] = _symbols_of(file)
             except InputFileError as error:
+                # The place of a finding already has the name of the file.
                 closed[path] = error.reason.removeprefix(f"{file.path.name}: ")
         return found, closed
 
@@ -114,7 +121,10 @@ class ModuleView:
 
     @cached_property
     def definitions(self) -> Mapping[str, Sequence[str]]:
-        """The global symbols that files of the module define, each with the paths of these files."""
+        """The global symbols that files of the module define, each with the paths of these files.
+
+        Weak and static symbols are not among them: they may exist several times.
+        """
         found: dict[str, list[str]] = defaultdict(list)
         for path, symbols in self._symbols[0].items():
             for name in symbols.defined:

@@ -29,11 +29,13 @@ class Rows(Progress):
     def __init__(self, console: Console) -> None:
         self.expected = self.done = 0
         self.screen = console  # the parent draws the rows before it keeps the console
+        # The results of a command are on stdout, and the rows on stderr: rich need not draw between them.
         super().__init__(_Row(), console=console, transient=True, redirect_stdout=False, refresh_per_second=5)
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the rows."""
         most, tasks = max(1, self.screen.size.height - _ROWS_LEFT_FREE), self.tasks
+        # The last row is left for the number of those that are not shown.
         shown = tasks if len(tasks) <= most else tasks[: most - 1]
         if shown:
             yield self.make_tasks_table(shown)

@@ -26,7 +26,11 @@ STILL_SECONDS = 30.0
 
 
 class PlainProgress(Silent):
-    """Writes a line for each job that ends; jobs that were up to date only if ``verbose``."""
+    """Writes a line for each job that ends; jobs that were up to date only if ``verbose``.
+
+    ``write`` gets each text and the colours of words in it. With ``quiet`` only errors are written; ``form`` is the
+    form of these errors.
+    """
 
     def __init__(self, write: Write, *, verbose: bool, quiet: bool, doing: str = "build", form: str = "text") -> None:
         self.write = write
@@ -57,6 +61,7 @@ class PlainProgress(Silent):
         """Return the rate of a step whose unit is known, such as ``, 41 cases/s``; empty in its first second."""
         now = time.monotonic()
         words, began, before = self.began.get(task, ("", now, 0))
+        # A new activity, or one that began again: a rate over both would mean nothing.
         if words != doing or done < before:
             self.began[task] = (doing, now, done)
             return ""
@@ -101,6 +106,7 @@ class PlainProgress(Silent):
 
     def end(self) -> None:
         """Write one line if there was nothing to do."""
+        # Silence would look like a command that did not work.
         if self.idle and self.up_to_date and not self.verbose:
             self._line(f"nothing to {self.doing}: {counted(self.up_to_date, 'job')} up to date")
 
@@ -130,7 +136,10 @@ def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
 
 
 def every(seconds: float, call: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
-    """Return a context that calls ``call`` in a thread each time that ``seconds`` have passed."""
+    """Return a context that calls ``call`` in a thread each time that ``seconds`` have passed.
+
+    The first call comes after ``seconds``. Calls do not overlap, because one thread makes them all.
+    """
 
     def run(ended: threading.Event) -> None:
         while not ended.wait(seconds):

@@ -23,7 +23,10 @@ _SHORT_SECONDS = 1.0
 
 
 class EventProgress(Silent):
-    """Prints every step as an event; see ``events``."""
+    """Prints every step as an event; see ``events``.
+
+    Jobs are numbered from 1 in the order in which they start; all events of a job have its number.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -93,6 +96,7 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
         yield EventProgress(quiet=options.quiet)
     elif options.quiet or options.format == "github" or not on_terminal(sys.stderr):
         lines = PlainProgress(write, verbose=options.verbose, quiet=options.quiet, doing=doing, form=options.format)
+        # In a thread, because the work itself does not return until it is done.
         with every(STILL_SECONDS, lines.still):
             yield lines
         lines.end()

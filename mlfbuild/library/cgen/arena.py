@@ -90,6 +90,8 @@ class Buffer:
     def _during(self, other: Span) -> list[Span]:
         """Return the spans that meet ``other``; a chain of operators in place has hundreds of others."""
         spans, firsts, lasts = self._sorted
+        # Both lists are sorted, `lasts` because it is a running maximum: spans that cannot meet `other` are cut off at
+        # both ends.
         near = spans[bisect_left(lasts, other.first) : bisect_right(firsts, other.last)]
         return [span for span in near if span.last >= other.first]
 
@@ -146,6 +148,10 @@ def place(buffers: Sequence[Buffer], work: Work | None = None) -> tuple[tuple[in
 
     The search has a limit of its own; ``work`` counts its steps for callers that try several plans.
     Raises ``OverflowError`` if too many buffers are in use at the same time.
+
+    For example, two buffers that are never in use at the same time share their bytes::
+
+        place([Buffer((Span(64, 0, 1),)), Buffer((Span(32, 2, 3),))])  # ((0, 0), 64)
     """
     search = _Search(buffers)
     search.run()
@@ -155,7 +161,10 @@ def place(buffers: Sequence[Buffer], work: Work | None = None) -> tuple[tuple[in
 
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
-    """Return the peak of bytes in use, the least possible size of a packing."""
+    """Return the peak of bytes in use, the least possible size of a packing.
+
+    No packing can be smaller, but buffers that cannot be arranged without gaps may need more.
+    """
     used: dict[int, int] = {}
     for uses in _uses(buffers):
         for index, size in uses:
@@ -170,6 +179,8 @@ def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
     active: list[int] = []
     for index in sorted(range(len(buffers)), key=lambda index: buffers[index].first):
         buffer = buffers[index]
+        # A sweep over time: only buffers that have not ended can meet the next one, so pairs that never meet cost
+        # nothing.
         active = [other for other in active if buffers[other].last >= buffer.first]
         for other in active:
             if pairs := buffer.sizes_beside(buffers[other]):
@@ -190,6 +201,7 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
 
 def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
     """Return (time, bytes in use) of each of ``buffers``, for the times at which a span of any buffer begins."""
+    # The use only rises when a span begins, so these times suffice for its peak.
     times = sorted({span.first for buffer in buffers for span in buffer.spans})
     return [buffer.uses(times) for buffer in buffers]
 
@@ -203,6 +215,7 @@ class _Search:
         self.lives = [(buffer.first, buffer.last) for buffer in buffers]
         self.bound = lower_bound(buffers)
         self.neighbours = _neighbours(buffers)
+        # A flat list for the innermost loop of the search, which would otherwise unpack tuples of tuples.
         self.pairs = [[(other, own, its) for other, pairs in near for own, its in pairs] for near in self.neighbours]
         self.order: Order = ()
         self.offsets: tuple[int, ...] = ()
@@ -241,6 +254,7 @@ class _Search:
         size = 0
         for index in order:
             offsets[index] = self._lowest(index, offsets)
+            # A buffer with many neighbours takes longer to place, so these are what is counted.
             self.looks += len(self.neighbours[index])
             size = max(size, offsets[index] + self.sizes[index])
             # It can only grow from here.
@@ -266,12 +280,14 @@ class _Search:
         skyline = Skyline(_uses(self.buffers), self.size, self.bound)
         self.steps += skyline.run()
         self.exact = skyline.exact
+        # Empty if the search found nothing smaller; the packing by rules then stays.
         if skyline.offsets:
             self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size
 
     def _improve(self) -> None:
         """Move single buffers to the front as long as this makes the packing smaller."""
         looks = sum(len(near) for near in self.neighbours)
+        # A round packs all buffers once for each buffer, so its cost grows with the square of their number.
         steps = min(_IMPROVEMENT_STEPS, _IMPROVEMENT_LOOKS // max(looks, 1))
         better = True
         while better and not self.done:

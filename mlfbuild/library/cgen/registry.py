@@ -22,6 +22,8 @@ def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modu
     # TVM's lookup compares names one after the other, so that the order does not matter to it; sorted, it is the same
     # in every build.
     table = sorted(functions)
+    # The names begin with their number, in one or two bytes by the release of TVM (func_registry.h). Three octal
+    # digits, so that a digit behind an escape is not read as part of it.
     count = "".join(f"\\{byte:03o}" for byte in len(table).to_bytes(count_bytes, "little"))
     prototypes = "".join(
         f'#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t {function}({_SIGNATURE});\n' for _, function in table

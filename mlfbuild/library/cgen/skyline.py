@@ -56,6 +56,7 @@ class Skyline:
     """Partial packing -> the departures that were left when it was visited."""
 
     def __post_init__(self) -> None:
+        # Bytes in use, summed over time: the buffers that are hardest to place come first.
         areas = [sum(size for _, size in uses) for uses in self.buffers]
         self._order = sorted(range(len(areas)), key=lambda index: -areas[index])
         """The buffers, the largest first. The search numbers them by their place here, to compare them quickly."""
@@ -63,6 +64,7 @@ class Skyline:
         self._most = [max((size for _, size in uses), default=0) for uses in self._uses]
         self._runs = [_runs(uses) for uses in self._uses]
         times = [{time for time, _ in uses} for uses in self._uses]
+        # A placed buffer changes the skyline only during its own life, so others need no new offset.
         self._met = [{at for at, its in enumerate(times) if not own.isdisjoint(its)} for own in times]
 
     def run(self) -> int:
@@ -77,9 +79,13 @@ class Skyline:
         self.exact = self.size == self.bound
         while not self.exact and self._budget > 0:
             self._cut = False
+            # A visit with fewer departures does not show that a search with more would find nothing.
             self._seen.clear()
             self._extend(start, departures)
+            # Exact also without reaching the bound, if the whole tree was searched: no budget ran out and no branch
+            # was cut.
             self.exact = self.size == self.bound or (self._budget > 0 and not self._cut)
+            # Doubled, so that all searches together cost about twice as much as the last one.
             departures *= 2
         return _BUDGET - self._budget
 

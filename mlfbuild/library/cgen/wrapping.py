@@ -21,6 +21,7 @@ def joined(items: Sequence[str], separator: str, indent: int, used: int = 0) -> 
     length = used
     for position, item in enumerate(items):
         piece = item + (separator if position + 1 < len(items) else "")
+        # A single item is never divided, even if it is longer than a line.
         if text and length + 1 + len(piece) > _LINE_LENGTH:
             text += "\n" + " " * indent
             length = indent

@@ -13,6 +13,7 @@ from mlfbuild.core import quoted, shown
 from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.executor_graph import CALL, ExecutorGraph, GraphNode
 
+# Strings in the JSON lose two bytes of their buffer: the terminating zero, and the one that the reader drops.
 _MAX_KEY = 20 - 2
 _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags
 _MAX_NAME = 120 - 2  # TVM_CRT_MAX_STRLEN_FUNCTION_NAME
@@ -26,7 +27,11 @@ _CODES = {"int", "uint", "float", "bfloat", "handle"}
 
 
 def c_runtime_problems(graph: ExecutorGraph) -> list[str]:
-    """Return the reasons why TVM's C runtime does not load or run ``graph``, each as ``<place>: <reason>``."""
+    """Return the reasons why TVM's C runtime does not load or run ``graph``, each as ``<place>: <reason>``.
+
+    Places are those in the graph's JSON, such as ``nodes[2].attrs.func_name``. An empty list does not mean that the
+    code of the functions exists.
+    """
     return [*_members(graph), *_nodes(graph), *_entries(graph)]
 
 
@@ -39,6 +44,7 @@ def _members(graph: ExecutorGraph) -> Iterator[str]:
     for name, text in graph.other_attrs:
         if len(name.encode()) > _MAX_ATTR:
             yield f"attrs.{shown(name)}: the name is longer than {_MAX_ATTR} bytes, the limit of the C runtime"
+        # The text of an attribute is a JSON list of its tag and its value.
         if json.loads(text)[0] not in {"list_int", "size_t"}:
             yield f"attrs.{shown(name)}: the C runtime skips only attributes of type list_int and size_t"
     if graph.device_index is not None and len(set(graph.device_index)) > 1:

@@ -120,6 +120,7 @@ class _Reader:
             value = node.attr(name)
             if value is None:
                 raise self.missing(f"{at}.attrs.{name}")
+            # At most nine digits, so that the number fits TVM's int.
             if name != "func_name" and not re.fullmatch("[0-9]{1,9}", value):
                 raise self.wrong_type(f"{at}.attrs.{name}", "a string with a whole number")
         if int(node.attr("num_inputs") or 0) != len(node.inputs):
@@ -134,6 +135,7 @@ class _Reader:
         if rows[0] != 0:
             raise self.error("node_row_ptr[0]", "must be 0")
         for index, node in enumerate(nodes):
+            # An input has one entry; for a call the attribute states how many it has.
             outputs = int(node.attr("num_outputs") or 1) if node.op == CALL else 1
             if rows[index + 1] - rows[index] != outputs:
                 expected = rows[index] + outputs
@@ -172,6 +174,7 @@ class _Reader:
 
     def reference(self, value: object, at: str) -> NodeEntry:
         numbers = self.numbers(value, at)
+        # TVM's `NodeEntry::Load` accepts an entry without the version.
         if len(numbers) not in {2, 3}:
             raise self.wrong_type(at, "[node, index] or [node, index, version]")
         return NodeEntry(*numbers)
@@ -191,6 +194,7 @@ class _Reader:
         if len(items) != 2:
             raise self.wrong_type(at, "a list of a type tag and a value")
         tag = self.text(items[0], f"{at}[0]")
+        # Attributes that TVM does not know may have any tag.
         if tag != _TAGS.get(name, tag):
             raise self.error(f"{at}[0]", f"is {quoted(tag)}, but must be {_TAGS[name]!r}")
         return items[1]
@@ -215,6 +219,7 @@ class _Reader:
     def check_sizes(self, shapes: Iterable[Sequence[int]], dtypes: Iterable[str]) -> None:
         for index, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
             size = 0 if 0 in shape else element_size(dtype) or 0
+            # Step by step, so that many large extents are refused before their product has thousands of digits.
             for extent in shape:
                 size *= extent
                 if size > _LARGEST:
@@ -278,9 +283,11 @@ class _Reader:
         return tuple((name, self.json(members[name], f"{prefix}{name}")) for name in members if name in names)
 
     def json(self, value: object, at: str) -> str:
+        # The name of the member must also be one that can be written again.
         self.text(at, at)
         try:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            # `ensure_ascii=False` lets surrogates pass, which UTF-8 then refuses.
             text.encode()
         except (RecursionError, ValueError):
             raise self.error(at, "is nested too deeply, or has an infinite number or a surrogate") from None

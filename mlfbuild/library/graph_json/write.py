@@ -19,6 +19,9 @@ def graph_text(graph: ExecutorGraph) -> str:
     """Return ``graph`` as JSON, byte for byte like TVM's code generator.
 
     Members that TVM does not know come last, so that readers that stop at ``metadata`` have read the graph before.
+
+    The order of attributes is that in which the graph was read (``attr_order``), because TVM's is that of a hash
+    table. A graph that ``parse_graph`` read gives the text that it was read from, if TVM wrote that.
     """
     attrs = {
         "shape": _tagged("list_shape", _list([_numbers(shape, 4) for shape in graph.shape], 3)),
@@ -46,6 +49,7 @@ def graph_text(graph: ExecutorGraph) -> str:
 
 def _node(node: GraphNode) -> str:
     members = [("op", _text(node.op)), ("name", _text(node.name))]
+    # TVM leaves out empty attributes and dependencies, and the text must equal its own.
     if node.attrs:
         members.append(("attrs", _object([(name, _text(value)) for name, value in node.attrs], 3)))
     members.append(("inputs", _entries(node.inputs, 3)))
@@ -69,6 +73,8 @@ def _texts(texts: Iterable[str]) -> str:
 
 def _numbers(numbers: Sequence[int], depth: int) -> str:
     items = [str(number) for number in numbers]
+    # As dmlc-core's ArrayHandler: a list of more than ten numbers has one in each line, and so have all lists of other
+    # values.
     return f"[{', '.join(items)}]" if len(items) <= _SHORT else _list(items, depth)
 
 
@@ -84,6 +90,7 @@ def _object(members: Sequence[tuple[str, str]], depth: int) -> str:
 def _lines(opening: str, items: Sequence[str], closing: str, depth: int) -> str:
     if not items:
         return opening + closing
+    # Two blanks for each level, as dmlc-core indents.
     indent = "\n" + "  " * depth
     return opening + ", ".join(f"{indent}  {item}" for item in items) + indent + closing
 

@@ -18,6 +18,7 @@ def fact_problem(value: object) -> Mistake | None:
     Whole numbers have at most 63 bits and a sign, and floats must be finite. ``true`` and ``false`` are accepted.
     """
     if isinstance(value, str) and len(value) <= _LONGEST:
+        # A bool is an int in Python, so this line accepts true and false as well.
         return None
     if isinstance(value, int) and abs(value) <= _LARGEST:
         return None

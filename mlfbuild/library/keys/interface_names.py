@@ -29,6 +29,7 @@ def port_problem(value: str) -> Mistake | None:
     if not re.fullmatch(_PATTERN, value):
         hint = "use a letter, then letters, digits and _, at most 63"
         return Mistake("invalid-name", reason=f"{in_quotes(value)} cannot name an input or output in C", hint=hint)
+    # Macros are in capitals, so `Workspace` meets the macro of the workspace too.
     if value.lower() == "workspace" or is_reserved_in_c(value):
         reason = f"{in_quotes(value)} has another meaning in the generated C"
         return Mistake("reserved-name", reason=reason, hint="choose another name")

@@ -66,6 +66,7 @@ class Placement(Keys):
 
     def constants(self, name: str) -> str | None:
         """Return the section of the constants of the class ``name``, ``None`` for the compiler's default."""
+        # A class of its own counts before the section for all constants.
         section: str | None = getattr(self, name)
         return section or self.params
 
@@ -85,6 +86,7 @@ class Placement(Keys):
         for name, section in self.sections.items():
             content = content_of(name)
             mistake = section_problem(section, content)
+            # The first class with a section decides what is in it, and the second one is reported.
             first = contents.setdefault(section, content)
             if mistake is not None:
                 yield name, mistake

@@ -41,6 +41,7 @@ def section_problem(section: str, content: SectionContent) -> Mistake | None:
     """Return why no section called ``section`` can contain functions, constants, or a workspace or a state."""
     other = "choose another name"
     mistake = SECTION.check(section)
+    # Reserved names come before the content, because nothing may be placed in them.
     if mistake is not None:
         return mistake
     if _RESERVED.fullmatch(section):
@@ -59,7 +60,10 @@ def section_problem(section: str, content: SectionContent) -> Mistake | None:
 
 
 def is_collected(section: str) -> bool:
-    """Return whether linker scripts already define ``section``, such as ``.stack``, or match it with a pattern."""
+    """Return whether linker scripts already define ``section``, such as ``.stack``, or match it with a pattern.
+
+    For example, ``.bss.dtcm`` and ``.stack`` are, and ``.dtcm`` is not.
+    """
     return _COLLECTED.fullmatch(section) is not None
 
 

@@ -49,6 +49,7 @@ def _context(entry: Fields, index: int) -> DeviceContext:
     entry.put_at("mlfbuild", _KEY, str(index))
     by_number = entry.holds("device_type", int)
     device_type = str(entry.integer("device_type")) if by_number else entry.text("device_type")
+    # Any JSON value is accepted for `config`, so it is read without a type and kept as text.
     config = entry.raw("config")
     if config is not None:
         entry.skip("config")
@@ -62,7 +63,10 @@ def _context(entry: Fields, index: int) -> DeviceContext:
 
 
 def context_json(context: DeviceContext) -> dict[str, Any]:
-    """Return ``context`` as JSON values, without unknown ones."""
+    """Return ``context`` as JSON values, without unknown ones.
+
+    ``read_contexts`` reads this form back.
+    """
     more = {key: getattr(context, key) for key in ("compiler", "target") if getattr(context, key)}
     config = {"config": json.loads(context.config)} if context.config else {}
     return {"device_type": context.device_type, "device_id": context.device_id, **more, **config}

@@ -18,10 +18,13 @@ def read_dependencies(fields: Fields) -> tuple[ExternalDependency, ...]:
 
 
 def _dependency(entry: Fields) -> ExternalDependency:
+    # Places of unknown fields are relative to the dependency, which moves between the module and the key `mlfbuild` by
+    # version.
     entry.put_at()
     known = (entry.text("short_name"), entry.text("url"), entry.text("url_type"))
     version = entry.optional_text("version_spec") or ""
     unknown = collected(entry.unread(), entry)
+    # They stay with the dependency, so the document must not report them a second time.
     entry.skip(*entry.names())
     return ExternalDependency(*known, version, unknown)
 

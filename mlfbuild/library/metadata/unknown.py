@@ -55,6 +55,7 @@ def collected(unread: Iterable[tuple[tuple[str, ...], object]], fields: Fields) 
     total = 0
     for path, value in unread:
         field = UnknownField(_pointer(path), json_text(value, fields, path[-1]))
+        # Limited while they are collected, so that a hostile document cannot make the library several times its size.
         total += len(field.place) + len(field.value)
         if total > MOST:
             raise too_many(fields, path[-1])
@@ -95,6 +96,7 @@ def json_text(value: object, fields: Fields, key: str) -> str:
 def _depth(value: object) -> int:
     """Return the number of nested lists and objects, without recursion because the value is not trusted."""
     depth, level = 0, [value]
+    # One level after the other: recursion would fail at a depth that the document chooses.
     while level := [item for item in level if isinstance(item, (dict, list))]:
         level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
         depth += 1
@@ -102,6 +104,7 @@ def _depth(value: object) -> int:
 
 
 def _pointer(path: Iterable[str]) -> str:
+    # RFC 6901: `~` first when escaping and last when reading, because the escape of `/` contains it.
     return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in path)
 
 
@@ -136,9 +139,11 @@ def placed(
     for field, found in zip(unknown, objects, strict=True):
         value = json.loads(field.value)
         key = _steps(field.place)[-1] if found is not None else ""
+        # The members of the key `mlfbuild` are known exactly, so a field there may have a name of the format.
         known = extension if found is not None and found is module.get("mlfbuild") else _KNOWN
         if found is None or key in found or key in known:
             others[field.place] = value
+        # Such a field keeps its value under `unknown`, where no reader of the format takes it for its own.
         else:
             found[key] = value
     return others
@@ -166,6 +171,7 @@ def placed_beside(document: dict[str, Any], unknown: Sequence[UnknownField]) -> 
     others: dict[str, Any] = {}
     for field in unknown:
         steps, value = _steps(field.place), json.loads(field.value)
+        # Only the top level of the document is written here; anything deeper is placed by `placed`.
         if len(steps) != 1 or steps[0] in {*document, "external_dependencies"}:
             others[field.place] = value
         else:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OF_LINKS = ("flash", "ram", "stack")
 """The budgets that a link can exceed; all others need a run."""
+# mlfbuild keeps no record of links by other build systems, so messages state no difference from an earlier one.
 _NEVER_BUILT = BudgetRecord(Path())
 
 
@@ -41,13 +42,16 @@ def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (
     image has the budget of the ``firmware``, or of the firmware that has the image's name. Raises ``UsageError`` for
     unknown names.
     """
+    # A model may be named by one of its modules, whose names are those of the libraries.
     chosen = {budgets.modules.get(name, name) for name in models}
     for model in sorted(chosen):
         _check_name("model", model, budgets.models)
     if firmware:
         _check_name("firmware", firmware, budgets.firmware)
+    # The name of the file is only a guess at the firmware, so it must match exactly.
     name = firmware or (image if image in budgets.firmware else "")
     own = {model: budget for model, budget in budgets.models.items() if not chosen or model in chosen}
+    # The empty name stands for the whole image, as in `Taken`.
     own[""] = budgets.firmware.get(name, Budget())
     # Without budgets, nothing of the image is read.
     limited = {subject: budget for subject, budget in own.items() if budget != Budget()}
@@ -71,6 +75,7 @@ def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
         from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
 
         problems += stack.excesses(analysed_stacks(found), stacks, _NEVER_BUILT)
+    # Budgets of several targets may be checked in one build, so the place names image and target.
     place = f"{found.image.path.name} for {limits.target}"
     return [replace(problem, place=f"{place}: {problem.place}") for problem in problems]
 

@@ -53,5 +53,8 @@ def read_record(path: Path) -> BudgetRecord:
 
 
 def state_of(*parts: object) -> str:
-    """Return the hash of ``parts``, each of which JSON can express."""
+    """Return the hash of ``parts``, each of which JSON can express.
+
+    Keys of mappings are sorted, so that the order of a project file does not matter.
+    """
     return sha256(json.dumps(parts, sort_keys=True).encode())

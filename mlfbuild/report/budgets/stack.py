@@ -28,7 +28,9 @@ def exceeded_stacks(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Di
     limits = job.stack_limits
     if job.target.toolchain is None or not limits:
         return []
+    # The time and size of the image instead of its hash: every build asks, and most have nothing to check.
     record, linked = read_record(job.build / ".mlfbuild-stack.json"), job.elf.stat()
+    # A new version of mlfbuild may compute another depth, so it is a part of the state.
     state = state_of(linked.st_mtime_ns, linked.st_size, limits, package_fingerprint())
     if record.state == state:
         return []
@@ -36,6 +38,7 @@ def exceeded_stacks(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Di
 
     stacks = analysed_stacks(read())
     found = list(excesses(stacks, limits, record))
+    # Only a kept budget is recorded, so that an exceeded one is reported by every build.
     if not found:
         taken = {name: {_MEASURE: depth.size} for name, depth in stacks.by_name.items() if depth.size is not None}
         record.write(state, taken)

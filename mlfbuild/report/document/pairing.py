@@ -52,6 +52,7 @@ class Unit:
     pieces: list[_Json] = field(default_factory=list)
 
     @property
+    # A unit may have several pieces, of which a reader looks for the largest one.
     def name(self) -> str:
         """The name of the largest piece."""
         return str(max(self.pieces, key=lambda piece: piece["size"])["name"])
@@ -68,6 +69,7 @@ class Unit:
 
     def hashes(self, key: str) -> tuple[str, ...]:
         """Return the hashes ``content`` or ``source`` of all pieces; empty if one is unknown."""
+        # Sorted, because the order of the pieces is that of the linker.
         found = sorted(piece.get(key, "") for piece in self.pieces)
         return tuple(found) if all(found) else ()
 
@@ -102,6 +104,7 @@ class UnitPair:
 
 
 def _equal(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    # As sets: a tensor that a build now stores twice has the same content.
     return bool(one) and set(one) == set(other)
 
 
@@ -115,6 +118,7 @@ def paired_units(now: _Json | None, before: _Json | None) -> list[UnitPair]:
         lambda unit: (unit.where, unit.name, found) if (found := unit.hashes("content")) else None,
         lambda unit: (unit.where, unit.size, found) if (found := unit.hashes("content")) else None,
     )
+    # By identity: units can change, and two of them may be equal.
     others: dict[int, Unit] = {}
     taken: set[int] = set()
     for key in keys:
@@ -131,6 +135,7 @@ def _units(owner: _Json | None) -> list[Unit]:
     found: dict[Hashable, Unit] = {}
     for piece in owner["pieces"] if owner else ():
         where, tensor = (piece["kind"], piece["flash"], piece["ram"]), piece.get("tensor", "")
+        # Tensors and plain names are kept apart, because a symbol may have the name of a tensor.
         key = (where, bool(tensor), tensor or piece["name"])
         found.setdefault(key, Unit(*where, tensor)).pieces.append(piece)
     return list(found.values())
@@ -152,6 +157,7 @@ def _pair(
     waiting.pop(None, None)
     for unit in new:
         if id(unit) not in others and (found := waiting.get(key(unit))):
+            # The first with the first: reports have a stable order, so the pairs are reproducible.
             others[id(unit)] = found.pop(0)
             taken.add(id(others[id(unit)]))
 
@@ -163,6 +169,7 @@ def earlier_sizes(pairs: Iterable[UnitPair]) -> Iterator[tuple[_Json, int]]:
     """
     for now, before in ((pair.now, pair.before) for pair in pairs if pair.now is not None):
         old = before.by_name() if before else Counter[str]()
+        # Pieces without their old names cannot be compared one by one, only their sum.
         if before is not None and now.symbols != before.symbols:
             old = now.by_name()
             old[now.name] = max(old[now.name] + before.size - now.size, 0)
@@ -191,6 +198,7 @@ def paired_operators(now: Sequence[_Json], before: Sequence[_Json]) -> list[Oper
             groups.append(([operator], [found.pop(0)]))
         else:
             _joined(groups, of_part, str(operator["name"]).split(_JOINED))[0].append(operator)
+    # Operators that only the old report has; they may join a group of the new one.
     for operator in (each for left in waiting.values() for each in left):
         _joined(groups, of_part, str(operator["name"]).split(_JOINED))[1].append(operator)
     return [group for group in groups if group[0] or group[1]]
@@ -207,6 +215,7 @@ def _joined(groups: list[OperatorGroup], of_part: dict[str, OperatorGroup], part
     for other in (each for each in known[1:] if each is not group):
         for side in (0, 1):
             group[side].extend(other[side])
+            # The emptied group stays in the list until the end, where it is left out.
             other[side].clear()
         of_part.update({part: group for part, each in of_part.items() if each is other})
     of_part.update(dict.fromkeys(parts, group))

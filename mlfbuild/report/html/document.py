@@ -94,6 +94,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_HERE / "templates"),
         # Names come from models and other people's archives.
         autoescape=True,
+        # A misspelt name in a template is an error instead of an empty cell.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -68,13 +68,18 @@ def blocks(vertices: Sequence[Vertex]) -> tuple[Block, ...]:
     """Return the drawing of a network, whose ``vertices`` are in an order of execution.
 
     Reads of a tensor before it is written are ignored. The same vertices produce the same drawing.
+
+    Blocks follow each other from top to bottom; an edge between two of them ends at the edge of the first and goes on
+    in the second, as ``DrawnEdge.arrow`` shows. All lengths are whole pixels.
     """
     layers = layers_of(vertices)
     writer = writers(vertices)
+    # Sorted, so that the same vertices give the same drawing.
     edges = sorted({
         (writer[tensor], reader, tensor)
         for reader, vertex in enumerate(vertices)
         for tensor in vertex.reads
+        # Reports are not trusted: a reader before its writer would make a cycle.
         if writer.get(tensor, reader) < reader
     })  # fmt: skip
     bounds = bounds_of(layers, edges)
@@ -84,6 +89,7 @@ def blocks(vertices: Sequence[Vertex]) -> tuple[Block, ...]:
         inside[block].append(index)
     by_block: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for edge in edges:
+        # An edge that crosses several blocks has a part in each.
         for block in range(block_of[edge[0]], block_of[edge[1]] + 1):
             by_block[block].append(edge)
     return tuple(_Drawing(vertices, layers, inside[block], by_block[block]).block() for block in sorted(inside))
@@ -151,12 +157,14 @@ class _Drawing:
     def _take_lanes(self) -> None:
         """Give every node a lane, and every edge the lane that carries it."""
         carried: list[_Carried] = []
+        # Everything from above enters in the first lane.
         if _ENTRY in self._out:
             self._lane[_ENTRY] = 0
             carried += self._leave(_ENTRY, carried, set())
         for layer in range(1, self._last + 1):
             self._place_row(layer, carried)
             taken = {self._lane[index] for index in self._rows[layer]}
+            # Lanes are free again below their last reader, which keeps drawings of long chains narrow.
             carried = [line for line in carried if line.readers]
             for index in sorted(self._rows[layer], key=self._lane.__getitem__):
                 carried += self._leave(index, carried, taken)
@@ -171,6 +179,7 @@ class _Drawing:
             for line in incoming[index]:
                 self._carrier[line.source, index, line.tensor] = line.lane
                 line.readers.discard(index)
+        # Lanes of tensors that pass this layer stay taken: a node there would cover their lines.
         held = {line.lane for line in carried if line.readers}
         # Nodes with inputs choose first, so that a chain keeps its lane; the others take what is left.
         for index in sorted(self._rows[layer], key=lambda index: (not incoming[index], index)):
@@ -184,7 +193,9 @@ class _Drawing:
         found: list[_Carried] = []
         own = True
         for tensor, readers in sorted(self._out[index].items()) if index in self._out else ():
+            # The nearest reader first: its edge is the short one that stays in the node's lane.
             readers.sort(key=lambda reader: (self._layer[reader], reader))
+            # All further readers share a second lane, which branches off to each of them.
             for group in filter(None, (readers[:1], readers[1:])):
                 lane = self._lane[index] if own else _free(taken)
                 own = False
@@ -199,6 +210,7 @@ class _Drawing:
         self._lane_x: list[int] = []
         x = _MARGIN
         for lane in range(1 + max([*self._lane.values(), *self._carrier.values()])):
+            # A lane without nodes needs room only for lines.
             width = NODE_WIDTH if lane in with_nodes else _LINE_WIDTH
             self._lane_x.append(x + width // 2)
             x += width + _MARGIN
@@ -232,6 +244,7 @@ class _Drawing:
         spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
         for edge in self._edges:
             for gap, start, end in self._runs(edge):
+                # The horizontal parts of one tensor share a track, because they may join.
                 low, high = spans[gap].get(edge[2], (start, end))
                 spans[gap][edge[2]] = (min(low, high, start, end), max(low, high, start, end))
         tracks: dict[tuple[int, int], int] = {}
@@ -248,8 +261,10 @@ class _Drawing:
     def _place_layers(self, tracks: dict[tuple[int, int], int]) -> None:
         height = dict.fromkeys(range(1, self._last + 1), _GAP) | {0: _ENTER if _ENTRY in self._out else 0}
         for (gap, _), track in tracks.items():
+            # A gap grows by its tracks, so that lines never touch the node below.
             height[gap] = max(height[gap], _GAP + track * _TRACK)
         self._top, self._gap_top = {0: 0}, {0: 0}
+        # Two pixels at least, so that the outline of a node in the first row is not cut off.
         y = max(2, height[0])
         for layer in range(1, self._last + 1):
             self._top[layer] = y
@@ -272,6 +287,7 @@ class _Drawing:
 
 
 def _free(taken: set[int]) -> int:
+    # With one lane more than are taken, one of them is free.
     return next(lane for lane in range(len(taken) + 1) if lane not in taken)
 
 
@@ -292,7 +308,9 @@ def _rounded(points: Sequence[tuple[int, int]], radius: int = 6) -> str:
 def _towards(corner: tuple[int, int], other: tuple[int, int], radius: int) -> tuple[int, int]:
     x, y = (other[0] - corner[0], other[1] - corner[1])
     length = abs(x) + abs(y)
+    # Two points in one place have no direction, and need no corner.
     if not length:
         return corner
+    # At most half of a short part, because both of its ends may be corners.
     reach = min(radius, length // 2)
     return corner[0] + x * reach // length, corner[1] + y * reach // length

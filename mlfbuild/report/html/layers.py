@@ -16,7 +16,10 @@ class Vertex:
 
 
 def writers(vertices: Sequence[Vertex]) -> dict[int, int]:
-    """Return the number of the vertex that writes each tensor."""
+    """Return the number of the vertex that writes each tensor.
+
+    If a damaged report has several, the first one counts.
+    """
     writer: dict[int, int] = {}
     for index, vertex in enumerate(vertices):
         for tensor in vertex.writes:
@@ -30,6 +33,7 @@ def layers_of(vertices: Sequence[Vertex]) -> list[int]:
     layers = [0] * len(vertices)
     first_reader: dict[int, int] = {}
     for index, vertex in enumerate(vertices):
+        # A tensor that is written later is no source here, so a damaged report makes no cycle.
         sources = [writer[tensor] for tensor in vertex.reads if writer.get(tensor, index) < index]
         layers[index] = 1 + max((layers[source] for source in sources), default=-1)
         for source in sources:
@@ -42,10 +46,16 @@ def layers_of(vertices: Sequence[Vertex]) -> list[int]:
 
 
 def bounds_of(layers: Sequence[int], edges: Iterable[tuple[int, int, int]]) -> list[int]:
-    """Return the layers below which at most one tensor passes, so that the drawing can be divided there."""
+    """Return the layers below which at most one tensor passes, so that the drawing can be divided there.
+
+    ``edges`` are (writer, reader, tensor): numbers of two vertices and of the tensor between them. A tensor with
+    several readers counts once, until the last of them.
+    """
     last: dict[tuple[int, int], int] = {}
+    # The last reader decides how far a tensor passes down.
     for source, reader, tensor in edges:
         last[source, tensor] = max(last.get((source, tensor), 0), layers[reader])
+    # As differences, +1 below the writer and -1 at the last reader: their running sum is what passes each layer.
     passing = [0] * (max(layers, default=0) + 2)
     for (source, _), end in last.items():
         passing[layers[source]] += 1
@@ -59,7 +69,10 @@ def bounds_of(layers: Sequence[int], edges: Iterable[tuple[int, int, int]]) -> l
 
 
 def block_numbers(layers: Sequence[int], bounds: Sequence[int]) -> list[int]:
-    """Return the block of each vertex if the drawing is divided below the layers ``bounds``."""
+    """Return the block of each vertex if the drawing is divided below the layers ``bounds``.
+
+    Blocks are numbered from 0, from top to bottom; ``bounds`` are those of ``bounds_of``.
+    """
     number, numbers = 0, {}
     cuts = set(bounds)
     for layer in range(max(layers, default=0) + 1):

@@ -108,8 +108,12 @@ class ModelView:
 
 
 def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
-    """Return the data of a model; ``old`` is the model in the other report."""
+    """Return the data of a model; ``old`` is the model in the other report.
+
+    ``key`` is unique on the page; the keys of the model's networks begin with it. Both models are JSON of a report.
+    """
     networks = model.get("networks", ())
+    # Modules are paired by name, as a model may have more or fewer of them than before.
     former = {network["module"]: network for network in (old or {}).get("networks", ())}
     bars = [*memory_bars(model, [model], old), *_limits(model, old)]
     return ModelView(
@@ -152,6 +156,7 @@ def _modelled_bars(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
     """Yield the bars of modelled cycles, by kind, and of their time, if they are known."""
     budget, networks = model.get("budget", {}), model.get("networks", ())
     cycles, latency = (modelled_in(model, key) for key in ("cycles", "latency"))
+    # A model has one microcontroller, so the first network with modelled cycles has the part of all of them.
     part = next((found for network in networks if (found := operators.modelled(network))), None)
     if cycles is None or latency is None or part is None:
         return
@@ -261,6 +266,7 @@ def _kernels(listed: Sequence[_Json]) -> Iterator[KernelRow]:
         for kernel in each.get("kernels", ()):
             sizes = (numbers.count(kernel.get(key)) for key in ("constants", "workspace"))
             # A fused operator has several nodes, and each kernel was considered for one of them.
+            # Without `node`, a kernel is that of a single node.
             kind, name = (each[key].split(" + ")[kernel.get("node", 0)] for key in ("operator", "name"))
             yield KernelRow(at, kind, name, kernel["kernel"], kernel["chosen"], kernel["reason"], *sizes)
         if (rows := each.get("by_rows")) is not None:
@@ -279,8 +285,10 @@ def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, .
     columns = operators.headings(network, old)
     modelled, part = profile.get("modelled"), operators.modelled(network)
     rest_cycles = sum(modelled["rest"].values()) if modelled else None
+    # Code that belongs to no operator also runs: its instructions are the rest of the profile.
     yield "no operator", _sum(columns, {**rest, "instructions": profile.get("rest"), "cycles": rest_cycles}, part=part)
     done = profile.get("instructions")
+    # Per MAC only for the whole network: the rest of the code has none.
     per_mac = done / macs if done and macs else None
     figures = {**total, "MACs": macs, "instructions": done, "lower bound": bound}
     measured = operators.measured_heading(network)
@@ -321,7 +329,10 @@ def _tensors(network: _Json) -> Iterator[TensorRow]:
 
 
 def memory_bars(taken: _Json, owned: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
-    """Yield the bars of flash and RAM of an image or a model, with the bytes of the owners ``owned``."""
+    """Yield the bars of flash and RAM of an image or a model, with the bytes of the owners ``owned``.
+
+    ``taken`` is the JSON of the image or the model, and ``old`` that of the other report, if there is one.
+    """
     listed, budget = list(owned), taken.get("budget", {})
     for title, memory in (("Flash", "flash"), ("RAM", "ram")):
         change = Change(old[memory], taken[memory]) if old else None

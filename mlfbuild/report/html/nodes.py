@@ -43,7 +43,11 @@ _COLUMN_HEIGHT = 300
 
 
 def column_width(blocks_of: Sequence[Block]) -> int:
-    """Return the width of the columns of a drawing, in tens of pixels."""
+    """Return the width of the columns of a drawing, in tens of pixels.
+
+    Blocks that are wider than ``_WIDEST`` do not count: they take the whole width of the page (``spans``).
+    """
+    # Rounded up to 20 pixels, because the page has classes for these widths only (`w16`, `w18`, ...).
     return max((-(-block.width // 20) * 2 for block in blocks_of if block.width <= _WIDEST), default=20)
 
 
@@ -58,7 +62,11 @@ def spans(block: Block) -> bool:
 
 
 def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, ...]], ...]:
-    """Return the blocks of a network's drawing, each with its nodes."""
+    """Return the blocks of a network's drawing, each with its nodes.
+
+    Inputs and outputs of the network are nodes whose key is -1 minus the number of the tensor; the key of an operator
+    is its number.
+    """
     tensors, operators = network["tensors"], network["operators"]
     written = {tensor for operator in operators for tensor in operator["outputs"]}
     read = {tensor for operator in operators for tensor in operator["inputs"]}
@@ -76,8 +84,10 @@ def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, .
         for index, operator in enumerate(operators)
     ]
     vertices += [Vertex(-1 - index, (index,), ()) for index in outputs]
+    # The most exact measure of work that the report has.
     key = next((key for key in ("cycles", "instructions") if any(each.get(key) for each in operators)), "macs")
     work = [operator.get(key) or 0 for operator in operators]
+    # At least 1, so that a network without work divides by one.
     most = max([1, *work])
     return tuple(
         (

@@ -27,7 +27,10 @@ def compact(value: int) -> str:
 
 
 def size(value: int) -> str:
-    """Return a number of bytes, also in KiB from 1 KiB on."""
+    """Return a number of bytes, also in KiB from 1 KiB on.
+
+    For example, ``size(2048)`` is ``2,048 bytes (2.0 KiB)``.
+    """
     unit = "byte" if value == 1 else "bytes"
     return f"{value:,} {unit}" if value < _KIB else f"{value:,} {unit} ({value / _KIB:,.1f} KiB)"
 

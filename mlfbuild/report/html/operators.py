@@ -111,8 +111,12 @@ def counted(network: Mapping[str, Any]) -> bool:
 
 
 def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[OperatorRow, ...]:
-    """Return the operators, with differences from those in ``old``."""
+    """Return the operators, with differences from those in ``old``.
+
+    The cells of each row are in the columns of ``headings``; bars are relative to the largest number of their column.
+    """
     operators, tensors = network["operators"], network["tensors"]
+    # Without another report there are no columns of differences, so these values are not used.
     before = earlier(operators, old["operators"]) if old else [None] * len(operators)
     most = {
         key: max((operator.get(key) or 0 for operator in operators), default=0)
@@ -156,6 +160,7 @@ def _facts(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _padding(value: Any) -> str:
     """Return the padding of a window: a number if it is the same on all sides."""
+    # Reports are not trusted, and padding of other operators has other forms.
     try:
         (top, bottom), (left, right) = value
     except (TypeError, ValueError):
@@ -243,6 +248,7 @@ def _measured_cells(operator: Mapping[str, Any]) -> Iterator[Cell]:
 
 def split_bar(kinds: Mapping[str, int], whole: int) -> tuple[BarSegment, ...]:
     """Return the segments of a bar of cycles; ``whole`` is that of full length."""
+    # With the largest operator as the limit, all bars of the column have one scale.
     return bar("", "", kinds, whole).parts
 
 
@@ -252,7 +258,10 @@ def _change(change: Change, *, added: bool) -> Cell:
 
 
 def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:
-    """Return the ``indices`` that exist."""
+    """Return the ``indices`` that exist.
+
+    Reports are not trusted: an index that leads nowhere is left out, so that the page can still show the rest.
+    """
     return tuple(index for index in indices if 0 <= index < len(tensors))
 
 
@@ -291,6 +300,7 @@ def columns(network: Mapping[str, Any]) -> Columns | None:
     # The most exact measure of time that the report has; MACs are known without a run.
     key = "cycles" if part else "instructions" if counted(network) else "macs"
     values = [operator.get(key) or 0 for operator in network["operators"]]
+    # The bound is a number of instructions, so it has no place in a chart of cycles or MACs.
     bounds = [operator.get("bound") if key == "instructions" else None for operator in network["operators"]]
     most = max([0, *values, *(bound or 0 for bound in bounds)])
     if not most:
@@ -312,4 +322,5 @@ def _segments(kinds: Mapping[str, int], most: int) -> Iterator[ColumnSegment]:
     below = 0
     for kind, value in kinds.items():
         below += value
+        # SVG counts from the top, so the first segment begins furthest from it.
         yield ColumnSegment(kind, numbers.per_cent(most - below, most), numbers.per_cent(value, most))

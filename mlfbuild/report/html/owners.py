@@ -55,6 +55,7 @@ class Bar:
     @property
     def limit_at(self) -> str:
         """Position of the budget on the bar."""
+        # The bar is as long as the larger of the two, so the mark stays inside.
         return numbers.per_cent(self.limit or 0, max(self.taken, self.limit or 0))
 
 
@@ -81,11 +82,15 @@ def by_kind(owners: Iterable[Mapping[str, Any]], memory: str) -> dict[str, int]:
         for piece in owner["pieces"]:
             if piece[memory]:
                 found[kind_of(piece, owner["name"])] += piece["size"]
+    # In the order of `KINDS`, so that all bars have their colours in the same order.
     return {kind: found[kind] for kind in KINDS if found[kind]}
 
 
 def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: Change | None = None) -> Bar:
-    """Return a bar of numbers by kind; it is as long as the budget if there is one and it is kept."""
+    """Return a bar of numbers by kind; it is as long as the budget if there is one and it is kept.
+
+    ``limit`` is the budget in the same unit as the numbers. Segments are in the order of ``kinds``.
+    """
     taken = sum(kinds.values())
     # With a budget that is kept, the free part of the bar is what is left of it.
     whole = max(taken, limit or 0)
@@ -98,7 +103,10 @@ def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, chan
 
 
 def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[ListedPiece, ...], int]:
-    """Return the largest symbols of all ``owners``, and the number of the others."""
+    """Return the largest symbols of all ``owners``, and the number of the others.
+
+    At most ``_LISTED`` are returned, the largest first.
+    """
     pieces = [
         ListedPiece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
         for owner in owners
@@ -123,6 +131,7 @@ def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: st
     children = []
     for owner in (*image["models"], *image["others"]):
         before = _of_name(against, owner["name"])
+        # None without another report; an owner that is new has a size of 0 for each piece.
         old = None if against is None else _earlier(owner, before, memory)
         prefixes = _prefixes(owner) if owner in image["models"] else ()
         groups = [
@@ -130,6 +139,7 @@ def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: st
             for name, pieces in _groups(owner, memory)
         ]
         if groups:
+            # A frame around a single group would only take space from its symbols.
             node = groups[0] if len(groups) == 1 else {"children": groups}
             size = sum(group["size"] for group in groups)
             known = {} if old is None else {"old": 0 if before is None else before[memory]}
@@ -149,6 +159,7 @@ def _labelled(group: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
         found = next((prefix for prefix in prefixes if leaf["name"].startswith(prefix)), "")
         # A symbol that is nothing but the prefix would get an empty label.
         if found and leaf["name"] != found:
+            # All symbols of a model have the same prefix, which would leave little room for the rest.
             leaf["label"] = leaf["name"].removeprefix(found)
     return group
 
@@ -186,11 +197,15 @@ def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counte
     for (name, kind), size in _sizes(owner, memory).items():
         groups[titles.get(name, "no operator" if titles else "")][name, kind] += size
     order = {title: index for index, title in enumerate(dict.fromkeys(titles.values()))}
+    # Operators in the order of execution, and what belongs to none of them last.
     yield from sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
 
 
 def operator_of_piece(networks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the title of the operator of each symbol of a model."""
+    """Return the title of the operator of each symbol of a model.
+
+    A symbol that several operators use has the title of the last one.
+    """
     return {
         piece: f"{index} {operator['operator']}"
         for network in networks
@@ -201,6 +216,7 @@ def operator_of_piece(networks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _group(name: str, pieces: Counter[_Key], old: Mapping[_Key, int] | None, owner: str, whole: int) -> dict[str, Any]:
     """Return a group of symbols as a node; those too small to be visible are one leaf for each kind."""
+    # Names and kinds decide between equal sizes, so that the same report makes the same page.
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
     leaves, small = [], defaultdict(list)
     for key, size in ordered:

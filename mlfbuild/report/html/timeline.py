@@ -80,9 +80,13 @@ class Timeline:
 
 
 def timeline(network: Mapping[str, Any]) -> Timeline:
-    """Return the chart of a ``network`` of a report's JSON."""
+    """Return the chart of a ``network`` of a report's JSON.
+
+    Lifetimes and offsets that are not possible are limited to the drawing.
+    """
     operators, tensors = network["operators"], network["tensors"]
     spans = [_clipped(tensor, len(operators)) for tensor in tensors]
+    # A report is not trusted: a tensor above the stated arena must not leave the drawing.
     arena = max([network["arena"], *(span[1] for span in _places(network))])
     live = _live(network, spans)
     # The first operator with the peak: -index breaks ties.
@@ -119,6 +123,7 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
 
 def _clipped(tensor: Mapping[str, Any], count: int) -> tuple[int, int]:
     """Return the first and the last operator of a tensor's life, limited to existing ones."""
+    # A network without operators still gets a valid range, so that nothing divides by zero.
     first = min(max(tensor["first"], 0), max(count - 1, 0))
     return first, min(max(tensor["last"], first), max(count - 1, 0))
 
@@ -158,6 +163,7 @@ def _union(places: list[tuple[int, int]]) -> int:
 
 def _band(offset: int, size: int, arena: int) -> tuple[str, str]:
     """Return top and height of a range of the arena, high enough to be visible and to click."""
+    # A tensor of a few bytes in a large arena would otherwise be thinner than a pixel.
     high = max(size, arena // _THINNEST)
     return numbers.per_cent(max(0, arena - offset - high), arena), numbers.per_cent(high, arena)
 
@@ -169,6 +175,7 @@ def _clear(index: int, tensors: Sequence[Mapping[str, Any]], spans: Sequence[tup
     covered = (
         start
         for (start, end), other in zip(spans[index + 1 :], tensors[index + 1 :], strict=True)
+        # Later tensors are drawn above earlier ones, so only they can cover the label.
         if start <= last and end >= first and other["memory"] == "arena" and other["offset"] is not None
         if other["offset"] <= middle < other["offset"] + other["size"]
     )
@@ -218,13 +225,18 @@ def _scratch(index: int, operator: Mapping[str, Any], count: int, arena: int) ->
 def _row(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int) -> Mark:
     first, last = span
     length = numbers.per_cent(last + 1 - first, count)
+    # A label needs about a sixth of the width.
     label = f"{tensor['memory']} {numbers.shape(tensor['shape'])}" if (last + 1 - first) * 6 >= count else ""
     title = tensor_title(tensor, span)
     return Mark(tensor["memory"], numbers.per_cent(first, count), "0", length, "100%", label, title, index, None)
 
 
 def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None) -> str:
-    """Return the tip of a tensor: its name, and a line for each fact."""
+    """Return the tip of a tensor: its name, and a line for each fact.
+
+    ``span`` has the first and last operator of its life, if they were limited; without it, they are those of the
+    report.
+    """
     first, last = span or (tensor["first"], tensor["last"])
     lines = [tensor["name"], f"{numbers.shape(tensor['shape'])} {tensor['dtype']}", numbers.size(tensor["size"])]
     if tensor["memory"] == "arena" and tensor["offset"] is not None:
@@ -238,9 +250,11 @@ def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None)
 
 def _byte_ticks(arena: int) -> tuple[Tick, ...]:
     step = 1
+    # By doubling, so that ticks are at powers of two, as sizes of memories are.
     while arena / step > _TICKS:
         step *= 2
     unit, name = (1024, "KiB") if arena >= 2 * 1024 and step >= 512 else (1, "B")
+    # The last tick is the arena's own size; one close below it would overlap its label.
     values = [value for value in range(0, arena, step) if value <= arena - step // 3] + [arena]
     return tuple(
         Tick(numbers.per_cent(arena - value, arena), f"{round(value / unit, 1):g} {name}" if value else "0")
@@ -249,5 +263,6 @@ def _byte_ticks(arena: int) -> tuple[Tick, ...]:
 
 
 def _operator_ticks(count: int) -> tuple[Tick, ...]:
+    # Steps of 1, 2 and 5, so that at most 16 numbers are on the axis.
     step = next(size * 10**power for power in range(9) for size in (1, 2, 5) if count <= 16 * size * 10**power)
     return tuple(Tick(numbers.per_cent(2 * index + 1, 2 * count), str(index)) for index in range(0, count, step))

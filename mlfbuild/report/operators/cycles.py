@@ -54,7 +54,10 @@ class TimedPart:
 
 
 def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:
-    """Return the sum; ``None`` if one of the parts is unknown."""
+    """Return the sum; ``None`` if one of the parts is unknown.
+
+    The sum of no parts is unknown as well.
+    """
     found = list(parts)
     known = [part for part in found if part is not None]
     return functools.reduce(operator.add, known) if known and len(known) == len(found) else None

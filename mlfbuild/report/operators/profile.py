@@ -93,7 +93,9 @@ def profile_module(
     Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs`` and ``Counting``.
     """
     functions = dict(_functions(read_image(image).symbols, module))
+    # Clones of an operator have one name here, so each name is counted once.
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
+    # Numbers instead of names, because the plugin counts in a table by number.
     numbers = {"": REST, _CALLER: OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
     table = [(f.address, f.address + f.size - 1, numbers[name]) for f, name in functions.items()]
     with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
@@ -106,6 +108,7 @@ def profile_module(
     calls = tuple(
         CallCount(called[call.number], call.instructions, call.cycles) for call in counted if call.number != REST
     )
+    # Exactly one entry: the plugin sums what runs between the calls.
     (rest,) = (call for call in counted if call.number == REST)
     part = None if mcu is None else TimedPart(mcu.name, mcu.clock, modelled_error(mcu))
     return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), part, rest.cycles)

@@ -44,19 +44,24 @@ _TYPES = {
 
 
 def cyclonedx_json(bom: Bom) -> str:
-    """Return ``bom`` as a CycloneDX document."""
+    """Return ``bom`` as a CycloneDX document.
+
+    Equal bills give equal text: the serial number is the bill's identity, and the time is that of ``created``.
+    """
     made = {one.ref: _component(one) for one in (bom.project, *bom.components)}
     kinds = {one.ref: one.kind for one in bom.components}
     document = cdx.Bom(
         serial_number=bom.identity(),
         metadata=cdx.BomMetaData(
             component=made[bom.project.ref],
+            # The metadata lists tools by themselves, so they are no components of the product.
             tools=ToolRepository(components=[made[ref] for ref, kind in kinds.items() if kind is Kind.TOOL]),
             timestamp=dt.datetime.fromtimestamp(bom.created, tz=dt.timezone.utc),
         ),
         components=[made[ref] for ref, kind in kinds.items() if kind is not Kind.TOOL],
     )
     for ref, component in made.items():
+        # Relations to tools stay out: a dependency must be between components of the list.
         if kinds.get(ref) is not Kind.TOOL:
             wanted = bom.related(ref, How.CONTAINS, How.DEPENDS_ON, How.GENERATED_FROM)
             document.register_dependency(component, [made[target] for target in wanted])

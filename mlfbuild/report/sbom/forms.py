@@ -12,6 +12,7 @@ CYCLONEDX, SPDX, SPDX_TAG_VALUE = "cyclonedx", "spdx", "spdx-tag-value"
 SUFFIXES: Mapping[str, str] = {".cdx.json": CYCLONEDX, ".spdx.json": SPDX, ".spdx": SPDX_TAG_VALUE}
 """Forms by the file suffix that their specifications recommend."""
 FORMS = tuple(SUFFIXES.values())
+# The name that CycloneDX's specification recommends beside `*.cdx.json`.
 _WHOLE_NAMES: Mapping[str, str] = {"bom.json": CYCLONEDX}
 
 

@@ -29,6 +29,7 @@ def spdx_expression(text: str) -> str | None:
     """
     from license_expression import ExpressionError
 
+    # A licence's whole text is not parsed: it would take long, and never be an expression.
     if len(text) > _LONGEST:
         return None
     licensing = spdx_licensing()

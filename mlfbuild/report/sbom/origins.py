@@ -21,6 +21,7 @@ def public_address(address: str) -> str:
     short = _SCP.fullmatch(address)
     if short:
         return f"ssh://{short[1]}/{short[2]}"
+    # urlsplit raises ValueError for ports and brackets that are not valid.
     try:
         parts = urlsplit(address)
         host = parts.hostname or ""
@@ -34,7 +35,10 @@ def public_address(address: str) -> str:
 
 
 def pypi(name: str, version: str, folder: str = "") -> str:
-    """Return the package URL of a release on PyPI, or of a folder in it."""
+    """Return the package URL of a release on PyPI, or of a folder in it.
+
+    For example, ``pkg:pypi/mlfbuild@1.0#kernels`` for the folder ``kernels``.
+    """
     return PackageURL("pypi", None, name, version or None, subpath=folder or None).to_string()
 
 
@@ -61,6 +65,7 @@ def of_repository(name: str, address: str, version: str, commit: str = "") -> st
     It has the type of the forge if there is one, otherwise it is a generic one called ``name``.
     """
     public = public_address(address)
+    # The address may be empty, if it is local; then there is no host and the package URL is generic.
     parts = urlsplit(public)
     path = parts.path.strip("/").removesuffix(".git").split("/")
     forge = _FORGES.get(parts.hostname or "")

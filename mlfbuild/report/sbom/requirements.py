@@ -28,12 +28,14 @@ def add_dependencies(bill: Bill, project: Project, target: TargetJob, codes: Ite
 
     Raises ``InputFileError`` and ``ConflictError`` for files that cannot be read.
     """
+    # As built, and not as the project requires them now: a bill describes what is there.
     files, damage = read_dependencies(target.tree / DEPENDENCIES_FOLDER)
     for line in damage:
         bill.note(f"{line}; {REPAIR}")
     for code in codes:
         for requirement in code.requirements:
             component = _component(bill, project, code, requirement, files.get(requirement.name))
+            # A package belongs to the firmware's own build, so its files are not known here.
             if not component.files and component.properties.get("provided-by", "package") != "package":
                 bill.note(
                     f"{requirement.name} for {target.name}: is not built, so its files are not in the bill; {BUILD}"

@@ -29,6 +29,7 @@ class Bill:
         component = _printable(component)
         known = self._components.get(component.ref)
         files = {file.path: file for one in (known, component) if one is not None for file in one.files}
+        # What is known first stays, because it may have facts that a later mention lacks; only files are added.
         merged = replace(known or component, files=tuple(files[path] for path in sorted(files)))
         self._components[component.ref] = merged
         return component.ref
@@ -67,6 +68,7 @@ class Bill:
 
 
 def _printable(component: Component) -> Component:
+    # Exactly str: `Kind` is a subclass, and must stay an enumeration.
     changes: dict[str, Any] = {name: printable(value) for name, value in vars(component).items() if type(value) is str}
     changes["properties"] = {name: printable(value) for name, value in component.properties.items()}
     changes["files"] = tuple(replace(file, path=printable(file.path)) for file in component.files)

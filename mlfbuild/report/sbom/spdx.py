@@ -69,6 +69,7 @@ def spdx_tag_value(bom: Bom) -> str:
 
 def _document(bom: Bom) -> Document:
     components = (bom.project, *bom.components)
+    # The document names the tool that wrote it; all other tools are packages with a relation.
     tools = [one for one in components if one.kind is Kind.TOOL and one.name == "mlfbuild"]
     suppliers = [Actor(ActorType.ORGANIZATION, bom.project.supplier)] if bom.project.supplier else []
     return Document(
@@ -103,6 +104,7 @@ def _relationships(bom: Bom, components: Iterable[Component]) -> Iterator[Relati
 
 def _package(one: Component) -> Package:
     stated = _license(one.license)
+    # Packages of SPDX have no properties, so these are in the comment.
     properties = [f"{name}: {value}" for name, value in one.properties.items()]
     if one.kind is Kind.MODEL:
         properties.insert(0, "machine-learning model")
@@ -115,6 +117,7 @@ def _package(one: Component) -> Package:
         file_name=one.file or None,
         supplier=Actor(ActorType.ORGANIZATION, one.supplier) if one.supplier else SpdxNoAssertion(),
         download_location=_download_location(one),
+        # SPDX 2.3, 7.9: the verification code is required if files are listed, and forbidden otherwise.
         files_analyzed=bool(one.files),
         verification_code=_verification_code(one.files) if one.files else None,
         checksums=[Checksum(ChecksumAlgorithm.SHA256, one.sha256)] if one.sha256 else [],
@@ -133,6 +136,7 @@ def _package(one: Component) -> Package:
 
 def _download_location(one: Component) -> str | SpdxNoAssertion:
     location = f"git+{one.url}@{one.commit}" if one.commit else one.url
+    # An address that SPDX does not accept is stated as unknown, because the field may not be empty.
     return location if location and not validate_download_location(location) else SpdxNoAssertion()
 
 

@@ -28,6 +28,7 @@ def table(bom: Bom) -> str:
 def _lines(bom: Bom) -> Iterator[str]:
     yield f"{bom.project.name} {bom.project.version}".rstrip()
     ordered = [one for kind in _TITLES for one in bom.components if one.kind is kind]
+    # One table for all kinds, so that their columns are aligned, then divided by kind.
     lines = text_table(map(_row, ordered), indent=2).split("\n")
     for kind, group in itertools.groupby(zip(ordered, lines, strict=False), key=lambda item: item[0].kind):
         yield f"\n{_TITLES[kind]}"

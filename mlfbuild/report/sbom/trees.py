@@ -52,6 +52,7 @@ def read_tree(directory: Path) -> TreeContents | None:
         damage.insert(0, f"{directory}: the tree is incomplete")
     headers = [path for path in files if is_kernel_header(path.removeprefix("codegen/"))]
     kinds: dict[str, dict[str, bytes]] = {"code": {}, "runtime": {}, "bundled": {}}
+    # Kernels are listed by folder; libraries of the target are in a tree of their own.
     for path in files.keys() - {*headers}:
         if not path.startswith(_DEPENDENCIES):
             kinds[_kind(path)][path] = files[path]
@@ -93,6 +94,7 @@ def _files_of(
     """Return the recorded files with one of ``suffixes`` as they are now, by path, and a line for each change."""
     files: dict[str, bytes] = {}
     damage: list[str] = []
+    # Sorted, so that messages and documents have the same order on every file system.
     for path in sorted(path for path in record.files if suffixes is None or Path(path).suffix in suffixes):
         # A link could lead to any file of this machine, whose hash would then be in a document for others.
         if not (reachable(directory, path) and is_file(directory / path)):
@@ -116,4 +118,5 @@ def reached(code: Mapping[str, bytes], folder: str, headers: Mapping[str, bytes]
     Older archives have all kernel headers, and the bill lists only those that get into an image.
     """
     names = (name for text in code.values() for name in included_names(text))
+    # Names are compared below the folder, because kernels include each other by their plain names.
     return reached_headers([name[len(folder) + 1 :] for name in names if name.startswith(f"{folder}/")], headers)

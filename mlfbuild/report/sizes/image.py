@@ -38,13 +38,18 @@ class Section:
     """The bytes in the file; empty for sections without any."""
 
     def content(self, address: int, size: int) -> str:
-        """Return a hash of the bytes at ``address``; empty if the file has none."""
+        """Return a hash of the bytes at ``address``; empty if the file has none.
+
+        It has ``DIGEST_LENGTH`` hexadecimal digits, enough to compare constants of two builds.
+        """
+        # A symbol may reach past its section; a hash of fewer bytes would look like a change of the content.
         found = self.data[address - self.address :][:size]
         return sha256(found)[:DIGEST_LENGTH] if len(found) == size else ""
 
     @property
     def flash(self) -> int:
         """Bytes in flash."""
+        # Also for `.data`, whose initial values are in flash until start-up code copies them.
         return 0 if self.zero else self.size
 
     @property
@@ -55,7 +60,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or a variable of the image."""
+    """A function or a variable of the image.
+
+    ``address`` of a function is that of its first instruction, without the bit that marks Thumb code.
+    """
 
     name: str
     address: int
@@ -117,10 +125,12 @@ def read_image(path: Path) -> Image:
         elf = ELFFile(io.BytesIO(data))
         sections = tuple(_sections(elf))
         table = _symbol_table(elf, path)
+        # Names decide between aliases, so that always the same one counts.
         symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
         labels = dict(_labels(table))
     except InputFileError:
         raise
+    # pyelftools checks little: damaged files end in errors of all these types.
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise damaged_image(path, reason) from None
@@ -140,6 +150,7 @@ def _sections(elf: ELFFile) -> Iterator[Section]:
         for segment in elf.iter_segments()
         if segment["p_type"] == "PT_LOAD" and segment["p_memsz"]
     ]
+    # Only sections with SHF_ALLOC exist at run time; debug information takes no memory on the device.
     for section in elf.iter_sections():
         if section["sh_flags"] & _ALLOC and section["sh_size"]:
             # A load address other than the run address means that start-up code copies the section: its bytes take
@@ -181,6 +192,8 @@ def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[Symbol]:
     thumb = elf["e_machine"] == "EM_ARM"
     for symbol in table.iter_symbols():
         kind = symbol["st_info"]["type"]
+        # pyelftools returns special section indices, such as SHN_UNDEF and SHN_ABS, as strings; those symbols have no
+        # bytes here.
         if kind in {"STT_FUNC", "STT_OBJECT"} and symbol["st_size"] and isinstance(symbol["st_shndx"], int):
             function = kind == "STT_FUNC"
             # Bit 0 of a function's value marks Thumb code (ELF for the Arm Architecture).

@@ -20,10 +20,12 @@ _BEGIN = "Linker script and memory map"
 _END = "Cross Reference Table"
 _UNLOADED = re.compile(r"\.(debug|stab|comment|(ARM|riscv|gnu)\.attributes)")
 """Output sections that are only in the file."""
+# An input section begins with one space. Names that begin with `*` are patterns of the script, except for *fill*.
 _PLACED = re.compile(r"^( ?)(\*fill\*|[^\s*(][^\s(]*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _NAME = re.compile(r"^( ?)([^\s*(][^\s(]*)$")
 _CONTINUED = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _PATTERN = re.compile(r"^ \S*\(.*\)$")
+# Attributes of the region may follow, with `!` before those that it excludes (ld, MEMORY command).
 _REGION = re.compile(r"^(\S+) +0x([0-9a-f]+) +0x([0-9a-f]+)(?: +[!a-z]+)?$", re.MULTILINE)
 _ALL = "*default*"
 """The region of a script without regions: the whole address space."""
@@ -117,18 +119,24 @@ class LinkerMap:
 
 
 def read_map(path: Path) -> LinkerMap:
-    """Return the content of the map ``path``; raises ``InputFileError`` if it is missing or not a map of GNU ld."""
+    """Return the content of the map ``path``; raises ``InputFileError`` if it is missing or not a map of GNU ld.
+
+    The file may be large: its text is read at once, but only the parts with regions, input sections and LOAD lines are
+    parsed.
+    """
     # Names of files may be in any encoding; only the numbers matter.
     text = read_bytes(path, "linker map").decode(errors="replace").replace("\r\n", "\n")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:
         raise _not_a_map(path, text)
+    # Regions are listed before the sections, whose lines could look the same.
     memory = text.find(f"\n{_MEMORY}\n", 0, begin)
     regions = _REGION.findall(text, memory, begin) if memory >= 0 else []
     return LinkerMap(
         path,
         tuple(_without_overlaps(_sections(text[begin + len(_BEGIN) + 2 :]))),
         tuple(Region(name, int(start, 16), int(size, 16)) for name, start, size in regions if name != _ALL),
+        # A library that is passed to the linker several times is listed as often.
         tuple(dict.fromkeys(name.rstrip() for name in _LOADED.findall(text, begin))),
     )
 
@@ -139,6 +147,7 @@ def _without_overlaps(sections: Iterable[InputSection]) -> Iterator[InputSection
     for section in sections:
         if before is not None and before.output == section.output and before.address <= section.address:
             before = replace(before, size=min(before.size, section.address - before.address))
+        # Only now is its size final, because the following section may have shortened it.
         if before is not None and before.size:
             yield before
         before = section
@@ -158,6 +167,7 @@ def _not_a_map(path: Path, text: str) -> InputFileError:
 
 def _sections(text: str) -> Iterator[InputSection]:
     output, orphan, end = "", True, 0
+    # A name that is too long for its column waits here for the line with its numbers.
     pending: tuple[bool, str] | None = None
     for line in map(str.rstrip, text.splitlines()):
         if line == _END:

@@ -132,6 +132,7 @@ class Owner:
         for piece in self.pieces:
             if piece.ram if ram else piece.flash:
                 sizes[piece.name, piece.kind] += piece.size
+        # Names decide between equal sizes, so that equal images give equal reports.
         ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:count]
         return [SizedSymbol(name, kind, size, flash=not ram, ram=ram) for (name, kind), size in ordered]
 
@@ -156,13 +157,16 @@ def sizes_of(image: Image, linked: LinkerMap, models: Mapping[str, str]) -> Size
     _check(sections, linked)
     pieces: dict[str, list[SizedSymbol]] = defaultdict(list)
     inside = _Symbols(image.symbols)
+    # Sections that are only in the file, such as debug information, are in the map but take no memory.
     for part in linked.sections:
         if part.output in sections:
             owner, module = _owner_of(part, models)
             pieces[owner] += _pieces(part, sections[part.output], inside, module)
+    # In the order of the request, and each name once although a model may have several modules.
     names = list(dict.fromkeys(models.values()))
     others = [Owner(name, tuple(found)) for name, found in pieces.items() if name not in names]
     return Sizes(
+        # A model without bytes also gets an owner, so that reports list all that were requested.
         tuple(Owner(name, tuple(pieces.get(name, ()))) for name in names),
         tuple(sorted(others, key=lambda owner: (-owner.flash - owner.ram, owner.name))),
         tuple(dict.fromkeys(_mixed(linked, models))),
@@ -179,13 +183,17 @@ def models_in(image: Image, linked: LinkerMap) -> dict[str, str]:
     names = {
         name
         for part in linked.sections
+        # The name of a required library, libmlf_dep_<name>.a, also fits that of a module's.
         if not _DEPENDENCY.fullmatch(part.archive)
         and (name := module_of(part))
+        # Objects have their names only by convention, so a run function must confirm that they belong to a module.
         and (_LIBRARY.fullmatch(part.archive) or functions & {f"{symbol_prefix(name)}_run", f"mlf_{name}_run"})
     }
     if _is_optimised(linked):
         symbols = tuple(symbol.name for symbol in image.symbols)
         names |= {
+            # Objects that were only inputs of link-time optimisation have no sections in the map; LOAD lines still
+            # name them.
             name
             for part, _ in linked.inputs()
             if not _DEPENDENCY.fullmatch(part.archive)
@@ -196,7 +204,10 @@ def models_in(image: Image, linked: LinkerMap) -> dict[str, str]:
 
 
 def module_of(part: InputSection) -> str:
-    """Return the module that an input section is from, by the name of its library or object; empty if from none."""
+    """Return the module that an input section is from, by the name of its library or object; empty if from none.
+
+    For example, ``libmlf_kws.a(kws_lib0.o)`` and the object ``kws_lib0.o`` are from ``kws``.
+    """
     found = _LIBRARY.fullmatch(part.archive) or _OBJECT.fullmatch(part.member)
     return "" if found is None else found[1]
 
@@ -226,6 +237,8 @@ def _mixed(linked: LinkerMap, models: Mapping[str, str]) -> Iterator[str]:
     placed = {module_of(part) for part in linked.sections}
     for part, path in linked.inputs():
         module = module_of(part)
+        # The linked file shows whether it was compiled for link-time optimisation. Without it, absence from the map is
+        # the only sign.
         if module in models and (
             module not in placed if path is None else _LTO_SECTION in read_bytes(path, "linked file")
         ):
@@ -241,6 +254,7 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
     module = module_of(part)
     if module in models:
         return models[module], module
+    # Before the libraries: a fill line has no source, and space reserved by a script has none either.
     if part.name == FILL or not part.source:
         return ("stack" if "stack" in part.output else "alignment"), ""
     dependency = _DEPENDENCY.fullmatch(part.archive)
@@ -254,7 +268,10 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
 
 
 def is_c_library(file: str) -> bool:
-    """Return whether a static library of this name is of the toolchain."""
+    """Return whether a static library of this name is of the toolchain.
+
+    For example, ``libc_nano.a`` and ``libgcc.a`` are, and ``libarm_math.a`` is not.
+    """
     return _library_name(file) in _C_LIBRARY
 
 
@@ -263,7 +280,10 @@ def _library_name(file: str) -> str:
 
 
 def plain_name(symbol: str) -> str:
-    """Return the name of a function or variable in its source: without the suffixes of clones."""
+    """Return the name of a function or variable in its source: without the suffixes of clones.
+
+    For example, ``conv.constprop.0`` and ``conv.part.1`` are both ``conv``.
+    """
     return _CLONE.sub("", symbol)
 
 
@@ -289,6 +309,7 @@ class _Symbols:
 def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[SizedSymbol]:
     left, flash, ram = part.size, section.flash > 0, section.ram > 0
     for symbol in symbols.within(part.address, part.address + part.size):
+        # Clones count under the name in the source, so that two builds can be compared.
         name = plain_name(symbol.name)
         kind = CODE if symbol.function else _kind(name, part, section, model=bool(module))
         address = symbol.address if symbol.function else None
@@ -296,6 +317,7 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
         content = section.content(symbol.address, symbol.size) if constant else ""
         yield SizedSymbol(name, kind, symbol.size, flash, ram, module, address, content)
         left -= symbol.size
+    # Padding between symbols, and literals that have none, are counted under the object's name: no byte is lost.
     if left:
         yield SizedSymbol(part.member or part.name, _content(part, section), left, flash, ram, module)
 
@@ -320,5 +342,8 @@ def _content(part: InputSection, section: Section) -> str:
 
 
 def known_content(section: str) -> str | None:
-    """Return what sections of objects with this name hold: ``CODE``, ``TABLES``, ``DATA``; ``None`` if any."""
+    """Return what sections of objects with this name hold: ``CODE``, ``TABLES``, ``DATA``; ``None`` if any.
+
+    For example, ``.text.run`` holds ``CODE`` and ``.rodata`` ``TABLES``; ``.fast`` may hold anything.
+    """
     return next((content for names, content in _CONTENTS if names.match(section)), None)

@@ -34,6 +34,8 @@ _RULES = re.compile(
     r"|addw?|subw?|movw|movt|mov|mvn|bic|bfc|lsl|neg|rsb|ldr)(ns)?(s)?"
     r"(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?(?:\.[nw]|\.\d+)?"
 )
+# Stores, compares, hints and barriers, which write none of the registers that they name. Matched as prefixes, so that
+# `strb`, `strd` and `vstr` need no entries.
 _ONLY_READ = re.compile(r"(v?st|v?cmp|cm[np]|tst|teq|nop|it|dmb|dsb|isb|bkpt|svc|cps|pl[di]|wf[ie]|sev|vps?t|vmsr|msr)")
 _REGISTER = re.compile(r"r\d+|sp|lr|pc|ip|fp|sl|sb")
 _NUMBER = re.compile(r"#(-?\d+)")
@@ -47,9 +49,14 @@ _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
 
 
 def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
-    """Return the effect of an instruction (``Decoder``)."""
+    """Return the effect of an instruction (``Decoder``).
+
+    ``words`` reads the constants of literal pools. MSR to a stack pointer, and an instruction that objdump marks as
+    undefined, make the stack pointer unknown; ``function`` then reports the address instead of a size.
+    """
     operands = operand_parts(instruction.operands)
     rule = _RULES.fullmatch(instruction.mnemonic)
+    # MSR MSP and MSR PSP replace the stack pointer by an address in another stack, whose depth has no meaning here.
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
         step = StackStep(without(state, [SP]))
     elif rule is None:
@@ -66,6 +73,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
 
 def _switches_stacks(instruction: Instruction) -> bool:
     register = instruction.operands.upper().partition(",")[0]
+    # The suffix names the Non-secure copy of the register in Armv8-M with the Security Extension.
     return instruction.mnemonic.startswith("msr") and register.removesuffix("_NS") in {"MSP", "PSP"}
 
 
@@ -80,8 +88,11 @@ def _control(
         return _call(instruction, operands[-1], state)
     if name == "b":
         return StackStep(state, falls=False, jumps=tuple(_target(operands[-1])))
+    # CBZ and CBNZ jump or fall through. LE and WLS (Armv8.1-M) keep the loop counter in lr, so a later `bx lr` could
+    # otherwise be followed to a stale value.
     if name.startswith(("cb", "le", "wls")):
         return StackStep(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
+    # GCC emits UDF for __builtin_trap: nothing after it runs.
     if name == "udf":
         return StackStep(state, falls=False)
     if name in {"tbb", "tbh"}:
@@ -90,6 +101,7 @@ def _control(
         )
     if name == "bx":
         return _goes_to(operands[0], instruction, state)
+    # A return: the depth after it belongs to the caller.
     if name.startswith(("pop", "ldm")) and "pc" in operands[-1]:
         return StackStep(state, falls=False)
     if operands[:1] == ["pc"]:
@@ -99,12 +111,16 @@ def _control(
 
 def _call(instruction: Instruction, operand: str, state: State) -> StackStep:
     register = _register(operand)
+    # Code for far functions (-mlong-calls) loads an address and calls it with BLX, which is a direct call again as
+    # soon as the value is known.
     value = state.get(register) if register else next(_target(operand), None)
     call = StackCall(instruction.address, value & ~1 if isinstance(value, int) else None)
     step = StackStep(without(state, _LOST_BY_CALLS), calls=(call,))
+    # Functions of libgcc for Thumb-1, which has no TBB: they do not return, but jump through the table behind the BL.
     cases = _CASES.search(operand)
     if cases is None:
         return step
+    # Tables of words (`_si`) have no format here, so they count as tables of unknown content.
     entries = Entries(1 if cases[2] == "q" else 2, signed=cases[1] == "s") if cases[1] else None
     return replace(step, falls=False, through_table=True, entries=entries)
 
@@ -123,6 +139,7 @@ def _goes_to(operand: str, instruction: Instruction, state: State) -> StackStep:
 def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> StackStep:
     if name == "mov":
         return _goes_to(operands[1], instruction, state)
+    # Veneers that the linker inserts for far targets: `ldr pc, [pc, #-4]`, followed by the address.
     if name == "ldr" and operands[1].startswith("[pc"):
         target = _literal(instruction, words)
         return StackStep(
@@ -146,11 +163,13 @@ def _target(operand: str) -> Iterator[int]:
 
 def _data(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> State:
     if name in {"push", "vpush", "pop", "vpop"}:
+        # PUSH and POP name no base register: they are STMDB sp! and LDMIA sp!.
         return _moves_many(name, ["sp!", *operands], state)
     if name.startswith(("stm", "vstm", "ldm", "vldm")):
         return _moves_many(name, operands, state)
     register = _register(operands[0])
     if name == "ldr":
+        # The write-back also happens if the loaded value is unknown.
         loaded = _literal(instruction, words) if operands[1].startswith("[pc") else None
         return changed(_written_back(operands, state), register, loaded)
     return changed(state, register, _result(name, operands, state))
@@ -158,13 +177,16 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
     """Return the state after a push, pop or similar, of registers of the core or its FPU."""
+    # The FPU's d registers have 8 bytes; its s registers and those of the core have 4.
     size = sum(8 if register.startswith("d") else 4 for register in listed_registers(operands[-1]))
+    # LDMDB loads from below its base, as epilogues with a frame pointer do. What it loads is unknown.
     if name == "ldmdb":
         return without(state, [*listed_registers(operands[-1]), _register(operands[0].removesuffix("!"))])
     down = "push" in name or "stm" in name
     if not down:
         state = without(state, listed_registers(operands[-1]))
     base = operands[0]
+    # Without write-back the base keeps its value.
     if not base.endswith("!"):
         return state
     register = _register(base.removesuffix("!"))
@@ -178,6 +200,7 @@ def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
         return None
     one, other = (values[-2], values[-1]) if len(operands) > 1 else (None, None)
     if name == "movt":
+        # MOVW and MOVT build a constant in two halves; MOVT keeps the lower one.
         return (one & 0xFFFF) | other << 16 if isinstance(one, int) and isinstance(other, int) else None
     if name.startswith("mov"):
         return other if len(operands) == 2 else None
@@ -188,12 +211,14 @@ def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
     if name == "mvn":
         return subtracted(0xFFFFFFFF, other)
     if name in {"neg", "rsb"}:
+        # NEG is the older name of RSB with #0; with another minuend the result stays unknown.
         return subtracted(0, one if name == "rsb" else other) if other == 0 or name == "neg" else None
     if name == "lsl":
         return shifted(one, other)
     if name == "bic":
         return aligned(one, other) if isinstance(other, int) else None
     start, count = one, other  # bfc: of the register itself
+    # Only BFC from bit 0 aligns a value; with another start it clears bits in the middle.
     whole = start == 0 and isinstance(count, int)
     return aligned(values[0], (1 << count) - 1) if whole and isinstance(count, int) else None
 
@@ -210,9 +235,11 @@ def _literal(instruction: Instruction, words: Words) -> int | None:
 
 def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
     """Return the state after an instruction without a rule."""
+    # Write-back first: the base changes even if the instruction itself only stores.
     state = _written_back(operands, state)
     if _ONLY_READ.match(mnemonic):
         return state
+    # Source registers are included: to forget a value that was only read costs precision, but is never wrong.
     named = [register for operand in operands if (register := _register(operand))]
     for operand in operands:
         if operand.startswith("{"):
@@ -226,11 +253,15 @@ def _written_back(operands: Sequence[str], state: State) -> State:
     for at, operand in enumerate(operands):
         base = _BASE.match(operand)
         if base is not None and operand.endswith("!"):
+            # A register as the offset, `[r0, r1]!`, moves the base by an unknown amount.
             by = int(base[2]) if base[2] and operand == f"[{base[1]}, #{base[2]}]!" else None
             return _moved(state, _register(base[1]), by)
+        # Post-indexed: the offset is the next operand.
         if base is not None and operand.endswith("]") and at + 1 < len(operands):
             number = _NUMBER.fullmatch(operands[at + 1])
             return _moved(state, _register(base[1]), int(number[1]) if number else None)
+        # LDM and STM of other registers. The number of bytes is not computed, because their base is not the stack
+        # pointer.
         if operand.endswith("!"):
             return without(state, [_register(operand.removesuffix("!"))])
     return state

@@ -45,6 +45,8 @@ from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.steps import Decoder, StackCall, Words
 from mlfbuild.timing import Disassembly
 
+# The search recurses once for each nested call, and Python's default limit is 1,000 frames, of which the callers,
+# SCons among them, already use some.
 _DEEPEST = 150
 """Maximum depth of nested calls."""
 _MOST_VISITS = 100_000
@@ -107,23 +109,30 @@ class CallGraph:
 
         Pointers are assumed not to lead to a function that is already running. A direct call that does is recursion,
         whose stack is unknown.
+
+        A result without a size has a reason, and the path to the function that it is about.
         """
         if self._name(entry) is None:
             return StackDepth(None, reason=f"{entry:#x} is not code")
         try:
+            # A new search for each function, so that one with many paths does not use up the visits of the others.
             path = self._deepest(entry, _Search())
         except _NotKnownError as error:
+            # Without sizes, because a sum of the frames so far would look like a bound.
             return StackDepth(None, tuple(StackFrame(name, 0) for name in error.path), str(error))
         return StackDepth(sum(part.size for part in path), path)
 
     def _deepest(self, address: int, search: _Search) -> tuple[StackFrame, ...]:
         if address in self._known:
             return self._known[address]
+        # Results that are kept are not visits, so the limit only concerns repeated searches.
         search.visits += 1
         name = self._name(address)
         if name is None:
             raise self._not_known(f"calls {address:#x}, which is not code", search)
         search.path.append(address)
+        # Frames are kept by address: the search may come through a function many times, but its own stack is always
+        # the same.
         frame = self._frame(address)
         if frame.problem:
             raise self._not_known(frame.problem, search)
@@ -136,6 +145,7 @@ class CallGraph:
                 below = (StackFrame(name, depth), *self._deepest(target, search))
                 best = max(best, below, key=_total)
         search.path.pop()
+        # This function returns, so skipped pointers to it no longer make a result depend on the path.
         search.passed.discard(address)
         if not search.passed:  # skipped functions may count if another function calls this one
             self._known[address] = best

@@ -27,15 +27,23 @@ def targets_of(function: ListedFunction, at: int, entries: Entries, words: Words
     """Yield the targets of the table after the instruction ``at`` of ``function``.
 
     The comparison of the index before it gives the number of entries; otherwise it extends to the next instruction.
+
+    Entries count half words from the start of the table, as those of TBB and TBH do; the instruction at ``at`` has
+    four bytes, and its table is right behind it.
     """
     behind = function.instructions[at + 1 :]
+    # Mapping symbols ($d in ELF for the Arm Architecture) let objdump list a table in the code as data.
     data = list(itertools.takewhile(lambda item: item.is_data, behind))
     start = function.instructions[at].address + 4
+    # Without code behind the data the table's end is unknown: no target is yielded, and the caller treats the table as
+    # unknown.
     end = behind[len(data)].address if data and len(data) < len(behind) else start
     last = _last_index(function, at)
     if last is not None:
         end = min(end, start + (last + 1) * entries.size)
     for place in range(start, end - entries.size + 1, entries.size):
+        # Only starts of instructions: if the comparison belongs to another value, bytes behind the table look like
+        # entries.
         target = start + 2 * _entry(place, entries, words)
         if target in function.places and not function.instructions[function.places[target]].is_data:
             yield target
@@ -52,6 +60,7 @@ def _last_index(function: ListedFunction, at: int) -> int | None:
     """Return the number that the index of the jump ``at`` was last compared with; ``None`` if unknown."""
     found = _INDEX.match(function.instructions[at].operands)
     index = re.escape(found[1] if found else _FIRST)
+    # The nearest comparison is the range check of the jump; earlier ones are usually about other values.
     for before in reversed(function.instructions[max(0, at - _LOOKED_AT) : at]):
         compared = re.fullmatch(rf"{index}, #(\d+)", before.operands)
         if before.mnemonic.startswith("cmp") and compared is not None:
@@ -82,6 +91,9 @@ def frame_of(start: int, listing: Disassembly, decode: Decoder, words: Words) ->
 
     ``words`` has the words of the image, including the constants that code loads. If it jumps into the middle of other
     functions, these parts count as its own: compilers move cold code away.
+
+    The walk does not raise for code that it cannot follow: ``problem`` of the result states the first reason, and
+    ``calls`` is then empty.
     """
     return _Walk(start, listing, decode, words).frame()
 
@@ -107,11 +119,14 @@ class _Walk:
     def frame(self) -> Frame:
         """Follow all paths."""
         while self._waiting:
+            # In any order: states at one address are joined, and a deeper one visits what follows again.
             self._reach(*self._waiting.pop())
             if self._problem:
                 return Frame(self._size, (), self._problem)
+            # Tables last: only when all other paths have ended is it known which parts nothing else reaches.
             if not self._waiting:
                 self._follow_tables()
+        # What is left is explained by no part of this function, so these are tail calls through a pointer.
         for where, state in self._registers.items():
             self._call(StackCall(where, None), state)
         return Frame(self._size, tuple(self._calls.items()))
@@ -138,17 +153,21 @@ class _Walk:
     def _do(self, function: ListedFunction, at: int, state: State) -> None:
         """Apply one instruction and queue its successors."""
         instruction = function.instructions[at]
+        # An unknown stack pointer ends the walk, because all depths behind it would be guesses.
         step = self._decode(instruction, state, self._words)
         pointer = step.state.get(SP)
         if not isinstance(pointer, StackPlace):
             self._problem = _not_known(instruction)
             return
+        # Code keeps nothing below the stack pointer (AAPCS, and the RISC-V psABI likewise), so its depth is all that
+        # is used.
         self._size = max(self._size, pointer.depth)
         for call in step.calls:
             inside = call.target != function.address and call.target in function.places
             if call.target is not None and inside:  # BL as a far jump in Thumb (GCC's arm_far_jump)
                 self._waiting.append((call.target, step.state))
             else:
+                # With the state before the instruction: neither BL nor JAL stores anything on the stack.
                 self._call(call, state)
         for target in step.jumps:
             self._jump(instruction, target, step.state)
@@ -168,6 +187,7 @@ class _Walk:
 
     def _jump(self, instruction: Instruction, target: int, state: State) -> None:
         """Continue at ``target``; if another function begins there, it is a tail call."""
+        # A branch to the function's own entry is a loop, such as a tail recursion that the compiler removed.
         if target != self._start and self._listing.begins(target):
             self._call(StackCall(instruction.address, target), state)
         else:
@@ -184,6 +204,7 @@ class _Walk:
         behind = self._listing.first_behind(instruction.address)
         # A function whose last instruction is a call does not return from it (noreturn); any other falls into the next
         # function.
+        # An instruction has at most 4 bytes, so a larger distance means that data or padding is in between.
         if not called and behind is not None and behind - instruction.address <= 4:
             self._jump(instruction, behind, state)
 
@@ -195,6 +216,7 @@ class _Walk:
             self._tables, self._registers = jumps, {}
         self._parts |= found
         states = list(self._tables.values())
+        # Any of the tables may lead to any part, so with different depths a part could be walked at a wrong one.
         if len({state[SP] for state in states}) > 1:
             self._problem = "jumps through unknown tables at different stack depths"
         for part in self._parts if states else ():
@@ -210,6 +232,7 @@ class _Walk:
             unseen = instruction.address not in self._before and not instruction.is_data
             if unseen and not follows and not _is_padding(instruction):
                 yield instruction.address
+            # Of a run of unreached instructions only the first is a start; the others follow it.
             follows = unseen and (follows or not _is_padding(instruction))
 
 

@@ -43,6 +43,7 @@ def stacks(found: ImageSizes) -> Stacks:
 
     If objdump is missing or fails, all depths are unknown for that reason.
     """
+    # Sizes are useful without stacks, so a missing objdump makes only the stacks unknown.
     try:
         return analysed_stacks(found)
     except (ToolNotFoundError, ProcessFailedError) as error:
@@ -52,20 +53,29 @@ def stacks(found: ImageSizes) -> Stacks:
 
 @functools.lru_cache(maxsize=8)
 def analysed_stacks(found: ImageSizes) -> Stacks:
-    """Return what ``stacks`` does; raises as ``stacks_of`` if objdump is missing or fails."""
+    """Return what ``stacks`` does; raises as ``stacks_of`` if objdump is missing or fails.
+
+    The last results are kept: the text, the JSON form, the budgets and the checks of one report ask for the same
+    image.
+    """
     return stacks_of(found.image, found.placed, _models(found))
 
 
 def measured_stacks(found: ImageSizes) -> dict[str, int]:
-    """Return the bytes of stack that runs of the image's models took, by model; empty without runs."""
+    """Return the bytes of stack that runs of the image's models took, by model; empty without runs.
+
+    The figure is the high-water mark that test firmware found below the caller of the model.
+    """
     taken: dict[str, int] = {}
     for run in found.runs:
+        # A model may have run several times; the bound is compared with the worst run.
         taken[run.model] = max(taken.get(run.model, 0), run.profile.stack)
     return taken
 
 
 def _models(found: ImageSizes) -> dict[str, str]:
     """Return the name of the model by module, of those models that have flash in the image."""
+    # The linker drops the code of a model that the firmware does not call, and then there is nothing to analyse.
     there = {owner.name for owner in found.sizes.models if owner.flash}
     return {module: model for module, model in found.modules.items() if model in there}
 

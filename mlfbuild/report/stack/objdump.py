@@ -27,6 +27,8 @@ def read_program(path: Path) -> ImageCode | None:
     """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V.
 
     Raises as ``disassembled``.
+
+    ``ImageCode.decode`` is the decoder for the machine in the ELF header.
     """
     code = disassembled(path)
     if code is None:

@@ -41,7 +41,11 @@ def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[I
     An executor calls the functions of its table. Other functions may call those of the library whose address is in
     another constant, and any function whose address code loads. That may be too many, because a number can look like an
     address.
+
+    Targets of a function are absent from ``Pointers.all`` if it calls hooks of the firmware, because the analysis of
+    ``main`` cannot know them.
     """
+    # By address instead of by name, because static functions of two libraries may have the same name.
     symbols = [
         symbol
         for symbol in image.symbols
@@ -61,6 +65,7 @@ def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[I
     found = Pointers({}, {})
     for function in functions:
         executor = executes.match(function.name) is not None
+        # With a hooked run in the library, its executor also calls the hook that it is given.
         back = _CALLS_BACK.search(function.name) is not None or (hooked and executor)
         targets = others | called if executor else others
         if targets or back:
@@ -75,6 +80,8 @@ def _taken(
 ) -> set[int]:
     """Return the functions whose addresses are in constants of ``parts``, or are loaded by ``functions``."""
     own = {function.address for function in functions}
+    # A part with a function is code, whose instructions would look like addresses; ``loaded_by`` reads its literal
+    # pools.
     constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
     held = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
     loaded = {to for function in functions for to in loaded_by(program, function)}
@@ -83,6 +90,7 @@ def _taken(
 
 def _functions_in(program: ImageCode, start: int, size: int) -> Iterator[int]:
     """Yield the functions whose addresses are in a constant."""
+    # Compilers align pointers to words, so no other offsets are read.
     first = start + -start % _WORD
     return _functions(program, (program.words(at) for at in range(first, start + size - _WORD + 1, _WORD)))
 
@@ -118,6 +126,7 @@ def _may_begin(program: ImageCode, address: int) -> bool:
 
 def _words_of(program: ImageCode, function: ListedFunction) -> Iterator[int]:
     held: dict[str, int] = {}
+    # Values are not cleared when another instruction overwrites the register: a stale one can only add a target.
     for instruction in function.instructions:
         register, _, value = instruction.operands.partition(", ")
         kind = instruction.mnemonic[:4]

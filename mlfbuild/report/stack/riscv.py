@@ -25,6 +25,7 @@ from mlfbuild.timing import Instruction
 
 _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
+# Instructions without a destination register.
 _STORES = frozenset({"sb", "sh", "sw", "sd", "fsw", "fsd", "fence", "fence.i", "ebreak", "nop", "wfi"})
 _BRANCH = re.compile(r"b(eq|ne|lt|ge|gt|le)u?z?")
 _STOPS = frozenset({"unimp", "mret", "sret", "ret"})
@@ -34,6 +35,7 @@ _LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" f
 
 def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  # noqa: ARG001  # one type for all processors
     """Return the effect of an instruction (``Decoder``)."""
+    # Compressed instructions have the operands of the full ones, so the prefix makes no difference.
     name = instruction.mnemonic.removeprefix("c.")
     operands = [text.strip() for text in instruction.operands.split(",")]
     if name in _STOPS:
@@ -53,6 +55,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  
 
 def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> StackStep:
     """Return the effect of ``jal`` and ``jalr``: a call if they store the return address in ``ra``."""
+    # `jal label` and `jalr rs` are short for a link to ra (pseudoinstructions of the RISC-V manual).
     link = "zero" if name == "jr" else operands[0] if len(operands) > 1 else "ra"
     where = instruction.address
     if name == "jal":
@@ -61,8 +64,10 @@ def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: S
         # After AUIPC objdump adds the target: jalr 24(ra) # 8000123c <run>
         found = _ADDRESS.match(instruction.comment)
         register = operands[-1].partition("(")[2].rstrip(")") or operands[-1]
+        # With an offset, the target is a sum that only objdump's comment has.
         value = state.get(register)
         target = int(found[1], 16) if found else value if isinstance(value, int) and "(" not in operands[-1] else None
+        # `jr ra` returns, unless AUIPC has just put an address into ra: that is a far tail call.
         if link == "zero" and register == "ra" and target is None:
             return StackStep(state, falls=False)
     if link == "ra":
@@ -91,6 +96,7 @@ def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
     if name == "neg":
         return subtracted(0, values[1])
     if name in {"and", "andi"}:
+        # ANDI with a negative mask aligns downwards: -16 clears the low four bits.
         return aligned(values[1], ~values[2] & 0xFFFFFFFF) if isinstance(values[2], int) else None
     return None
 

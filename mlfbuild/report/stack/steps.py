@@ -40,7 +40,10 @@ class StackCall:
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of a jump table: half the distance in bytes from the table to the target."""
+    """Entries of a jump table: half the distance in bytes from the table to the target.
+
+    For example, the byte 5 in a table of TBB leads 10 bytes behind the start of the table.
+    """
 
     size: int
     """Bytes of an entry."""
@@ -49,7 +52,11 @@ class Entries:
 
 @dataclass(frozen=True)
 class StackStep:
-    """The effect of an instruction."""
+    """The effect of an instruction.
+
+    Without ``falls``, ``jumps``, ``calls`` and a table, the instruction ends the path: it returns, or nothing runs
+    after it.
+    """
 
     state: State
     """The state after it."""
@@ -75,35 +82,50 @@ Decoder = Callable[[Instruction, State, Words], StackStep]
 
 def signed(number: int) -> int:
     """Return a number of 32 bits as signed."""
+    # Flipping the sign bit and subtracting it extends the sign, without a branch and for any integer.
     return (number & _ALL ^ _SIGN) - _SIGN
 
 
 def added(one: Value | None, other: Value | None) -> Value | None:
-    """Return the sum, as far as it is known."""
+    """Return the sum, as far as it is known.
+
+    Numbers wrap at 32 bits. A stack address plus a number is a stack address; two stack addresses have no sum.
+    """
     if isinstance(one, int) and isinstance(other, int):
         return (one + other) & _ALL
     if isinstance(one, StackPlace) and isinstance(other, int):
+        # Adding moves up, towards the caller, so the depth decreases. Compilers also add negative numbers to allocate.
         return StackPlace(one.depth - signed(other))
     return added(other, one) if isinstance(one, int) and isinstance(other, StackPlace) else None
 
 
 def subtracted(one: Value | None, other: Value | None) -> Value | None:
-    """Return the difference, as far as it is known."""
+    """Return the difference, as far as it is known.
+
+    Two stack addresses give the bytes between them, and a stack address minus a number is deeper. Numbers wrap at 32
+    bits.
+    """
     if isinstance(one, StackPlace) and isinstance(other, StackPlace):
+        # The distance of two addresses in one stack does not depend on where the stack is.
         return (other.depth - one.depth) & _ALL
     return added(one, -other & _ALL) if isinstance(other, int) else None
 
 
 def shifted(value: Value | None, count: Value | None) -> Value | None:
     """Return ``value`` shifted left, as far as it is known."""
+    # Arm shifts by 32 and more to 0, RISC-V uses only five bits of the count: such a shift stays unknown.
     known = isinstance(value, int) and isinstance(count, int) and count < 32
     return (value << count) & _ALL if known and isinstance(value, int) and isinstance(count, int) else None
 
 
 def aligned(value: Value | None, mask: int) -> Value | None:
-    """Return ``value`` without the bits of ``mask``; the deepest possible one for an address in the stack."""
+    """Return ``value`` without the bits of ``mask``; the deepest possible one for an address in the stack.
+
+    ``mask`` has ones for the bits to clear. Only a mask of low bits, such as 7, gives a known stack address.
+    """
     if isinstance(value, StackPlace):
         # The stack pointer is a multiple of 4, so aligning moves it by at most this.
+        # Only a mask of low bits aligns; any other one gives no address that is known.
         return StackPlace(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
     return None if value is None else value & ~mask & _ALL
 
@@ -114,6 +136,7 @@ START: State = {SP: StackPlace(0)}
 
 def changed(state: State, register: str, value: Value | None) -> State:
     """Return ``state`` with another value of a register."""
+    # Paths share states, so a change makes a new one.
     left = {name: known for name, known in state.items() if name != register}
     return left if value is None else {**left, register: value}
 
@@ -125,7 +148,10 @@ def without(state: State, registers: Iterable[str]) -> State:
 
 
 def joined(one: State, other: State) -> State:
-    """Return the state if two paths meet: values that are equal in both, and the deeper stack pointer."""
+    """Return the state if two paths meet: values that are equal in both, and the deeper stack pointer.
+
+    The result never claims more than either path knows, so repeated joins reach a fixed point.
+    """
     if one == other:
         return one
     same = {name: value for name, value in one.items() if value == other.get(name)}

@@ -46,10 +46,12 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     for owner in changed:
         rows += [("",) * len(_HEADER), *_owner(owner)]
     yield text_table(rows, header=_HEADER, align="lrrrr")
+    # Unchanged owners are listed on one line, so that the table has only what differs.
     same = [printable(owner.name) for owner in image.owners if not owner.changed]
     if same:
         yield ""
         yield shortened(f"unchanged: {listed(same)}", WIDTH)
+    # The stated error only matters beside modelled figures that changed.
     if image.error is not None and any(owner.cycles.more or owner.latency.more for owner in changed):
         yield ""
         yield f"cycles and ns: modelled, +-{image.error} %"
@@ -88,6 +90,7 @@ def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
         change: Change = getattr(owner, key)
         of_kinds = [(kind, owner.kinds[kind]) for kind in kinds if owner.model and owner.kinds[kind].more]
         if change.more or of_kinds:
+            # The name is shortened, and never the words that say what the row counts.
             yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
     for title, change in (
@@ -121,6 +124,7 @@ def _operator(operator: OperatorChange, *, modelled: bool) -> tuple[str, ...]:
 
 
 def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Iterator[str]:
+    # Names decide between changes of equal size, so that the same reports give the same text.
     ordered = sorted(pieces, key=lambda piece: (-abs(piece.bytes.more), piece.name))
     if not ordered:
         return

@@ -66,6 +66,7 @@ def _row(index: str, label: str, macs: int | None, part: FlashPart, output: str 
 
 def _label(operator: NetworkOperator) -> str:
     """Return the type and name of ``operator``; only the type if both are part of the function's name."""
+    # TVM's graphs name an operator after its function, so its kind and its name would say the same twice.
     if operator.operator and operator.function.endswith(operator.operator):  # as in TVM's graphs
         return _beginning(operator.operator, _KIND + 1 + _NAME)
     first, *others = operator.operator.split(_TOGETHER)

@@ -13,7 +13,11 @@ _ALL = 1 << 30
 
 
 def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, verbose: bool = False) -> str:
-    """Return a table of owners and the largest symbols of each model; all symbols with ``verbose``."""
+    """Return a table of owners and the largest symbols of each model; all symbols with ``verbose``.
+
+    Budgets follow if there are any: ``budgets`` by model, and ``whole`` of the image. Models that link-time
+    optimisation has mixed with other code have unknown sizes.
+    """
     owners = (*sizes.models, *sizes.others)
     total = Owner("total", tuple(piece for owner in owners for piece in owner.pieces))
     header = ("", "flash", *FLASH_KINDS, "RAM")
@@ -40,6 +44,7 @@ def _largest(owner: Owner, count: int) -> Iterator[str]:
 
 
 def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, total: Owner) -> Iterator[str]:
+    # An unknown size cannot be compared with a budget; it is an error elsewhere.
     models = [owner for owner in sizes.models if owner.name not in sizes.mixed]
     subjects = [(f"model {owner.name}", owner, budgets.get(owner.name, Budget())) for owner in models]
     rows = [
@@ -57,7 +62,11 @@ def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, to
 
 
 def kinds_of(owner: Owner) -> dict[str, dict[str, int]]:
-    """Return the bytes of an owner by memory and kind, for JSON."""
+    """Return the bytes of an owner by memory and kind, for JSON.
+
+    For example, ``{"flash": {"code": 1024, ...}, "ram": {"arena": 2048, ...}}``; all kinds are present, and sizes are
+    bytes.
+    """
     return {
         "flash": {kind: owner.of_kind(kind) for kind in FLASH_KINDS},
         "ram": {kind: owner.of_kind(kind) for kind in RAM_KINDS},

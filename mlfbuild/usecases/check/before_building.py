@@ -43,6 +43,7 @@ class Foreseen:
 def foreseen(project: Project) -> Foreseen:
     """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped."""
     try:
+        # Without providers, whose mistakes `requirements` reports with better places.
         jobs = target_jobs(replace(project, dependencies={}))
         mistakes = [*_options(jobs)]
     except UsageError as error:
@@ -70,6 +71,7 @@ def missing_tools(project: Project) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, target in project.targets.items():
         on_target = {model.name for model in project.models_on(name)}
+        # The compiler for the CPU first, because all models of the target need it.
         lacking = [*_compiler(target)]
         lacking += [f"{each.missing}; {each.advice}" for each in programs if each.model in on_target]
         if lacking:
@@ -93,11 +95,13 @@ def _folder(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield firmware without start-up code; a toolchain file of the user may name a linker script, so it is trusted."""
+    # Flags from the environment may name a linker script, which brings its own start-up code.
     if any("-T" in os.environ.get(name, "") or "specs=" in os.environ.get(name, "") for name in _LINK_FLAGS):
         return
     for firmware in project.firmware.values():
         for index, name in enumerate(firmware.targets if firmware.sources else ()):
             target = project.targets[name]
+            # With a board or a toolchain file of the user, start-up code may come from there.
             own = target.board is None and target.toolchain is None and toolchain_of(target) is not None
             if own and all(path.is_file() for path in firmware.sources):
                 problem = start_up_problem(firmware.sources, CPUS[target.cpu])
@@ -108,10 +112,12 @@ def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _options(jobs: list[TargetJob]) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the options of models that the native compiler refuses together."""
+    # One request for each model, because its options are the same on all targets.
     requests = {job.model: job.request for target in jobs for job in target.models if job.compiler == "native"}
     for name, request in requests.items():
         refusal = _refusal(request)
         if refusal is not None:
+            # The place of the error ends with the path of the key, such as `options.io`.
             keys = refusal.place.rpartition(": ")[2].split(".")
             yield ("models", name, *keys), Mistake(refusal.code, reason=refusal.reason, hint=refusal.hint)
 
@@ -153,6 +159,7 @@ def _device(job: TargetJob) -> tuple[KeyPath, Mistake] | None:
     try:
         verify.device_of(job, "")
     except MlfError as error:
+        # No place was passed, so that of the error is only the path of the key below `runner`.
         keys = [key for key in error.place.split(".") if key]
         return ("targets", job.name, "runner", *keys), Mistake(error.code, reason=error.reason, hint=error.hint)
     return None

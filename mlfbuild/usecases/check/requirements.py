@@ -19,13 +19,16 @@ def check_dependencies(project: Project) -> list[str]:
     declare, and for providers whose files are not as the project states, and ``InputFileError`` for unsafe archives and
     folders.
     """
+    # `None` for a model whose requirements only compiling shows.
     known = {name: known_requirements(model) for name, model in project.models.items()}
     required = {one.name for of_model in known.values() for one in of_model or ()}
     providers = project.dependencies.values()
     problems: list[str | Diagnostic] = [*_unmet(project, known)]
+    # A provider that no model is known to require may never be built, so its mistakes are not reported yet.
     problems += _mistaken(provider for provider in providers if provider.name in required)
     problems += project.problems(_undeclared_devices(project))
     if problems:
+        # Several targets may find the same problem in one provider.
         raise ProjectFileError(list(dict.fromkeys(problems)))
     # A model that is not compiled yet may require any of the providers.
     if any(of_model is None for of_model in known.values()):
@@ -43,8 +46,10 @@ def unused_devices(project: Project) -> list[str]:
     for target in project.targets.values():
         known = [_devices_of(model) for model in project.models_on(target.name)]
         used = {name for names in known if names is not None for name in names}
+        # If the devices of one model are unknown, any of the declared ones may be its own.
         for name in target.devices if None not in known else ():
             if name not in used:
+                # A device of a model that is not declared may be this one under its right name.
                 near = suggestion(name, used - {*target.devices})
                 reason = f"no model has code in codegen/{name}{near}"
                 mistake = Mistake("device-not-used", reason=reason, hint="correct the name, or remove the device")
@@ -104,6 +109,7 @@ def _without_region(project: Project, target: TargetSpec) -> Mapping[str, str]:
     mcu = mcu_of(target)
     if mcu is None or target.board is not None:
         return {}
+    # As the cycle model assumes: constants are in the first memory of the microcontroller, variables in the second.
     first, second = list(mcu.memories)[:2]
     placed = [item for model in project.models_on(target.name) for item in model.placement.sections.items()]
     return {
@@ -138,6 +144,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     "with `mlfbuild report --elf FILE --fail-over-budget`",
                 ),
             )
+        # A budget of runs needs a firmware whose target can count them: a board, or a microcontroller for cycles.
         counted = {
             key
             for each in project.firmware.values()

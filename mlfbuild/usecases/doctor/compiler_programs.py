@@ -45,6 +45,7 @@ def _found(model: ModelSpec) -> ModelProgram | None:
         python = find_interpreter(model.program, model.name)
         return ModelProgram(model.name, _name(model), Path(python), tvm_version(python)[1])
     if model.compiler == "command" and model.program is not None and not asked_for(model.program.command[:1]):
+        # Placeholders in other words do not matter here, because only the program has to exist.
         path = find_program(next(filled(model.program.command[:1], {})), model.program.folder, model.name)
         return ModelProgram(model.name, _name(model), Path(path))
     if model.compiler == "native" and model.source.suffix.lower() == ".onnx":

@@ -13,6 +13,7 @@ def conflicting_packages() -> list[str]:
     """
     if not (_is_installed("pyserial") and _is_installed("pyserial-labgrid")):
         return []
+    # labgrid needs its own fork, so that one stays if labgrid is installed.
     remove, keep = ("pyserial", "pyserial-labgrid") if _is_installed("labgrid") else ("pyserial-labgrid", "pyserial")
     repair = f"pip uninstall --yes {remove} && pip install --force-reinstall --no-deps {keep}"
     return [f"pyserial and pyserial-labgrid overwrite each other: {repair}"]

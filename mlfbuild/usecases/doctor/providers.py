@@ -62,7 +62,9 @@ def _examined(provider: Provider, state: ProviderState) -> ProviderState:
         library = provided_library(provider)
     except MlfError as error:
         problems = error.problems if isinstance(error, ProjectFileError) else ()
+        # The first problem is enough, as the row of a table has room for one.
         found = next((each for each in problems if isinstance(each, Diagnostic)), None) or error
+        # The row already names the provider.
         place = found.place.removeprefix(provider.where).strip(": ")
         reason = f"{place}: {found.reason}" if place else found.reason
         return replace(state, missing=f"dependency {state.name}: {reason}", advice=found.hint)

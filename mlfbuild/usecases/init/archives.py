@@ -56,6 +56,7 @@ def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str
     for code in device_code(module):
         hint = "write the project file by hand, and declare the device there"
         yield "device-required", f"it has code for the device {code.name}, whose compiler is not known", hint
+    # Code of mlfbuild's own compiler includes only its kernels and standard headers.
     if not module.model_id:
         yield from _missing(module, library)
 
@@ -73,6 +74,7 @@ def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]
         data = file.data
         known = (
             *PROVIDED_HEADERS,
+            # A header may be included with or without a part of its path.
             *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),
         )
         absent |= {name: None for name in _includes(data) if name not in known and not STANDARD_HEADER.fullmatch(name)}
@@ -97,8 +99,10 @@ def dependency_lines(library: Library, path: Path) -> tuple[str, ...]:
     """
     found: dict[str, Requirement] = {}
     required = (each for module in library.modules for each in requirements_of(module))
+    # Libraries in the archive itself need no provider in the project.
     for each in (each for each in required if each.url_type != ARCHIVE_FOLDER):
         is_public = each.url_type == "git" and not is_local_path(each.url) and git_problem(each.url) is None
+        # The first requirement of a name decides the version that all others must have.
         one = found.setdefault(each.name, each)
         if not each.version:
             reason = "its version is not known"

@@ -26,7 +26,10 @@ def filled(template: str, **words: str) -> str:
 
 
 def worded(text: str, words: Mapping[str, str]) -> str:
-    """Return ``text`` with ``words`` in place of each ``@WORD@``."""
+    """Return ``text`` with ``words`` in place of each ``@WORD@``.
+
+    Raises ``KeyError`` for a word without a text: templates and callers belong together.
+    """
     return _WORD.sub(lambda match: words[match[1]], text)
 
 

@@ -36,8 +36,13 @@ def _environment() -> _Sandbox:
 
 
 def unsound(text: str, place: str, known: Collection[str]) -> list[Diagnostic]:
-    """Return the mistakes in the template ``text``: of its syntax, and names that are not ``known``."""
+    """Return the mistakes in the template ``text``: of its syntax, and names that are not ``known``.
+
+    Nothing is rendered. ``place`` is the template's file, to which the line of each mistake is added; ``known`` has
+    the names that values will be given for.
+    """
     environment = _environment()
+    # jinja's own functions, such as `range`, are globals of its environment and need no declaration.
     try:
         tree = environment.parse(text)
         names = meta.find_undeclared_variables(tree) - set(known) - environment.globals.keys()

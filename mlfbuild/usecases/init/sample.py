@@ -36,6 +36,7 @@ def sample_of(network: ProjectNetwork, vectors: Path | None, board: Board) -> Sa
 
     Raises ``UsageError`` for vectors if the archive has several modules, and as ``load_vectors``.
     """
+    # The example model has vectors beside it.
     if vectors is None and network.path == EXAMPLE:
         vectors = EXAMPLE.with_suffix(".npz")
     if vectors is None and network.compiler == "archive":
@@ -75,6 +76,7 @@ def _first(arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def _computed(network: ProjectNetwork) -> tuple[list[Array], list[Array], bytes]:
     """Return inputs and outputs of all cases, and the vectors file."""
+    # The outputs do not depend on the CPU, so the network is read for this machine.
     graph, identity = read_network(CompileRequest(network.name, network.path, CPUS["host"]))
     inputs = random_inputs([graph.tensor(name) for name in graph.inputs], CASES, 0)
     outputs = own_outputs(graph, inputs)

@@ -93,6 +93,7 @@ def _refuse_conflicts(folder: Path, files: Sequence[Path]) -> None:
 def _in_the_way(folder: Path, file: Path) -> Iterator[Path]:
     if os.path.lexists(folder / file):
         yield folder / file
+    # All but the last one, which is the project's own folder.
     for parent in list(file.parents)[:-1]:
         if os.path.lexists(folder / parent) and not (folder / parent).is_dir():
             yield folder / parent

@@ -47,6 +47,7 @@ def check_lock(
     ``lenders`` are targets whose archives may be copied, and ``jobs`` compile at a time, as in ``build_project``.
     Returns a line for each toolchain that is not installed here and was not compared. Raises as ``freeze``.
     """
+    # Unlike a frozen build, a check goes on without a toolchain that is not installed.
     here, missing = toolchain_facts(targets, project.root)
     frozen = _as_locked(project, targets, here)
     _make_as_locked(project, frozen, lenders, jobs, progress)
@@ -82,8 +83,10 @@ def _as_locked(
         dependencies=dependency_facts(with_pins(project, locked_pins(project, lock))),
         toolchains=toolchains,
     )
+    # Of all targets, not only those that are built: what the lock file has beyond them is left over.
     known = {name: [model.name for model in project.models_on(name)] for name in project.targets}
     left = sorted(left_over(lock, known, project.dependencies))
+    # Inputs first, then missing archives, then entries of what the project no longer has.
     _refuse(project, [*drift(lock, now), *_without_archive(lock, targets), *left])
     return [
         replace(

@@ -90,6 +90,7 @@ def lock_project(
     make_archives(chosen, target_jobs(project), every=True, jobs=jobs, progress=progress)
     toolchains, missing = toolchain_facts(chosen, project.root)
     new = Lock(
+        # What was determined now replaces what was locked before.
         models={**_kept_models(old, project), **model_facts(project, chosen)},
         archives=_with_kept(archive_facts(chosen), old, project),
         dependencies=_with_kept_contents(dependency_facts(project), old),
@@ -158,10 +159,12 @@ def _locked(provider: Provider) -> LockedProvider:
 def _settings(provider: Provider) -> str:
     """Return the keys that affect the build of a library and are not the defaults."""
     keys = {
+        # In the form of the lock file: one line of text, without keys that have their default.
         "sources": " ".join(provider.sources),
         "include-dirs": " ".join(provider.include_dirs),
         "compile-options": " ".join(provider.compile_options),
         "public-headers": "true" if provider.public_headers else "",
+        # A package usually is its own target, so only another one is stated.
         "target": provider.target if provider.target != provider.place else "",
     }
     return "; ".join(f"{key}: {value}" for key, value in keys.items() if value)
@@ -186,6 +189,7 @@ def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, Loc
     Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` for an external compiler
     that is not installed.
     """
+    # One entry for each model: its file and its compiler are the same on all targets.
     jobs = {job.model: job for target in targets for job in target.models}
     return {name: _model(job, project.root) for name, job in jobs.items()}
 
@@ -205,7 +209,10 @@ def _model(job: CompileJob, root: Path) -> LockedModel:
 
 
 def archive_facts(targets: Sequence[TargetJob]) -> dict[str, dict[str, str]]:
-    """Return the hashes of the archives of ``targets``, which must exist; raises ``InputFileError``."""
+    """Return the hashes of the archives of ``targets``, which must exist; raises ``InputFileError``.
+
+    By target and model: the SHA-256 of each archive, which differs by target because the code does.
+    """
     return {target.name: {job.model: _sha256(job.archive, "archive") for job in target.models} for target in targets}
 
 

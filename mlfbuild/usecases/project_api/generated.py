@@ -40,10 +40,12 @@ def generate_project(
     project contains the archive and this server, and no path of this machine. Raises ``ConflictError`` if the folder
     has files, and as ``init_project``.
     """
+    # Even hidden files count: the new project must not mix with another one.
     if folder.is_dir() and any(folder.iterdir()):
         raise ConflictError(
             "project-folder-not-empty", place=folder, reason="the folder has files", hint="choose a new folder"
         )
+    # Of the request, of the archive, or the default, in this order.
     base = PROJECT_TYPES[project_type or _recorded_type(archive) or next(iter(PROJECT_TYPES))]
     if template is None:
         init_project(InitRequest(folder, base, board, archive=archive))

@@ -77,6 +77,7 @@ class Server:
         return self._reply(request)
 
     def _reply(self, request: object) -> Mapping[str, Any]:
+        # The id of a request that is no object is unknown, for which JSON-RPC has null (section 5).
         known = request if isinstance(request, dict) else {}
         reply = {"jsonrpc": "2.0", "id": known.get("id")}
         try:
@@ -84,6 +85,7 @@ class Server:
         except RequestError as error:
             return {**reply, "error": {"code": error.code, "message": error.message, "data": error.data}}
         except MlfError as error:
+            # The code and the exit status let a client tell errors apart without parsing the text.
             facts = {"code": error.code, "exit_code": error.exit_code}
             return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": facts}}
         except OSError as error:
@@ -103,6 +105,7 @@ class Server:
         if name not in self._methods:
             raise RequestError(_METHOD_NOT_FOUND, f"{name}: no such method")
         parameters, method = self._methods[name]
+        # All parameters are required, because the Project API has no optional ones.
         if given.keys() != parameters.keys():
             wanted = ", ".join(parameters) or "none"
             raise RequestError(_INVALID_PARAMS, f"{name}: the parameters must be {wanted}")

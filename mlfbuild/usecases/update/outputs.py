@@ -68,6 +68,7 @@ def _compared_outputs(old: Model, new: Model, path: Path, *, given: bool) -> Ite
             tensor.name,
             cases,
             sum(bool(each.any()) for each in differences),
+            # NaN has no distance from another number, but its case already counts as different.
             max(float(np.nanmax(each, initial=0)) for each in differences),
             # For a classifier, this is whether the answer is another one, which the largest difference does not show.
             sum(int(one.argmax()) != int(other.argmax()) for one, other in pairs),

@@ -96,6 +96,7 @@ def _tflite_micro(runtime: Any, outputs: int, model: Path, inputs: Sequence[Arra
         for index, value in enumerate(case):
             interpreter.set_input(value, index)
         interpreter.invoke()
+        # A copy, because the interpreter reuses the memory of its outputs.
         results.append([np.array(interpreter.get_output(index)) for index in range(outputs)])
     return _stacked(results)
 
@@ -106,6 +107,7 @@ def _litert(module: Any, model: Path, inputs: Sequence[Array]) -> list[Array]:
     interpreter = module.Interpreter(model_content=model.read_bytes(), experimental_op_resolver_type=kernels)
     places = [detail["index"] for detail in interpreter.get_input_details()]
     for place, array in zip(places, inputs, strict=True):
+        # Vectors have one more axis, that of the cases; a free dimension of the model gets the size of a case.
         interpreter.resize_tensor_input(place, array.shape[1:])
     interpreter.allocate_tensors()
     outputs = [detail["index"] for detail in interpreter.get_output_details()]
@@ -125,6 +127,7 @@ def _onnx(evaluator: Any, choices: Choices, model: Path, inputs: Sequence[Array]
     constants = {constant.name for constant in graph.initializer}
     bound = choices.numbers
     fixed = {value.name: _bound(value, bound[value.name]) for value in graph.input if value.name in bound}
+    # Before IR version 4, ONNX lists constants among the inputs of the graph as well.
     wanted = [value for value in graph.input if value.name not in constants and value.name not in bound]
     types = [onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in wanted]
     session = evaluator(str(model))
@@ -140,6 +143,7 @@ def _bound(value: Any, number: float | bool) -> Array:
     import onnx
 
     tensor = value.type.tensor_type
+    # A dimension without a size is taken as 1.
     shape = [size.dim_value or 1 for size in tensor.shape.dim]
     return np.full(shape, number, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
 
