@@ -32,6 +32,7 @@ class CodeForm:
         return not self.graph and not self.packed
 
     @property
+    # The C interface is one file; the graph executor also has a registry, and the AOT executor metadata.
     def sources(self) -> int:
         """The number of C files."""
         return 1 if self.single_file or self.has_c_interface else 2 if self.graph else 3
@@ -42,7 +43,10 @@ C_INTERFACE = CodeForm()
 
 
 def form_of(request: CompileRequest) -> CodeForm:
-    """Return the form of code that ``request`` asks for."""
+    """Return the form of code that ``request`` asks for.
+
+    Options that ``request`` does not have are as in ``C_INTERFACE``.
+    """
     options = request.options
     return CodeForm(
         graph=request.executor == "graph",

@@ -56,6 +56,7 @@ class NativeCompiler:
             known = " or ".join(EXECUTORS)
             reason = f'the native compiler has no executor "{request.executor}"'
             raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
+        # Other models would overwrite inputs and outputs between runs.
         if request.options.get("io") == "arena" and request.placement.shares_workspace:
             raise UsageError(
                 "workspace-cannot-be-shared",
@@ -83,6 +84,7 @@ class NativeCompiler:
             reason = "the graph executor traces all tensors without this option"
             raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
 
+    # Trace and hook are functions of the C interface.
     def _check_packed(self, request: CompileRequest) -> None:
         """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
         added = [key for key in _SWITCHES if request.options.get(key)]
@@ -105,11 +107,13 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     if key in _SWITCHES:
         return check_switch(value)
     if key.startswith(DIM):
+        # bool is a subclass of int in Python, and true is no size.
         positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
         return None if positive else invalid_option("must be a whole number above 0")
     if key.startswith(CONSTANT):
         return None if isinstance(value, int | float) else invalid_option("must be a number, true or false")
     if key.startswith(STATE):
+        # YAML reads a name such as 619 as a number.
         named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
         return None if named else invalid_option("must be the name of an output")
     if key == SIGNATURE:

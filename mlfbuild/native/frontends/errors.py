@@ -25,6 +25,7 @@ def naming_file(where: str, malformed: str) -> Iterator[None]:
     """
     try:
         yield
+    # An operator that breaks its rules comes from an intact file, whose user needs other advice.
     except OperatorError as error:
         raise unsupported(error).within(where) from None
     except GraphError as error:

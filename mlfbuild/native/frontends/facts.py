@@ -39,6 +39,8 @@ def model_facts(data: bytes, path: Path) -> ModelFacts:
     """Return the metadata of the model file ``path`` with the content ``data``.
 
     Raises ``ToolNotFoundError`` if the package that reads the file is not installed.
+
+    Texts are on one line and of bounded length. A damaged file gives empty texts and no error.
     """
     try:
         if path.suffix.lower() == ".onnx":
@@ -46,6 +48,7 @@ def model_facts(data: bytes, path: Path) -> ModelFacts:
             return _onnx(data)
         from mlfbuild.native.frontends.tflite import IDENTIFIER, reading
 
+        # A file without the identifier is no flatbuffer, and is reported when it is compiled.
         if data[4:8] == IDENTIFIER:
             with reading("metadata"):
                 return _tflite(data)
@@ -62,9 +65,11 @@ def _tflite(data: bytes) -> ModelFacts:
     for index in range(min(model.MetadataLength(), _MOST_ENTRIES)):
         entry = model.Metadata(index)
         if entry.Name() == _METADATA:
+            # The buffer index is not trusted, like every number of the file.
             if entry.Buffer() >= model.BuffersLength():
                 return described
             facts = _tflite_metadata(bytes(model.Buffers(entry.Buffer()).DataAsNumpy()))
+            # The description of the model itself is the substitute for one in the metadata.
             return facts if facts.description else ModelFacts(**{**vars(facts), "description": described.description})
     return described
 
@@ -105,5 +110,6 @@ def _onnx(data: bytes) -> ModelFacts:
 def _clean(value: Any) -> str:
     """Return a text on one line, without control characters, with at most ``_LONGEST`` characters."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
+    # Cut before the split, so that a text of megabytes costs nothing.
     words = " ".join(text[: 2 * _LONGEST].split())
     return "".join(character for character in words if character.isprintable())[:_LONGEST]

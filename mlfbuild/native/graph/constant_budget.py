@@ -30,7 +30,11 @@ PER_BYTE = 16
 
 
 class ConstantBudget:
-    """The bytes of constants that may still be made."""
+    """The bytes of constants that may still be made.
+
+    ``check`` asks before an array is made, ``take`` counts it afterwards. Both have the place of an operator for the
+    message.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
@@ -38,10 +42,12 @@ class ConstantBudget:
     @classmethod
     def of_file(cls, size: int, most: int | None = None) -> Self:
         """Return the budget for a model file of ``size`` bytes; ``most`` replaces the limit for such a file."""
+        # The larger limit, so that tiny files can have tables and large files can have copies of their weights.
         return cls(max(LEAST, PER_BYTE * size) if most is None else most)
 
     def check(self, place: str, size: int) -> None:
         """Raise ``UnsupportedModelError`` if the operator at ``place`` cannot make ``size`` bytes."""
+        # A failed check takes nothing, so that the message shows what is really left.
         if size > self._left:
             raise UnsupportedModelError(
                 "constants-too-large",

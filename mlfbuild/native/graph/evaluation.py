@@ -18,6 +18,7 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array
     values = {tensor.name: tensor.data for tensor in graph.tensors.values() if tensor.data is not None}
     for name in graph.inputs:
         values[name] = _checked(graph.tensor(name), inputs.get(name))
+    # ``None`` means the first run, on which each state has its initial value.
     for state in graph.states:
         values[state.before] = (
             state.initial if kept is None else _checked(graph.tensor(state.before), kept[state.before])
@@ -30,8 +31,12 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array
 
 
 def evaluate_in_turn(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Iterator[dict[str, Array]]:
-    """Yield the result of ``evaluate`` for consecutive ``runs``, beginning with the initial states."""
+    """Yield the result of ``evaluate`` for consecutive ``runs``, beginning with the initial states.
+
+    Each run has a value for every input of the graph, by tensor name. Raises ``ValueError`` as ``evaluate``.
+    """
     kept = {state.before: state.initial for state in graph.states}
+    # One run after the other, as on the device: only states go from one run to the next.
     for inputs in runs:
         values = evaluate(graph, inputs, kept)
         yield values

@@ -56,6 +56,7 @@ def high_multiply(x: Raw, y: Raw | int) -> Raw:
 
     The product of numbers with i and j integer bits has i + j.
     """
+    # The product needs 62 bits plus the sign, so that int64 holds it without loss.
     product = x * np.int64(y) if isinstance(y, int) else x * y
     # gemmlowp adds half with the sign of the product and lets C truncate. For a negative product that is one less than
     # a half, so that exactly -0.5 becomes 0.
@@ -85,9 +86,11 @@ def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
     """
     fraction_bits = 31 - integer_bits
     quarter = 1 << (fraction_bits - 2)
+    # The rest is at least -1/4 and below 0, also if ``x`` is a multiple of a quarter: then it is -1/4.
     rest = (x & (quarter - 1)) - quarter
     result = _exp_of_small(shift_left(rest, integer_bits))
     multiple = rest - x
+    # From 2**-2 up to the highest integer bit: one factor for each bit of the multiple.
     for power in range(-2, integer_bits):
         factor = constant(math.exp(-(2.0**power)))
         result = np.where(multiple & (1 << (fraction_bits + power)), high_multiply(result, factor), result)
@@ -98,6 +101,7 @@ def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
 def _exp_of_small(x: Raw) -> Raw:
     """Return exp(x) for raw ``x`` in [-1/4, 0) without integer bits: four terms around -1/8."""
     centre = constant(math.exp(-1 / 8))
+    # 2**28 is 1/8 without integer bits: the polynomial is around the middle of the interval.
     y = x + (1 << 28)
     y2 = high_multiply(y, y)
     y3 = high_multiply(y2, y)
@@ -111,6 +115,8 @@ def reciprocal_of_one_plus(x: Raw) -> Raw:
     """Return 1 / (1 + x), without integer bits, for raw ``x`` in [0, 1) without integer bits.
 
     Three Newton-Raphson steps for the reciprocal of y = (1 + x) / 2, beginning with 48/17 - 32/17 * y.
+
+    Used for the reciprocal of a sum, which callers scale to [1, 2) first.
     """
     return shift_left(_half_reciprocal(x), 1)
 
@@ -119,7 +125,9 @@ def _half_reciprocal(x: Raw) -> Raw:
     """Return 2 / (1 + x), with 2 integer bits, for raw ``x`` in [0, 1) without integer bits."""
     # RoundingHalfSum of x and 1, both not negative.
     half = (x + _MAX + 1) // 2
+    # 48/17 and -32/17 minimise the largest error of a linear start on [1/2, 1], which is then 1/17.
     y = constant(48 / 17, 2) + high_multiply(half, constant(-32 / 17, 2))
+    # Each step squares the error: (1/17)**8 is about 2**-33, beyond 31 bits.
     for _ in range(3):
         error = (1 << 29) - high_multiply(half, y)
         y = y + shift_left(high_multiply(y, error), 2)
@@ -127,7 +135,11 @@ def _half_reciprocal(x: Raw) -> Raw:
 
 
 def logistic(x: Raw, integer_bits: int) -> Raw:
-    """Return 1 / (1 + exp(-x)), without integer bits, for raw ``x`` with ``integer_bits`` of at most 5."""
+    """Return 1 / (1 + exp(-x)), without integer bits, for raw ``x`` with ``integer_bits`` of at most 5.
+
+    The result is int64 from 0 to 2**31 - 1. Beyond the range of the argument, callers must clamp.
+    """
+    # Only the half with negative arguments is computed, because exp is bounded there.
     of_magnitude = reciprocal_of_one_plus(exp_of_negative(-np.abs(x), integer_bits))
     # gemmlowp sets the value of 0 to exactly 1/2.
     return np.where(x == 0, 1 << 30, np.where(x > 0, of_magnitude, _MAX - of_magnitude))
@@ -136,6 +148,7 @@ def logistic(x: Raw, integer_bits: int) -> Raw:
 def tanh(x: Raw, integer_bits: int) -> Raw:
     """Return the hyperbolic tangent, without integer bits, for raw ``x`` with ``integer_bits`` of at most 4."""
     power = exp_of_negative(-np.abs(x), integer_bits + 1)  # the same raw number represents twice the value
+    # tanh(x) = (1 - e) / (1 + e) with e = exp(-2x), which is 2 / (1 + e) - 1.
     of_magnitude = shift_left(_half_reciprocal(power) - (1 << 29), 2)
     return np.where(x == 0, 0, np.where(x > 0, of_magnitude, -of_magnitude))
 
@@ -149,6 +162,7 @@ def inverse_square_root(value: int) -> tuple[int, int]:
     # 1 / sqrt(1) would be 2**31. TensorFlow Lite returns the same for 0, the square of the length of a zero vector.
     if value <= 1:
         return _MAX, 0
+    # The shift that belongs to a value in [2**27, 2**29); each pair of bits more or less is one step of the root.
     shift = 11
     while value >= 1 << 29:
         value //= 4
@@ -156,10 +170,14 @@ def inverse_square_root(value: int) -> tuple[int, int]:
     pairs = (31 - value.bit_length()) // 2 - 1
     shift -= pairs
     source = np.array([value << (2 * pairs) >> 1], np.int64)
+    # 3 integer bits, so that 1 is 2**28, the start of the iteration.
     half, root = shift_right(source, 1), np.array([1 << 28], np.int64)
     for _ in range(5):
+        # Three integer bits each: the cube has 9, and the shift by 6 restores 3.
         cube = shift_left(high_multiply(high_multiply(root, root), root), 6)
+        # x * (3 - v * x**2) / 2: the constant is 3/2 with 3 integer bits.
         root = shift_left(high_multiply(root, (1 << 28) + (1 << 27)) - high_multiply(half, cube), 3)
+    # The halving of the value above is undone by a factor of sqrt(1/2).
     multiplier = int(high_multiply(root, constant(math.sqrt(0.5)))[0])
     return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
 
@@ -171,6 +189,7 @@ def log_of_sum(x: Raw) -> Raw:
     root. n follows from the leading bit of x or of x * sqrt(1/2), whichever gives the smaller r.
     """
     half_root, centre = constant(math.sqrt(0.5)), constant(0.5**0.25)
+    # The fourth root of 1/2 is 2**-1/4, so that the power of the centre is off by a quarter.
     quarter = 1 << 23  # with 6 integer bits, like the powers
     headroom = 32 - _bits(x)
     first = shift_left(high_multiply(x << (headroom - 1), half_root), 1)
@@ -178,12 +197,14 @@ def log_of_sum(x: Raw) -> Raw:
     scaled_headroom = 31 - _bits(high_multiply(x, half_root))
     second = _saturate(x << scaled_headroom)
     second_power = ((12 - scaled_headroom) << 25) - quarter
+    # Both splits represent the same x: the one with the smaller r is nearer to the centre.
     r, power = np.minimum(first, second), np.maximum(first_power, second_power)
 
     total = r + centre
     p = (total + 1) // 2  # both are positive
     q = 2 * (r - centre)
     square = high_multiply(q, q)
+    # The coefficients are the literals of TFLite's function, written as the formulas that its comments give.
     numerator = high_multiply(q, r) + high_multiply(high_multiply(q, square), constant(11 / 240 * 2**0.25))
     inner = constant(2 * 0.5**0.25 - 2**0.25) + q + high_multiply(square, constant(2**0.25 / 20))
     denominator = high_multiply(p, inner) + high_multiply(q, constant(2**0.25 / 4))
@@ -197,7 +218,10 @@ def _bits(x: Raw) -> Raw:
 
 
 def constant(real: float, integer_bits: int = 0) -> int:
-    """Return ``real`` as the nearest raw number with ``integer_bits``."""
+    """Return ``real`` as the nearest raw number with ``integer_bits``.
+
+    Rounds half to even like Python; TFLite's constants are literals, none of which is a half.
+    """
     return round(real * (1 << (31 - integer_bits)))
 
 

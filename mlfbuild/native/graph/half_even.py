@@ -34,19 +34,26 @@ def half_even_rescale(real: float, largest: int) -> HalfEvenRescale:
     """Return the factor ``real`` for sums whose magnitude is at most ``largest``.
 
     Raises ``OverflowError`` if a product would have fewer than 8 bits after the point, or more than 30.
+
+    ``largest`` is in stored units after the zero points are subtracted. The result fits ``rescale_half_even``, which
+    expects sums within that bound.
     """
     rescale = quantize_multiplier(real)
     # As many bits as the largest sum leaves free, because each of them is a bit after the point of the product.
     left = _SUM_BITS - largest.bit_length()
     left = min(left, _LARGEST_SHIFT + rescale.shift)
     right = left - rescale.shift
+    # Less precision than 8 bits would show as wrong roundings, so that the caller refuses the network instead.
     if left < 0 or right < _LEAST_SHIFT or rescale.multiplier == 0:
         raise OverflowError(f"cannot rescale sums of up to {largest} by {real:g} with one rounding")
     return HalfEvenRescale(rescale.multiplier, left, right)
 
 
 def rescale_half_even(sums: Array, rescale: HalfEvenRescale) -> Int32Array:
-    """Return whole ``sums`` times the factor."""
+    """Return whole ``sums`` times the factor.
+
+    The result is the nearest integer, half to even, as int32 and not clamped. The zero point is not added.
+    """
     product = high_multiply(sums.astype(np.int64) << rescale.left_shift, rescale.multiplier)
     # Half a step minus one, and one more if the quotient is odd: only then is an exact half rounded up, to an even
     # number.

@@ -56,9 +56,11 @@ def table_scale(scale: float, most_doublings: int) -> TableScale:
     # The tolerance of CheckedLog2.
     if abs(exponent - round(exponent)) < 1e-3 and 0 <= doublings <= most_doublings:
         return TableScale(3 << doublings, 0)
+    # Scaled so that the multiplier uses 15 bits: the kernel multiplies an int16 by it in 32 bits.
     multiplier, shift = scale * _STEPS_OF_ONE, 0
     if multiplier > (1 << 15) - 1:
         raise OverflowError(f"the input's scale {scale:g} is too large for a table of 16 bits")
+    # LiteRT's loop has the same bounds, and each iteration doubles exactly.
     while multiplier <= ((1 << 15) - 1) / 2 and shift <= 30:
         multiplier *= 2
         shift += 1

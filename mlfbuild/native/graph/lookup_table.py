@@ -32,25 +32,34 @@ def lookup_table(
     represent a value.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        # The whole range of int16, also if the network uses less of it: LiteRT's table has no other range.
         least, greatest = (np.float32(scale) * np.float32(bound - zero_point) for bound in (_LEAST, _GREATEST))
         low, high = (np.float32(output_scale) * np.float32(bound - output_zero_point) for bound in (_LEAST, _GREATEST))
         step = (greatest - least) / np.float32(_STEPS)
+        # Values are stored without the output's zero point: 2**16 steps span the range of the type.
         inverse = np.float32(1 << 16) / (high - low)
         places = least + np.arange(_STEPS + 1, dtype=np.float32) * step
         values = function(places) * inverse
+        # Interpolation is worst in the middle of two entries, so that its error there is halved by a shift of both.
         middles = round_half_away(function(places[:-1] + step / np.float32(2)) * inverse)
         rounded = round_half_away(values)
         between = round_half_away((values[1:] + rounded[:-1]) / np.float32(2))
         bias = round_half_away((between - middles) / np.float32(2))
+        # The last entry has no midpoint behind it, and stays as it is.
         last = round_half_away(function(np.array([greatest])) * inverse)
         table = np.concatenate([rounded[:-1] - bias, last])
     if not np.isfinite(table).all():
         raise OverflowError(f"the function of a number of scale {scale:g} is no float32 of scale {output_scale:g}")
+    # An entry beyond int16 saturates, as does the result of the function.
     return np.asarray(np.clip(table, _LEAST, _GREATEST), np.int16)
 
 
 def look_up(table: npt.NDArray[np.int16], stored: Whole) -> Whole:
-    """Interpolate ``table`` at ``stored`` int16 values; a slope wraps at 16 bits, as in C."""
+    """Interpolate ``table`` at ``stored`` int16 values; a slope wraps at 16 bits, as in C.
+
+    ``table`` has 513 entries, from ``lookup_table``. The result is int64 with numbers of int16.
+    """
+    # The upper 9 bits of an int16 select the entry; -32768 is entry 0.
     index = (stored >> _FRACTION_BITS) + _STEPS // 2
     rest = stored & ((1 << _FRACTION_BITS) - 1)
     base = table[index].astype(np.int64)

@@ -73,6 +73,7 @@ class Graph:
         self.litert = False
         """Whether the numbers are those of LiteRT, because TensorFlow Lite Micro does not run this network."""
         named: dict[str, Tensor] = {}
+        # First, because everything below looks up tensors by their names.
         for tensor in tensors:
             if tensor.name in named:
                 raise GraphError(f"tensor {tensor.name!r}", "is declared twice")
@@ -95,7 +96,10 @@ class Graph:
 
     @property
     def results(self) -> tuple[str, ...]:
-        """The tensors whose values are needed after all nodes ran: outputs and states."""
+        """The tensors whose values are needed after all nodes ran: outputs and states.
+
+        A pass must not remove or rename them. An output that is also a state occurs twice.
+        """
         return self.outputs + tuple(state.after for state in self.states)
 
     def tensor(self, name: str) -> Tensor:
@@ -131,6 +135,7 @@ class Graph:
 
     def _used(self) -> Iterator[Tensor]:
         seen = set()
+        # Order of first use, not of the file: generated C lists constants so, and must not change with a reader.
         for name in (*(name for node in self.nodes for name in node.inputs if name is not None), *self.results):
             if name not in seen:
                 seen.add(name)
@@ -146,12 +151,14 @@ class Graph:
         written = set(self.sources)
         if len(written) != len(self.sources):
             raise GraphError(where, "names an input or a state twice")
+        # A constant that is an input would be in flash and could not be written.
         for name in self.sources:
             if self.tensors[name].constant:
                 raise GraphError(f"tensor {name!r}", "is an input or a state and constant")
         for node in self.nodes:
             self._check_node(node, written)
         for name in self.results:
+            # A constant output is allowed: folding can leave a network whose output is known.
             if name not in written and not self.tensors[name].constant:
                 raise GraphError(where, f"nothing writes the output {name!r}")
         for state in self.states:
@@ -161,6 +168,7 @@ class Graph:
         before, after = self.tensors[state.before], self.tensors[state.after]
         if (before.shape, before.dtype) != (after.shape, after.dtype):
             raise GraphError(f"state {before}", f"is left as {after}")
+        # An old value must be readable in the first run, so that its initial value must fit exactly.
         if (state.initial.shape, state.initial.dtype) != (before.shape, before.dtype.numpy):
             raise GraphError(f"state {before}", f"begins as {state.initial.dtype}{list(state.initial.shape)}")
 
@@ -169,6 +177,7 @@ class Graph:
         for name in (*node.inputs, *node.outputs):
             if name is not None and name not in self.tensors:
                 raise GraphError(where, f"{name!r} is not a tensor")
+        # Kernels have loops of at least one turn, and C has no arrays of 0 elements. Front ends remove such tensors.
         for name in (*node.inputs, *node.outputs):
             if name is not None and not self.tensors[name].elements:
                 raise GraphError(where, f"{name!r} has no elements")
@@ -179,6 +188,7 @@ class Graph:
             if name in written or self.tensors[name].constant:
                 raise GraphError(where, f"writes {name!r}, which already has a value")
             written.add(name)
+        # Last, because operators may assume that all their tensors exist and are in order.
         reason = node.operator.check(self.inputs_of(node), self.outputs_of(node))
         if reason is not None:
             raise OperatorError(where, reason)

@@ -54,12 +54,16 @@ class Operands(Generic[Item]):
         """Yield all operands; raises ``OperatorError`` at an absent one."""
         return (self[index] for index in range(len(self._items)))
 
+    # Trailing operands may be missing in files, which is the same as ``None`` here.
     def optional(self, index: int) -> Item | None:
         """Return the operand at ``index``, ``None`` if it is absent."""
         return self._items[index] if index < len(self._items) else None
 
     def with_operand(self, index: int, item: Item) -> Operands[Item]:
-        """Return these operands with ``item`` at ``index``."""
+        """Return these operands with ``item`` at ``index``.
+
+        ``index`` may be the position of an absent operand, but not one behind the last.
+        """
         return Operands((*self._items[:index], item, *self._items[index + 1 :]), self.place)
 
     def map(self, function: Callable[[Item], Other]) -> Operands[Other]:

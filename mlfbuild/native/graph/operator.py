@@ -50,7 +50,11 @@ class Operator(abc.ABC):
 
     @abc.abstractmethod
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        """Return why these tensors break the operator's shape and type rules, or ``None``."""
+        """Return why these tensors break the operator's shape and type rules, or ``None``.
+
+        Called by the constructor of a graph, so that ``reference`` and kernels can rely on the rules. Returns one
+        clause without the operator's name, which the caller puts before it.
+        """
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
         """Return the number of multiply-accumulates of one run, with weights or of two matrices.

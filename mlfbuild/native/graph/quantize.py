@@ -104,6 +104,7 @@ def quantize_multiplier(real: float) -> Rescale:
 
 def _split(real: float) -> Rescale:
     fraction, shift = math.frexp(real)
+    # frexp's fraction is in [0.5, 1), so that the multiplier is in [2**30, 2**31).
     # std::round of a positive number. Python's round() would round a half to even.
     multiplier = math.floor(fraction * (1 << 31) + 0.5)
     return Rescale(multiplier // 2, shift + 1) if multiplier == 1 << 31 else Rescale(multiplier, shift)
@@ -152,6 +153,7 @@ def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
     scale, zero_point = scale_of(tensor), zero_point_of(tensor)
     lower, upper = activation.value
     if lower is not None:
+        # The later clamp must be one interval: the bound of the activation and that of the type are intersected.
         least = max(least, quantize_value(lower, scale, zero_point))
     if upper is not None:
         greatest = min(greatest, quantize_value(upper, scale, zero_point))
@@ -159,7 +161,10 @@ def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
 
 
 def whole_activation_range(activation: Activation, dtype: DType) -> tuple[int, int]:
-    """Return the clamp (min, max) of integers of ``dtype`` that are not quantised, for a fused ``activation``."""
+    """Return the clamp (min, max) of integers of ``dtype`` that are not quantised, for a fused ``activation``.
+
+    The bounds are 0, 6, -1 and 1 as integers, without a scale.
+    """
     least, greatest = integer_range(dtype)
     lower, upper = activation.value
     return least if lower is None else int(lower), greatest if upper is None else int(upper)
@@ -174,8 +179,13 @@ def float_activation_range(activation: Activation) -> tuple[float, float]:
 def convolution_rescales(
     source: Tensor, weights: Tensor, output: Tensor, channels: int, *, rounded: bool = False
 ) -> tuple[Rescale, ...]:
-    """Return a rescaling for each of ``channels`` output channels; ``rounded`` as in ``scale_product``."""
+    """Return a rescaling for each of ``channels`` output channels; ``rounded`` as in ``scale_product``.
+
+    ``weights`` have one scale, or one for each of ``channels``, which is checked before. Raises ``OverflowError`` if a
+    factor has no fixed-point form, and ``ValueError`` if a tensor is not quantised.
+    """
     scales = _scales(weights)
+    # One scale for all channels: kernels have a table with a factor for each channel in any case.
     if len(scales) == 1:
         return (product_rescale(source, weights, output, rounded=rounded),) * channels
     return _channel_rescales(scale_of(source), scales, scale_of(output))
@@ -188,7 +198,10 @@ def _channel_rescales(source: float, scales: tuple[float, ...], output: float) -
 
 
 def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
-    """Return the rescaling of sums of products of two tensors that have one scale each; as ``scale_product``."""
+    """Return the rescaling of sums of products of two tensors that have one scale each; as ``scale_product``.
+
+    The factor is the product of both scales divided by that of ``output``. Raises ``OverflowError``.
+    """
     return quantize_multiplier(scale_product(first, second, rounded=rounded) / scale_of(output))
 
 
@@ -234,11 +247,14 @@ def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale
     numerator, denominator = real.as_integer_ratio()
     # The kernel multiplies exactly, LiteRT in double. They differ only if the double product of the last integer below
     # the middle of two steps is rounded up to that middle.
+    # Every middle between two steps that a sum can reach within the range of int8.
     for step in range(_MOST_STEPS):
+        # The greatest integer whose exact product is below the middle; in double, it may be rounded up to it.
         before = -(-(2 * step + 1) * denominator // (2 * numerator)) - 1
         if before * real >= step + 0.5:
             raise OverflowError(f"products with {real!r} are not rounded alike in double and exactly")
     fraction, exponent = math.frexp(real)
+    # 53 bits are the whole mantissa of a double, so that the factor is exact.
     return DoubleScale(real, int(fraction * (1 << 53)), 53 - exponent)
 
 
@@ -246,6 +262,8 @@ def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
     """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double.
 
     Both must have one scale. Raises ``OverflowError`` if the quotient is more than 2**30.
+
+    Used by RELU, QUANTIZE and others that change the scale only.
     """
     return quantize_multiplier(scale_of(source) / scale_of(output))
 
@@ -276,6 +294,7 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     """
     fraction_bits = 31 - SOFTMAX_INTEGER_BITS
     # PreprocessSoftmaxScaling and CalculateInputRadius of quantization_util.cc.
+    # TFLite clamps to 2**31 - 1, so that all larger scales have the same result.
     factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
     if not factor > 1:
         raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too small")
@@ -286,6 +305,7 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
 
 def log_softmax_rescale(rescale: Rescale) -> Rescale:
     """Return the rescaling of a Q5.26 difference to stored values, which LOG_SOFTMAX uses as a bound."""
+    # The inverse of the factor, since the bound is compared in stored values.
     return quantize_multiplier((1 << (31 - rescale.shift)) / rescale.multiplier)
 
 
@@ -296,6 +316,7 @@ def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
     """
     # The table covers the differences from -10 to 0, divided into the 65,535 steps of int16.
     rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
+    # Differences have 16 bits and a sign, so that a shift of 14 is the last that fits.
     if rescale.shift > 14:
         raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too large")
     return rescale

@@ -69,6 +69,7 @@ def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescale
 
     Raises ``OverflowError`` if the output's scale is so small that the sum would be multiplied by 1 or more.
     """
+    # Twice the larger scale, so that each factor is at most 1/2 and the sum of two inputs fits.
     twice_max = 2 * max(scale_of(first), scale_of(second))
     factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
     if not factor < 1:
@@ -82,8 +83,12 @@ def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescale
 
 
 def squared_difference_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-    """Return the three rescalings of a quantised SQUARED_DIFFERENCE; raises ``OverflowError`` for a huge factor."""
+    """Return the three rescalings of a quantised SQUARED_DIFFERENCE; raises ``OverflowError`` for a huge factor.
+
+    The factor of the output is (2 * larger scale)**2 divided by 2**(2 * left shift) and the output's scale.
+    """
     twice_max = 2 * max(scale_of(first), scale_of(second))
+    # The square has the square of the common scale, and twice the left shift.
     factor = twice_max * twice_max / ((1 << 2 * DIFFERENCE_LEFT_SHIFT[output.dtype]) * scale_of(output))
     return BinaryRescales(
         (quantize_multiplier(scale_of(first) / twice_max), quantize_multiplier(scale_of(second) / twice_max)),
@@ -92,7 +97,10 @@ def squared_difference_rescales(first: Tensor, second: Tensor, output: Tensor) -
 
 
 def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling of a product of stored values without zero points; raises ``OverflowError``."""
+    """Return the rescaling of a product of stored values without zero points; raises ``OverflowError``.
+
+    ``scale of first * scale of second / scale of output``, in double, as MUL of TensorFlow Lite Micro.
+    """
     return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(output))
 
 
@@ -123,12 +131,18 @@ def ratio_rescale(source: Tensor, output: Tensor) -> Rescale:
 
 
 def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
-    """Return the rescaling of negative values of a LEAKY_RELU by the magnitude of ``alpha``."""
+    """Return the rescaling of negative values of a LEAKY_RELU by the magnitude of ``alpha``.
+
+    The sign of ``alpha`` is not part of the factor: the caller negates the result.
+    """
     return quantize_multiplier(scale_of(source) * abs(alpha) / scale_of(output))
 
 
 def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
-    """Return the rescalings of positive values, and of negative ones times their factors."""
+    """Return the rescalings of positive values, and of negative ones times their factors.
+
+    The first factor is input scale / output scale, the second one also has the scale of ``alpha``.
+    """
     return quantize_multiplier(scale_of(source) / scale_of(output)), multiply_rescale(source, alpha, output)
 
 

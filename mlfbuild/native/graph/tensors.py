@@ -24,6 +24,7 @@ class GraphError(ValueError):
         self.where = where
         self.reason = reason
 
+    # Exceptions with several arguments need this to be pickled, which jobs in other processes do.
     def __reduce__(self) -> tuple[type[GraphError], tuple[str, str]]:
         return type(self), (self.where, self.reason)
 
@@ -82,6 +83,7 @@ class Quantization:
     def __post_init__(self) -> None:
         if not self.scales or len(self.scales) != len(self.zero_points):
             raise GraphError("quantisation", f"{len(self.scales)} scales and {len(self.zero_points)} zero points")
+        # Zero and infinite scales would make multipliers that do not exist.
         if not all(math.isfinite(scale) and scale > 0 for scale in self.scales):
             raise GraphError("quantisation", "every scale must be a positive number")
 
@@ -132,6 +134,7 @@ class Tensor:
         quantization = self.quantization
         if quantization is None or not quantization.per_channel:
             return
+        # The axis may be any of the dimensions; operators restrict it further.
         if not 0 <= quantization.axis < len(self.shape) or self.shape[quantization.axis] != len(quantization.scales):
             raise GraphError(
                 f"tensor {self.name!r}",
@@ -180,5 +183,6 @@ class Tensor:
         return self.quantization
 
     def __str__(self) -> str:
+        # Names come from the file and may be of any length; a message should stay on its lines.
         name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
         return f"{name!r} {self.dtype.value}{list(self.shape)}"

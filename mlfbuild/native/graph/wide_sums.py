@@ -72,6 +72,7 @@ def wide_rescale(rescale: Rescale) -> WideRescale:
         raise OverflowError(f"cannot rescale sums of 64 bits by 2**{_LARGEST_SHIFT} or more")
     # From 0x7FFF0000 on, rounding would give 2**15. TensorFlow Lite tests for that number.
     multiplier = min((rescale.multiplier + (1 << 15)) >> 16, (1 << _MULTIPLIER_BITS) - 1)
+    # The total shift of 15 - shift includes the 15 bits of the multiplier.
     return WideRescale(multiplier, _MULTIPLIER_BITS - rescale.shift)
 
 
@@ -87,13 +88,19 @@ def fine_multiplier(rescale: Rescale) -> int:
 def rescale_fine(sums: Array, rescales: Sequence[Rescale]) -> Int32Array:
     """Return int64 ``sums`` (channels last, within 32 bits) times the factor of each channel, rounded once, half up."""
     multiplier = np.array([fine_multiplier(rescale) for rescale in rescales], np.int64)
+    # Half of 2**32 before the shift rounds a half up, towards plus infinity.
     return np.asarray((sums * multiplier + (1 << 31)) >> 32, np.int64).astype(np.int32)
 
 
 def rescale_wide(sums: Array, rescales: Sequence[Rescale]) -> Int32Array:
-    """Return int64 ``sums`` (channels last, below ``LARGEST_SUM``) times the factor of each channel, or one for all."""
+    """Return int64 ``sums`` (channels last, below ``LARGEST_SUM``) times the factor of each channel, or one for all.
+
+    Rounded once, half up, and not clamped: a result beyond 32 bits wraps. Raises ``OverflowError`` like
+    ``wide_rescale``.
+    """
     wide = [wide_rescale(rescale) for rescale in rescales]
     multiplier = np.array([factor.multiplier for factor in wide], np.int64)
     shift = np.array([factor.right_shift for factor in wide], np.int64)
+    # ``shift`` is at least 8, so that the shift by one less is defined.
     half = np.left_shift(np.int64(1), shift - 1)
     return np.asarray((sums * multiplier + half) >> shift, np.int64).astype(np.int32)

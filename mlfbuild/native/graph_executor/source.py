@@ -94,6 +94,8 @@ def _section(program: GraphProgram, placement: Placement) -> str:
     return "\n".join(
         [
             "#if defined(__GNUC__) && defined(__ELF__)",
+            # Another attribute syntax than GNU's is not known here: such compilers place the array with other
+            # constants.
             f'#define {macro} __attribute__((section("{placement.params or PARAMS_SECTION}"))) {aligned}',
             "#else",
             f"#define {macro} {aligned}",
@@ -138,6 +140,7 @@ def _packed(program: GraphProgram, packed: PackedFunction, arguments: Sequence[s
 
 
 def _body(program: GraphProgram, packed: PackedFunction, arguments: Sequence[str], *, first: bool) -> Iterator[str]:
+    # TVM's allocator is a stack: the memory is taken first and returned last.
     if packed.scratch:
         yield f"void *const scratch = TVMBackendAllocWorkspace(kDLCPU, 0, (uint64_t){packed.scratch}, kDLUInt, 8);"
     yield f"{', '.join(f'(void){_NAME.findall(argument)[-1]}' for argument in arguments[1:])};"

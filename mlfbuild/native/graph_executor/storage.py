@@ -83,6 +83,7 @@ def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
     """Return the root of each tensor and the shape of each root; an output of another shape is copied."""
     # Grows until no output clashes; each round copies one more.
     copied: set[str] = set()
+    # A clash is found only after the roots are chosen, so that they are chosen again with one more copy.
     while True:
         roots = _roots(graph, copied)
         shapes = {name: runtime_shape(graph.tensor(name)) for name in roots.values() if _has_shape(graph, name)}
@@ -109,6 +110,7 @@ def _roots(graph: Graph, copied: Iterable[str]) -> dict[str, str]:
         source = node.inputs[0] if node.inputs else None
         if source is None or not isinstance(node.operator, Reshape) or node.outputs[0] in copied:
             continue
+        # A constant has a shape of its own in the file, and other readers may need it.
         if not graph.tensor(roots[source]).constant:
             roots[node.outputs[0]] = roots[source]
     return roots
@@ -136,6 +138,7 @@ def _lives(graph: Graph, roots: Mapping[str, str], calls: Sequence[int]) -> dict
         for name in graph.nodes[index].outputs:
             lives[name] = _Life(graph.tensor(name).size, index, index)
     ends = [(name, index) for index in calls for name in graph.nodes[index].inputs if name is not None]
+    # Outputs are read by the caller after the last call.
     ends += [(name, len(graph.nodes)) for name in graph.outputs]
     for name, end in ends:
         root = roots[name]
@@ -151,6 +154,7 @@ def _written_over(
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         for position in call.overwrites:
             source = roots[str(node.inputs[position])]
+            # Overwriting is possible only at the moment when one ends and the other begins.
             if source in lives and lives[source].last == index and lives[node.outputs[0]].first == index:
                 yield source, node.outputs[0]
 
@@ -167,6 +171,7 @@ class _Sharing:
         self._apart: dict[str, set[str]] = {name: set() for name in lives}
         active: list[str] = []
         for name, life in sorted(lives.items(), key=lambda item: item[1].first):
+            # Sorted by their beginning, so that only tensors that are still in use can be in use together.
             active = [other for other in active if lives[other].last >= life.first]
             for other in active:
                 if frozenset((name, other)) not in permitted:
@@ -182,6 +187,7 @@ class _Sharing:
         if len(names) <= _MOST_IMPROVED:
             order = self._improved(order)
         groups, sizes = self._shared(order)
+        # Numbered in the order of the graph, so that a change of the search does not rename all storages.
         numbers = {old: new for new, old in enumerate(dict.fromkeys(groups[name] for name in names))}
         by_number = {numbers[old]: size for old, size in enumerate(sizes)}
         return {name: numbers[groups[name]] for name in names}, tuple(by_number[at] for at in range(len(sizes)))
@@ -210,6 +216,7 @@ class _Sharing:
             size = self._lives[name].size
             taken = {groups[other] for other in self._apart[name] if other in groups}
             free = [number for number in range(len(sizes)) if number not in taken]
+            # The least growth, and of those without growth the smallest, which leaves the large ones for large tensors.
             chosen = min(free, key=lambda number: (max(size - sizes[number], 0), sizes[number]), default=None)
             if chosen is None:
                 groups[name] = len(sizes)

@@ -26,10 +26,12 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
     # The class itself is first.
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
+            # Beyond ``Operator`` there are only classes such as ``object``, which are of no family.
             break
         folder = base.__module__.split(".")[-2]
         folder = "common" if folder in {"bases", "ops"} else folder  # of no kind: base classes, operators of passes
         name = f"{_PACKAGE}.{folder}.{base.family()}"
+        # ``find_spec`` first: an import error inside of an existing module must not count as its absence.
         if find_spec(name) is not None and hasattr(module := import_module(name), "lower"):
             return module
     return None
@@ -50,6 +52,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     except UnsupportedModelError as error:
         raise error.within(graph.name) from None
     assert isinstance(call, KernelCall)
+    # The origin names the tensor of the model that the bytes of a constant come from.
     origin = Origin.of_node(graph, node)
     return replace(call, parameters=tuple(_with_origin(parameter, origin) for parameter in call.parameters))
 

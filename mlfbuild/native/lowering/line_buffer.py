@@ -79,6 +79,7 @@ from mlfbuild.native.lowering.common.dsp import tensors_beside_rows
 Lower = Callable[[Graph, Node], KernelCall]
 
 _ALIGNMENT = 16
+# A call on few rows must not be refused scratch memory because its own graph is small.
 _SPARE = 1 << 20
 """Bytes of spare memory that a call for a few rows may use, because complete images determine the size of an arena."""
 _SOURCE, _OPERAND, _OUTPUT = "\0source", "\0operand", "\0output"
@@ -94,11 +95,13 @@ class LoweredChain:
     @property
     def offsets(self) -> tuple[int, ...]:
         """Offsets in scratch memory of each buffer, then of the scratch memory that the calls share."""
+        # Buffers begin at multiples of 16 bytes, like tensors in the arena.
         return tuple(accumulate((_aligned(lines.size) for lines in self.chain.buffers), initial=0))
 
     @property
     def scratch(self) -> int:
         """Bytes of scratch memory."""
+        # Calls run one after the other, so that they share one piece.
         return self.offsets[-1] + max((call.scratch for call in self.calls), default=0)
 
 
@@ -108,12 +111,14 @@ def _aligned(size: int) -> int:
 
 def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:
     """Return the call that computes ``rows`` rows of the output of ``stage`` from the input rows that they need."""
+    # The rows that so many output rows read: all steps but one, and one whole window.
     strips = {stage.source.name: _strip(_SOURCE, stage.source, (rows - 1) * stage.reach.stride + stage.reach.rows)}
     if stage.operand is not None:
         strips[stage.operand.name] = _strip(_OPERAND, stage.operand, rows)
     output = _strip(_OUTPUT, stage.output, rows)
     constants = {tensor.name: tensor for tensor in graph.inputs_of(stage.node).present if tensor.constant}
     inputs = tuple(strips[name].name if name in strips else name for name in stage.node.inputs)
+    # The names of the strips are fixed, so that equal stages have equal calls.
     alone = Node(stage.node.name, _without_padding(stage.node.operator), inputs, (output.name,))
     return lower(_beside_spare_memory(graph.name, [*strips.values(), output, *constants.values()], alone), alone)
 
@@ -124,6 +129,7 @@ def _strip(name: str, image: Tensor, rows: int) -> Tensor:
 
 def _without_padding(operator: Operator) -> Operator:
     if isinstance(operator, Convolution | Pool2D):
+        # The rows of padding are in the line buffer; columns are still padded by the kernel.
         return replace(operator, padding=((0, 0), operator.padding[1]))
     return operator
 
@@ -141,6 +147,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
     printing = _Printing(lowered)
     chain = lowered.chain
     images = whole_images(chain.stages)
+    # ``void *``, because images of a chain may have different types.
     whole = [Parameter("const void *", f"image{at}", name) for at, name in enumerate(images)]
     result = Parameter("void *", "result", chain.stages[-1].output.name)
     memory = Parameter("int8_t *", "memory", ScratchBuffer(lowered.scratch))
@@ -154,6 +161,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
         return faster.scratch, tuple(_Printing(faster).lines())
 
     return KernelCall(
+        # The name of the function has the first and the last operator.
         f"{words[0]}_to_{words[-1]}" if len(words) > 1 else f"{words[0]}_in_place",
         "line_buffer.h",
         (*whole, *printing.parameters.values(), result, memory),
@@ -172,6 +180,7 @@ def _overwrites(lowered: LoweredChain) -> tuple[int, ...]:
     positions = [0] if chain.in_place else []
     operand = last.operand
     if operand is not None and operand.name != chain.stages[0].source.name:
+        # Only if the kernel of the last operator permits it for its own tensors.
         if_alone = last.node.inputs.index(operand.name) in overwrites
         positions += [whole_images(chain.stages).index(operand.name)] if if_alone else []
     return tuple(positions)
@@ -185,6 +194,7 @@ class _Printing:
         self.lowered = lowered
         self.parameters: dict[str, Parameter] = {}
         first = 0 if self.chain.copied else 1
+        # Buffer 0 exists only if the input is copied; the numbers of the others do not change.
         self._offset = {first + at: offset for at, offset in enumerate(lowered.offsets)}
         self._end = len(self.chain.stages)
 
@@ -196,6 +206,7 @@ class _Printing:
             yield from _struct_lines(at, chain.lines[at])
             yield f"int8_t *const buffer{at} = memory + {self._offset[at]};"
         for at in buffers:
+            # Rows above the image, before the first step.
             if chain.lines[at].kept:
                 yield f"mlf_lines_start(&lines{at}, buffer{at});"
         if chain.backward:
@@ -216,6 +227,7 @@ class _Printing:
         if always:
             yield "{"
         else:
+            # The output of a chain never lies outside for steps from 0 on.
             yield "if (step >= 0) {" if last else f"if (mlf_lines_inside(&lines{at + 1}, step)) {{"
         yield from (f"    {line}" for line in self._call(at, stage, call))
         yield "}"
@@ -235,6 +247,7 @@ class _Printing:
                 value = _cast(c_type, f"(memory + {self._offset[self._end]})")
             else:
                 value = self._passed(at, parameter)
+            # A local with the name of the call's parameter, so that its body can be printed unchanged.
             yield f"{c_type}const {parameter.name} = {value};"
         yield from call.body
 
@@ -242,6 +255,7 @@ class _Printing:
         """Return the name of the chain's parameter that is passed to ``parameter`` of the call at ``at``."""
         name, argument = f"{parameter.name}{at}", parameter.argument
         if isinstance(argument, Constant):
+            # Numbered, because several calls of a chain may have a constant of the same role.
             argument = replace(argument, name=f"{argument.name}{at}")
         self.parameters[name] = Parameter(parameter.c_type, name, argument)
         return name
@@ -274,6 +288,7 @@ def _rows(image: str, made: ImageRows, row: int) -> str:
 
 def _cast(c_type: str, address: str) -> str:
     through = "const void *" if c_type.startswith("const ") else "void *"
+    # Through ``void *``, because a direct cast from int8 to a wider type makes compilers warn (-Wcast-align).
     return f"({c_type})({through}){address}"
 
 
@@ -302,4 +317,5 @@ def _padding(image: Tensor) -> int:
     # int16 has the zero point 0, and the float 0.0 has only zero bytes.
     if image.quantization is None or image.dtype.size > 1:
         return 0
+    # All bytes of an int8 or uint8 image have this value.
     return int(np.uint8(image.quantization.zero_point & 0xFF))

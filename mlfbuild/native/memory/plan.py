@@ -117,14 +117,17 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = F
     """
     # The first plan always runs to its end; only trials count against the limit of steps.
     plan = _plan(graph, calls, frozenset(), arena_io)
+    # A view lets parts live as long as the whole; without views, short-lived parts can share memory with others.
     work = Work(_TRIED_STEPS)
     if plan.views:  # a view keeps the whole buffer in memory from its first part on
         plan = min(plan, _plan(graph, calls, plan.views, arena_io, work), key=lambda plan: plan.arena_size)
+    # Greedy: each node is tried once, in order, and a change that helps is kept for the following trials.
     # Sharing an address can prevent a better packing.
     for index, call in enumerate(calls):
         # Nothing can be smaller, or the limit of steps is spent.
         if plan.arena_size <= plan.lower_bound or work.left <= 0:
             break
+        # Nodes that neither overwrite nor make views share nothing, so that a trial would give the same plan.
         if call.overwrites or index in plan.views:
             other = _plan(graph, calls, plan.apart | {index}, arena_io, work)
             plan = min(plan, other, key=lambda plan: plan.arena_size)
@@ -135,6 +138,7 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall], *, arena_io: bool = F
             reason=f"needs an arena of {plan.arena_size} bytes, but at most {LARGEST_ARENA} are supported",
             hint="use a smaller model",
         )
+    # Only for the plan that is used: a trial may well separate a state from its update.
     _check_updates(graph, calls, plan.locations)
     return plan
 
@@ -143,6 +147,9 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
     """Return ``calls`` with more scratch memory where it is free and makes them faster, and their plan.
 
     Nothing else moves, and the arena does not grow.
+
+    A kernel with ``grown`` has variants that are faster with more scratch memory. ``plan`` must be the plan of
+    ``calls``. Returns the calls in the same order, and the plan with the new offsets of scratch memory.
     """
     faster, scratch = list(calls), list(plan.scratch)
     used: list[list[tuple[int, int]]] = [[] for _ in calls]
@@ -151,17 +158,23 @@ def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[Kerne
             used[at].append((start, start + span.size))
     for at, call in enumerate(calls):
         if call.grown is not None:
+            # Scratch memory of the node itself is not in ``used``, so that its present place counts as free.
             # Not where the scratch memory is now: another gap may be larger.
             offset, size = _largest_gap(used[at], plan.arena_size)
             faster[at] = call.with_room(size)
+            # Never smaller: a kernel whose larger variant does not fit keeps what it was lowered with.
             if faster[at].scratch > call.scratch:
                 scratch[at] = offset
     return faster, replace(plan, scratch=tuple(scratch))
 
 
 def _largest_gap(used: list[tuple[int, int]], arena_size: int) -> tuple[int, int]:
-    """Return offset and bytes of the largest part of the arena between the ranges ``used``."""
+    """Return offset and bytes of the largest part of the arena between the ranges ``used``.
+
+    ``used`` has pairs (start, end) in bytes, which may overlap; the last gap ends at ``arena_size``.
+    """
     used = sorted(used)
+    # The running maximum of the ends: ranges overlap, since a view lies inside of its whole.
     ends = accumulate((end for _, end in used), max, initial=0)
     starts = (*(start for start, _ in used), arena_size)
     return max(((end, start - end) for end, start in zip(ends, starts, strict=True)), key=lambda gap: gap[1])
@@ -171,6 +184,7 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
     for node, call in zip(graph.nodes, calls, strict=True):
         for read, written in call.updates:
             before, after = str(node.inputs[read]), node.outputs[written]
+            # Equal locations mean in place; a copy at the end of the run would come too late for the kernel.
             if locations[before] != locations[after]:
                 raise UnsupportedModelError(
                     "state-used-twice",
@@ -187,14 +201,17 @@ def _plan(
     if work is not None:
         work.spend(len(calls) * _STEPS_A_NODE)
     storages = storages_of(graph, arena_io=arena_io)
+    # The order of the calls matters and is explained in ``storages.py``: each one relies on those before it.
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
     note_lifetimes(graph, storages)
     leave_states(graph, calls, storages)
     reuse_inputs(graph, calls, storages, apart)
+    # Scratch memory is a storage that only one node uses, so that it is packed together with the tensors.
     scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
     outputs = _outputs(graph, storages, arena_io)
     arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch),
                        *outputs])  # fmt: skip
+    # Rounded up, so that every offset stays a multiple of 16 bytes wherever a buffer is placed.
     buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                for storage in arena]  # fmt: skip
     try:
@@ -221,6 +238,7 @@ def _plan(
         arena_size,
         lower_bound(buffers),
         tuple(storage.position for storage in scratch),
+        # Without scratch memory: ``use_free_memory`` replaces it, so that its place must count as free.
         tuple(
             (storage.position, Span(aligned(span.size), span.first, span.last))
             for storage in _in_arena(storages.values())
@@ -239,6 +257,7 @@ def _outputs(graph: Graph, storages: Mapping[str, Storage], arena_io: bool) -> l
     """Return where the caller reads each output; constants and states are copied there at the end of the run."""
     if not arena_io:
         return [Storage(StorageKind.OUTPUT, index) for index in range(len(graph.outputs))]
+    # Time ``len(nodes)`` is after the last node: the caller reads the copies then.
     end = len(graph.nodes)
     copies = {
         name: Storage(StorageKind.ARENA, 0, [Span(graph.tensor(name).size, end, end)])
@@ -251,6 +270,7 @@ def _outputs(graph: Graph, storages: Mapping[str, Storage], arena_io: bool) -> l
 def _output_copies(
     graph: Graph, locations: Mapping[str, Location], read_at: Sequence[Location]
 ) -> Iterator[tuple[str, Location]]:
+    # ``dict.fromkeys`` because a tensor may be an output twice: with ``io: arena`` both are one copy.
     for name, location in dict.fromkeys(zip(graph.outputs, read_at, strict=True)):
         if locations[name] != location and graph.tensor(name).elements:
             yield name, location
@@ -259,6 +279,7 @@ def _output_copies(
 def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
     """Yield the states to copy, each after the copies that read its destination, as in a delay line."""
     waiting = {
+        # A state whose new value has its place already needs no copy.
         locations[state.before]: state.after
         for state in graph.states
         if locations[state.before] != locations[state.after]
@@ -279,5 +300,7 @@ def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[t
 
 
 def _in_arena(storages: Iterable[Storage]) -> list[Storage]:
+    # By identity: many names share a storage, and equal storages are still different memory. Without spans no node uses
+    # it.
     unique = {id(storage): storage for storage in storages if storage.area is StorageKind.ARENA and storage.spans}
     return list(unique.values())

@@ -97,6 +97,7 @@ class Storage:
 
     def absorb(self, other: Storage, storages: dict[str, Storage]) -> None:
         """Move the tensors of ``other``, and the times at which they are in use, into this storage."""
+        # Spans stay separate, because the tensors that move in have times of their own.
         self.spans += other.spans
         self.last = max(self.last, other.last)
         self.names += other.names
@@ -125,11 +126,13 @@ def storages_of(graph: Graph, *, arena_io: bool = False) -> dict[str, Storage]:
     """
     storages: dict[str, Storage] = {}
     for tensor in graph.tensors.values():
+        # At first each tensor is alone; every later step only merges.
         storages[tensor.name] = Storage(StorageKind.CONSTANT if tensor.constant else StorageKind.ARENA, 0)
     for index, name in enumerate(() if arena_io else graph.inputs):
         storages[name] = Storage(StorageKind.INPUT, index)
     for name, offset in _state_offsets(graph).items():
         storages[name] = Storage(StorageKind.STATE, offset)
+    # A state or a constant can also be an output. It stays where it is, and is copied after the run.
     for index, name in enumerate(() if arena_io else graph.outputs):
         if storages[name].area is StorageKind.ARENA:
             storages[name] = Storage(StorageKind.OUTPUT, index)
@@ -143,9 +146,11 @@ def storages_of(graph: Graph, *, arena_io: bool = False) -> dict[str, Storage]:
 
 def _share(storages: dict[str, Storage], source: str, output: str) -> None:
     """Merge the storages of ``source`` and ``output``, unless neither is in the arena."""
+    # Merging them would put a tensor that is written into flash.
     if storages[source].area is StorageKind.CONSTANT:
         return  # constants are C arrays, which are not shared
     kept, gone = storages[source], storages[output]
+    # ``gone`` should be the one in the arena: it gives up its place for the buffer of the caller or the state.
     if gone.area is not StorageKind.ARENA:
         kept, gone = gone, kept
     if gone.area is StorageKind.ARENA and gone is not kept:
@@ -153,10 +158,14 @@ def _share(storages: dict[str, Storage], source: str, output: str) -> None:
 
 
 def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
-    """Move the tensors of ``node`` that are views of another one into its storage; ``False`` if not all can move."""
+    """Move the tensors of ``node`` that are views of another one into its storage; ``False`` if not all can move.
+
+    Returns ``False``, and changes nothing, also if the node makes no views. The conditions are those of the module.
+    """
     views = views_of(graph, node)
     parts = [storages[view.part] for view in views]
     wholes = [storages[view.whole] for view in views]
+    # One whole and different parts: ``len(parts) + 1`` storages, or some tensor would need two addresses.
     unique = len({id(storage) for storage in (*parts, *wholes[:1])}) == len(parts) + 1
     in_arena = all(storage.area is StorageKind.ARENA for storage in (*parts, *wholes))
     movable = all(_extent(graph, part) == graph.tensor(view.part).size
@@ -164,6 +173,7 @@ def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
     if not views or not unique or not in_arena or not movable or any(view.offset % ALIGNMENT for view in views):
         return False
     for view, part, whole in zip(views, parts, wholes, strict=True):
+        # The whole may itself be a part of another tensor, so that offsets add up.
         start = whole.offsets.get(view.whole, 0) + view.offset
         whole.offsets.update({name: start + part.offsets.get(name, 0) for name in part.names})
         whole.absorb(part, storages)
@@ -179,9 +189,12 @@ def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
     """Record the nodes between which the bytes of each storage are in use.
 
     Inputs in the arena are in use from the first node on, and outputs until after the last one.
+
+    Call it once, after all views are made, since a part that moves later would not extend the life of its whole.
     """
     ports = [[name for name in names if storages[name].area is StorageKind.ARENA]
              for names in (graph.inputs, graph.outputs)]  # fmt: skip
+    # At time 0, before which no node runs; outputs at ``len(nodes)``, when all of them have.
     used = [(0, ports[0]), *((at, (*node.inputs, *node.outputs)) for at, node in enumerate(graph.nodes))]
     for index, names in (*used, (len(graph.nodes), ports[1])):
         for name in names:
@@ -193,17 +206,23 @@ def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
 def reuse_inputs(
     graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], apart: frozenset[int]
 ) -> None:
-    """Let nodes overwrite an input in the arena that no later node reads, if their kernels permit it."""
+    """Let nodes overwrite an input in the arena that no later node reads, if their kernels permit it.
+
+    Output 0 of a node moves into the storage of the first input that qualifies. Nodes in ``apart`` are left out.
+    """
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
         for position in call.overwrites if index not in apart else ():
+            # A ``None`` never occurs here: kernels list only operands that they have.
             name = str(node.inputs[position])
             source = storages[name]
             # Only in the arena: the caller's inputs are never written, and an output buffer holds only its output.
             dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
+            # Written for the first time by this node: an output storage with older parts is a whole that views fill.
             if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
                 source.offsets.update(output.offsets)
                 source.absorb(output, storages)
+                # One input is enough: the output has one address.
                 break
 
 
@@ -213,6 +232,7 @@ def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, 
     # A view in the middle of a whole: an output there could reach into the next part.
     if theirs.get(source, 0) or its.get(output, 0):
         return False
+    # With views, ``source`` may be the first of several parts, and a larger output would reach into the second.
     return not theirs or graph.tensor(output).size <= graph.tensor(source).size
 
 
@@ -222,6 +242,7 @@ def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, 
         _leave_in_place(graph, calls, storages, state)
     for state in graph.states:
         left = storages[state.after]
+        # Also if it moved: time ``len(nodes)`` keeps its bytes until the run has ended.
         left.use(left.offsets.get(state.after, 0) + graph.tensor(state.after).size, len(graph.nodes))
 
 
@@ -234,6 +255,7 @@ def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[st
     if any(storages[name] is left for name in graph.inputs):
         return  # the caller writes it before the run
     writer = left.spans[0].first
+    # The old value is read until ``kept.last``, so that writing it earlier would destroy it.
     if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
         return
     kept.absorb(left, storages)
@@ -244,7 +266,9 @@ def _updates(
 ) -> bool:
     """Return whether the node at ``writer`` is the last that reads ``state``, and its kernel may overwrite it."""
     node, kept = graph.nodes[writer], storages[state.before]
+    # Every operand in the storage counts, since a view or RESHAPE of the state is read at the same address.
     reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]
     writes = [at for at, name in enumerate(node.outputs) if storages[name] is storages[state.after]]
+    # ``updates`` are the states that a kernel advances in place, ``overwrites`` inputs that output 0 may replace.
     allowed = {*calls[writer].updates, *((at, 0) for at in calls[writer].overwrites)}
     return kept.last == writer and len(writes) == 1 and all((at, writes[0]) in allowed for at in reads)

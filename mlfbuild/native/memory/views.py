@@ -50,8 +50,13 @@ class View:
 
 
 def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
-    """Return the views that ``node`` makes; empty if it must copy elements or computes."""
+    """Return the views that ``node`` makes; empty if it must copy elements or computes.
+
+    Each view is a contiguous part; if one part is not, there are no views. Views are in the order of the node's inputs
+    (of operators that join) or outputs (of operators that split).
+    """
     operator = node.operator
+    # Without optional inputs only, because positions of views and of moves must agree.
     if not isinstance(operator, Joining | Parting | Slice) or None in node.inputs:
         return ()
     # These arrays are never read or written: only addresses and strides of their views are used.
@@ -60,6 +65,7 @@ def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
         for names in (node.inputs, node.outputs)
     )
     joining = isinstance(operator, Joining)
+    # CONCATENATION and PACK join into their output; SPLIT, UNPACK and SLICE cut their input.
     whole = (outputs if joining else sources)[0]
     views = []
     for at, (source, target) in enumerate(operator.moves(sources, outputs)):

@@ -86,18 +86,28 @@ class Costs:
         self.settings = settings
 
     def total(self, graph: Graph) -> float:
-        """Return the instructions of ``graph`` if its operators are executed one after the other."""
+        """Return the instructions of ``graph`` if its operators are executed one after the other.
+
+        Only operators that can be in a chain, and FULLY_CONNECTED, are counted; the sum is the base of the limit in
+        percent.
+        """
         chainable = sum(self._alone(stage) for stage in stages_of(graph) if stage is not None)
         # Not chainable, but most of the work of some networks: about one instruction for each weight.
         weights = (graph.inputs_of(node)[1] for node in graph.nodes if isinstance(node.operator, FullyConnected))
         return chainable + sum(tensor.elements for tensor in weights) * _PORTABLE.product / 3
 
     def added(self, chain: Chain) -> float:
-        """Return how many more instructions ``chain`` executes than its operators one after the other."""
+        """Return how many more instructions ``chain`` executes than its operators one after the other.
+
+        The parts are those of the rules above: copies, steps before the first row, calls, and pixels that blocks waste.
+        """
         rates = self._rates(chain.stages[0])
         steps = chain.steps - chain.first_step
+        # A line buffer keeps its rows at fixed addresses, since kernels need contiguous rows: a ring would wrap inside
+        # a window.
         moved = sum(steps * lines.kept * lines.row for lines in chain.buffers)
         moved += chain.lines[0].image.size if chain.copied else 0
+        # ``first_step`` is 0 or negative: the steps before the first output row run only to fill the buffers.
         run_up = sum(-chain.first_step * lines.count * lines.row for lines in chain.buffers)
         total = (moved + run_up) * rates.moved
         for stage, lines in zip(chain.stages, chain.lines[1:], strict=True):
@@ -111,6 +121,7 @@ class Costs:
         calls = steps * rates.call
         if isinstance(stage.node.operator, DepthwiseConv2D):
             read_again = steps * stage.reach.kept * stage.source.shape[2] * stage.source.shape[3]
+            # The kernel computes four channels at a time, and each such group costs about as much as a call.
             return calls + read_again * rates.again + steps * stage.source.shape[3] / 4 * rates.call
         if isinstance(stage.node.operator, Conv2D):
             pixels = rows * stage.output.shape[2]
@@ -124,11 +135,14 @@ class Costs:
         rates = self._rates(stage)
         if isinstance(stage.node.operator, Convolution):
             product = rates.depthwise if isinstance(stage.node.operator, DepthwiseConv2D) else rates.product
+            # The kernels' loop over products and their requantisation scale separately, so that both have a rate of
+            # their own.
             return stage.work * product + stage.output.elements * rates.output
         return stage.work * rates.element
 
     def _rates(self, stage: Stage) -> _Rates:
         wide = stage.output.dtype is DType.INT16
+        # Other types, such as float32, have only portable kernels: DSP and MVE code exists for int8 and int16.
         if stage.output.dtype is not DType.INT8 and not wide:
             return _PORTABLE
         if self.settings.has("mve"):
@@ -140,5 +154,6 @@ class Costs:
 
 def _steps_inside(lines: ImageRows, first: int, end: int) -> int:
     """Return how many of the steps ``first`` to ``end`` - 1 compute a row of the image."""
+    # Double negation rounds up: the first step whose rows all lie behind the last row of the image.
     behind = -((lines.lead - lines.image.shape[1]) // lines.count)
     return min(end, behind) - max(first, -lines.lead // lines.count)

@@ -72,6 +72,7 @@ from mlfbuild.native.passes.channels import (
 )
 from mlfbuild.native.passes.rewrite import rebuild
 
+# True at the channels that are kept, or needed: one element for each index of the last dimension.
 Mask = npt.NDArray[np.bool_]
 
 _MOST_CHANNELS = 1 << 22
@@ -96,6 +97,7 @@ def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     extra: list[Tensor] = []
     for name, mask in removed.items():
         tensor = graph.tensor(name)
+        # Scales along the last dimension shrink with the channels; those of another axis are the same as before.
         affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
         extra.append(replace(tensor, shape=(*tensor.shape[:-1], int(mask.sum())), quantization=affine))
     nodes = [_trimmed(graph, node, kept, ranges, extra) for node in graph.nodes]
@@ -114,16 +116,20 @@ def _note(graph: Graph, removed: Mapping[str, Mask]) -> str:
 
 def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str, Mask]:
     """Return the channels to keep of each tensor that a node reads or writes and that is not constant."""
+    # Start with nothing and add what is needed: channels of operators in a cycle of ties would otherwise keep each
+    # other.
     kept = {
         name: np.zeros(channels_of(graph.tensor(name)), bool)
         for node in graph.nodes
         for name in (*node.inputs, *node.outputs)
         if name is not None and not graph.tensor(name).constant
     }
+    # The interface of the network must not change, even if the caller would never see a difference.
     for name in (*graph.sources, *graph.results):
         kept[name] = np.ones(channels_of(graph.tensor(name)), bool)
     demands = [_Demand.of(graph, node, ranges) for node in graph.nodes]
     _spread(demands, kept)
+    # Only now, because a channel added for the multiple of four can need further channels of its own inputs.
     for mask in kept.values():
         count = int(np.count_nonzero(mask))
         wanted = max(count + -count % multiple, multiple)
@@ -150,6 +156,7 @@ class _Demand:
         if layer is None:
             return cls(node, None, ties(graph, node))
         source, weights, _, _ = layer
+        # Over all taps: a channel is useful to an output if one weight of the whole filter is not 0.
         useful = by_input_channel(weights, source).any(axis=1)
         return cls(node, np.asarray(useful & ~_foldable(node, source, ranges[source.name])), None)
 
@@ -161,18 +168,24 @@ class _Demand:
             return
         names = [name for name in self.node.inputs if name is not None and name in kept]
         if self.tied is None:
+            # No known relation of the channels, as with SOFTMAX: everything that goes in or comes out stays.
             for name in (*names, *self.node.outputs):
                 kept[name][:] = True
             return
         alone = np.ones(len(kept[output]), bool)
         for name in names:
             if name not in self.tied:
+                # An input without a tie, such as a scalar operand, is read for every output and cannot lose channels.
                 kept[name][:] = True
                 continue
+            # -1 means that an output channel does not come from this input, as with the other parts of a CONCATENATION.
             inside = self.tied[name] >= 0
             alone &= ~inside
             indices = self.tied[name][inside]
+            # ``at`` and not plain indexing, because one input channel may feed several outputs, and the last would win.
             np.logical_or.at(kept[name], indices, kept[output][inside])
+            # The other direction: an operator with ties writes every channel that it reads, so a kept input forces its
+            # output.
             kept[output][inside] |= kept[name][indices]
         kept[output][alone] = True
 
@@ -180,6 +193,7 @@ class _Demand:
 def _spread(demands: Sequence[_Demand], kept: Mapping[str, Mask]) -> None:
     """Add to ``kept`` the channels from which those in it are computed, until nothing changes."""
     before = -1
+    # Masks only grow and are finite, so that the loop ends; comparing the count is cheaper than comparing all masks.
     while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
         # Demand goes from outputs to inputs, ties in both directions: one round each way settles most networks.
         for demand in (*reversed(demands), *demands):
@@ -188,6 +202,7 @@ def _spread(demands: Sequence[_Demand], kept: Mapping[str, Mask]) -> None:
 
 def _foldable(node: Node, source: Tensor, ranges: Ranges) -> Mask:
     """Mark the constant channels whose contribution to a layer is the same for all its outputs."""
+    # A layer with padding adds nothing for a pixel outside the image, which equals a constant channel only at rest.
     if not is_padded(node):
         return ranges.constant
     return np.asarray(ranges.constant & (ranges.least == resting(source)))
@@ -205,9 +220,11 @@ def _trimmed(
         return _with_constants(graph, node, constants, extra)
     mask = kept[node.outputs[0]]
     if isinstance(node.operator, DepthwiseConv2D):
+        # Weights are 1HW(C*m): their last dimension is that of the output, so one mask fits weights, bias and output.
         _, weights, bias, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
         constants = [_sliced(weights, mask)]
         if bias is not None and bias.data is not None:
+            # A bias may have leading dimensions of 1; flattened, its channels are the last dimension like all others.
             flat = replace(bias, shape=(bias.elements,), data=bias.data.reshape(-1), quantization=None)
             constants.append(_sliced(flat, mask))
         return _with_constants(graph, node, constants, extra)
@@ -234,6 +251,7 @@ def _unused(graph: Graph, name: str) -> str:
 def _with_constants(graph: Graph, node: Node, constants: list[Tensor], extra: list[Tensor]) -> Node:
     """Return a layer with other weights and bias, which are added to ``extra``."""
     named = [
+        # New names, because a constant may be shared with a node whose channels stay.
         replace(tensor, name=_unused(graph, f"{node.outputs[0]}/{word}"))
         for tensor, word in zip(constants, ("weights", "bias"), strict=False)
     ]
@@ -242,7 +260,10 @@ def _with_constants(graph: Graph, node: Node, constants: list[Tensor], extra: li
 
 
 def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
-    """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several."""
+    """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several.
+
+    ``mask`` has one element for each index of the last dimension.
+    """
     data = np.ascontiguousarray(tensor.known[..., mask])
     affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
     return replace(tensor, shape=data.shape, data=data, quantization=affine)
@@ -250,6 +271,7 @@ def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
 
 def _picked(affine: Quantization | None, mask: Mask, axis: int) -> Quantization | None:
     """Return the quantisation of what ``mask`` selects along dimension ``axis``."""
+    # A single scale applies to every channel; scales along another dimension are not affected by this mask.
     if affine is None or not affine.per_channel or affine.axis != axis:
         return affine
     scales, zero_points = np.array(affine.scales)[mask], np.array(affine.zero_points)[mask]
@@ -266,10 +288,13 @@ def _layer_constants(
     ranges: Mapping[str, Ranges],
 ) -> list[Tensor]:
     """Return weights and bias of a layer on the channels that are kept; the bias includes the others."""
+    # Weights are [outputs, ..., inputs]: rows follow the output's channels, columns the input's.
     rows, columns = kept[output.name], kept[source.name]
     factors = by_input_channel(weights, source)[rows]
     folds = ~columns & factors.any(axis=(0, 1))
+    # Exact: products of int8 or int16 summed in float64, which has 53 bits.
     folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - resting(source))
+    # FULLY_CONNECTED may read several rows of channels as one vector, so that its depth is a multiple of them.
     shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
     data = np.ascontiguousarray(weights.known.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
@@ -291,10 +316,12 @@ def _bias(
     elif source.dtype is DType.FLOAT32:
         dtype = DType.FLOAT32
     else:
+        # Without a bias its type would decide the width of the sums, so that the new one must not change it.
         dtype = DType.INT64 if node.operator.sums_are_wide(source, None) else DType.INT32
     old: Array = np.zeros(len(rows)) if bias is None or bias.data is None else bias.data.reshape(-1)
     if dtype is DType.FLOAT32:
         data: Array = (old[rows].astype(np.float64) + folded).astype(np.float32)
     else:
+        # The cast wraps like the accumulator does, so that a bias near the end of its range gives the same sums.
         data = (old[rows].astype(np.int64) + folded.astype(np.int64)).astype(dtype.numpy)
     return Tensor(f"{weights.name}/bias", data.shape, dtype, data=data)

@@ -20,14 +20,19 @@ def fold_constants(graph: Graph) -> Graph:
     """Replace each node whose inputs are all constant by its value, which the operator's numpy reference computes.
 
     Nodes whose result is much larger than their operands stay.
+
+    The limits are those of this module: a result up to 64 KiB always counts as worth it, until 16 MiB are spent in
+    total. Nodes whose result is not larger than their operands are always computed.
     """
     known: dict[str, Tensor] = {}
     kept: list[Node] = []
+    # Values that this loop already folded count as constants, so that a chain of nodes folds in one pass.
     left = _MOST_FOLDED
     for node in graph.nodes:
         inputs = Operands(
             (None if name is None else known.get(name, graph.tensor(name)) for name in node.inputs), node.place
         )
+        # Checked before the reference runs: a large result would fill the memory of the compiler first.
         if all(tensor.constant for tensor in inputs.present) and _worth_its_flash(graph, node, left):
             values = inputs.map(lambda tensor: tensor.known)
             outputs = graph.outputs_of(node)

@@ -19,7 +19,13 @@ _Weighted = Conv2D | DepthwiseConv2D | FullyConnected
 
 
 def fold_scales(graph: Graph) -> Graph:
-    """Fold factors and offsets until none is left that can be folded."""
+    """Fold factors and offsets until none is left that can be folded.
+
+    Returns the same graph if nothing fits. Both operators must be float32, the constant must have one number or one for
+    each channel, and no other node may read the tensor between them. The activation of the removed operator moves
+    along.
+    """
+    # One at a time, because each fold changes the node that the next factor, or offset, is folded into.
     while (folded := _fold_one(graph)) is not None:
         graph = folded
     return graph
@@ -28,11 +34,14 @@ def fold_scales(graph: Graph) -> Graph:
 def _fold_one(graph: Graph) -> Graph | None:
     for node in graph.nodes:
         operator, output = node.operator, node.outputs[0]
+        # A fused activation lies between the sum and the factor, and a clamp does not commute with either of them.
+        # An output of the network must keep the values before the factor.
         if not isinstance(operator, _Weighted) or operator.activation is not Activation.NONE or output in graph.results:
             continue
         if not convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1].constant:
             continue
         users = graph.readers(output)
+        # Other readers need the tensor without the factor.
         if len(users) == 1 and isinstance(users[0].operator, Add | Mul):
             numbers = _channel_numbers(graph, users[0], output)
             if numbers is not None:
@@ -68,14 +77,17 @@ def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float6
         with np.errstate(invalid="ignore"):
             offset = offset + numbers
     else:
+        # FULLY_CONNECTED has weights [outputs, inputs], so that its output channels are the first dimension.
         axis = 0 if isinstance(node.operator, FullyConnected) else node.operator.channel_axis
         with np.errstate(invalid="ignore"):  # NaN stays NaN
             scaled = np.moveaxis(np.moveaxis(scaled, axis, -1) * numbers, -1, axis)
             offset = offset * numbers
+    # The name of the user's output is unique, and its tensor stays, so that these names are free.
     new = [_constant(f"{user.outputs[0]}/{word}", data) for word, data in (("weights", scaled), ("bias", offset))]
     folded = replace(
         node,
         operator=replace(node.operator, activation=user.operator.activation),
+        # The node takes over the activation and the output of the user, which disappears.
         inputs=(node.inputs[0], new[0].name, new[1].name),
         outputs=user.outputs,
     )

@@ -18,15 +18,21 @@ from mlfbuild.native.graph.ops import (
 )
 from mlfbuild.native.passes.rewrite import rebuild
 
+# Operators whose kernels clamp to a range anyway: with the bounds of a RELU, that clamp costs nothing more.
 _CLAMPING = Add | AveragePool2D | Conv2D | DepthwiseConv2D | FullyConnected | MaxPool2D | Mul | Sub
 
 
 def fuse_activation(graph: Graph) -> Graph:
-    """Fuse each RELU that is the only reader of an operator's output and does not change the quantization."""
+    """Fuse each RELU that is the only reader of an operator's output and does not change the quantization.
+
+    The operator must be one that clamps and have no activation yet. Its output takes the name, type and shape of the
+    RELU's, so that the readers of the RELU do not change.
+    """
     fused: dict[Node, Node] = {}
     gone: set[Node] = set()
     for node in graph.nodes:
         users = graph.readers(node.outputs[0])
+        # Another reader, or the caller, needs the values before the clamp.
         if len(users) == 1 and node.outputs[0] not in graph.results:
             clamped = _fuse(graph, node, users[0])
             if clamped is not None:

@@ -103,12 +103,17 @@ def fuse(
     ``calls`` are those of the nodes of ``graph``. Extra instructions are limited relative to those of ``whole``, the
     network with its dead channels, because fewer channels should not lead to a larger arena. With tracing there are no
     chains, because a chain never has a complete intermediate tensor in memory.
+
+    Returns the arguments unchanged if no chain lowers the worst piece within the limit. ``lower`` makes the kernel call
+    of one node on so many rows; it is asked only for operators of chains in the best cut.
     """
+    # The option ``memory: fastest``, or any that is not in the table, means no chains.
     most = MOST_EXTRA.get(settings.memory)
     if most is not None and settings.is_plain_thumb:
         most = max(most, _EXTRA_OF_THUMB)
     if most is None or not calls or settings.trace:
         return graph, list(calls)
+    # The whole network is the base: removing channels would otherwise lower the limit and forbid a chain.
     cutting = _Cutting(graph, calls, settings, lower)
     pieces = cutting.best(most * cutting.costs.total(whole or graph))
     return _rebuilt(cutting, pieces)
@@ -124,15 +129,18 @@ def _rebuilt(cutting: _Cutting, pieces: Sequence[_Piece]) -> tuple[Graph, list[K
             new += calls[piece.first : piece.end]
         else:
             nodes.append(_fused(graph, piece.lowered.chain))
+            # For the report: what the worst of these operators would need on its own.
             alone = max(cutting.single[at].memory for at in range(piece.first, piece.end))
             new.append(
                 replace(lower_chain(piece.lowered), by_rows=NetworkRows(round(piece.extra), piece.memory, alone))
             )
+    # The very same graph if there is no chain, so that callers can see that nothing changed.
     return (rebuild(graph, nodes), new) if any(piece.lowered for piece in pieces) else (graph, new)
 
 
 def _fused(graph: Graph, chain: Chain) -> Node:
     nodes = [stage.node for stage in chain.stages]
+    # Inputs are the images that come from outside the chain; constants follow them, as ``Fused`` documents.
     images, output = whole_images(chain.stages), chain.stages[-1].output.name
     names = dict.fromkeys(name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None)
     tensors = [graph.tensor(name) for name in names]
@@ -141,6 +149,7 @@ def _fused(graph: Graph, chain: Chain) -> Node:
     return Node(" + ".join(node.name for node in nodes), Fused(part), (*images, *constants), (output,))
 
 
+# ``memory/plan.py`` knows more (views, overwriting, packing), but a full plan for each chain would take minutes.
 @dataclass
 class _Lives:
     """The lifetimes of tensors in the arena, from the node that writes each to the last one that reads it."""
@@ -157,6 +166,7 @@ class _Lives:
         for index, node in enumerate(self.graph.nodes):
             for name in (*node.inputs, *node.outputs):
                 if name is not None:
+                    # Single assignment: the first node that mentions a tensor writes it, or it is an input.
                     root = self._root(node, name)
                     self.first.setdefault(root, index)
                     self.last[root] = index
@@ -169,6 +179,7 @@ class _Lives:
                 self.last[self.roots[name]] = len(self.graph.nodes)
 
     def _root(self, node: Node, name: str) -> str:
+        # A RESHAPE costs no memory in the plan, so that both of its tensors live as one here.
         if isinstance(node.operator, Reshape) and name == node.outputs[0] and node.inputs[0] is not None:
             self.roots[name] = self.roots.get(node.inputs[0], node.inputs[0])
         return self.roots.setdefault(name, name)
@@ -190,6 +201,7 @@ class _Lives:
     def before(self) -> tuple[int, ...]:
         """The bytes in the arena before each node, of tensors that it or a later node reads."""
         count = len(self.graph.nodes)
+        # A difference array: hundreds of pieces ask for these sums, which are computed once in linear time.
         change = [0] * (count + 2)
         for root, first in self.first.items():
             # `before` does not count what the node itself writes: a piece adds that, minus what it overwrites.
@@ -203,10 +215,15 @@ class _Lives:
         return root not in self.outside and self.last[root] < end
 
     def piece(self, first: int, node: Node, end: int, overwrites: Sequence[str], scratch: int) -> int:
-        """Return the bytes in the arena while nodes ``first`` to ``end`` - 1 run; the last of them is ``node``."""
+        """Return the bytes in the arena while nodes ``first`` to ``end`` - 1 run; the last of them is ``node``.
+
+        ``overwrites`` are tensors that the last node may overwrite; ``scratch`` is the scratch memory of its kernels.
+        """
+        # A tensor that an earlier piece began to write is already in ``before``, as are inputs in the arena.
         new = [self.roots[name] for name in node.outputs if self.first[self.roots[name]] >= first]
         size = sum(self.size(root) for root in new)
         shared = [name for name in overwrites if self.dies(name, end)]
+        # With several new tensors it is not known which one would take the place of the input.
         if shared and len(new) == 1 and size:
             size = max(0, size - self.size(self.roots[shared[0]]))
         return self.before[first] + size + scratch
@@ -219,6 +236,7 @@ class _Cutting:
         self.graph, self.calls, self.lower = graph, calls, lower
         self.costs = Costs(settings)
         self.lives = _Lives(graph, settings.arena_io)
+        # Results of lowering by operator, source and rows: the same stage occurs in many chains.
         self._lowered: dict[tuple[int, str, int], KernelCall] = {}
         self.single = [self._plain(index) for index in range(len(calls))]
         self.chains: dict[int, list[_Piece]] = {}
@@ -233,15 +251,18 @@ class _Cutting:
     def best(self, most: float) -> list[_Piece]:
         """Return the pieces of the cut with the least memory that costs at most ``most`` extra instructions."""
         while True:
+            # The limit of an optimal cut is the need of one of its pieces, so that no other number has to be tried.
             limits = sorted({piece.memory for piece in self._pieces()})
             # The cost of the cheapest cut falls as the limit grows, so bisection finds the lowest limit.
             low, high = 0, len(limits) - 1
             while low < high:
                 middle = (low + high) // 2
                 cost = self._cheapest(limits[middle])[0]
+                # ``cost <= most`` at the highest limit: all single nodes fit there and cost nothing extra.
                 low, high = (low, middle) if cost <= most else (middle + 1, high)
             pieces = self._cheapest(limits[low])[1]
             # Their scratch memory is not known yet, and may change the cut.
+            # A piece that turns out larger is compared again with its new number in the next round.
             waiting = [(piece, piece.chain) for piece in pieces if piece.chain is not None and piece.lowered is None]
             if not waiting:
                 return pieces
@@ -254,10 +275,15 @@ class _Cutting:
             yield from pieces
 
     def _cheapest(self, limit: int) -> tuple[float, list[_Piece]]:
-        """Return (extra instructions, pieces) of the cheapest cut whose pieces need at most ``limit`` bytes each."""
+        """Return (extra instructions, pieces) of the cheapest cut whose pieces need at most ``limit`` bytes each.
+
+        The cost is infinite, and the pieces are not a complete cut, if a node does not fit alone and in no chain.
+        """
         costs = [0.0]
         taken: list[_Piece | None] = [None]
         for end in range(1, len(self.single) + 1):
+            # Single nodes come first, and ``min`` keeps the first of equal ones, so that a chain without gain is not
+            # taken.
             fitting = [piece for piece in (self.single[end - 1], *self.chains.get(end, ())) if piece.memory <= limit]
             best = min(fitting, key=lambda piece: costs[piece.first] + piece.extra, default=None)
             costs.append(float("inf") if best is None else costs[best.first] + best.extra)
@@ -271,6 +297,7 @@ class _Cutting:
 
     def _all_chains(self) -> Iterator[_Piece]:
         """Yield the chains that need less memory than the largest of their nodes."""
+        # Results count as readers: a tensor that the caller sees must be complete in memory.
         readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
         readers.update(self.graph.results)
         stages = stages_of(self.graph)
@@ -281,6 +308,7 @@ class _Cutting:
             for index in range(first, min(len(stages), first + longest)):
                 stage = stages[index]
                 if stage is not None and chained:
+                    # Not a continuation if the tensor between them has another reader, who would need it as a whole.
                     stage = follows(stage, chained[-1], readers)
                 if stage is None:
                     break
@@ -295,12 +323,16 @@ class _Cutting:
         ways = product(
             rows_to_try(stages[-1].output, len(self.calls)), (False, True) if dies else (False,), (False, True)
         )
+        # ``None`` is known from the start: settings for which there is no chain are skipped like duplicates.
         known: set[Chain | None] = {None}
         for rows, in_place, aligned in ways:
+            # Different settings may lead to the same chain, for example if all rows fit into one step.
             chain = plan_chain(stages, rows, in_place=in_place, aligned=aligned)
             # A chain of one operator is useful only to overwrite its input, which the operator's own kernel may not
             # permit.
             if chain not in known and chain is not None and (in_place or len(stages) > 1):
+                # Without any kernel's scratch memory: the line buffers alone, as long as it is not lowered (rule 4 of
+                # the module).
                 memory = self._memory(chain, LoweredChain(chain, ()).scratch)
                 yield _Piece(first, end, memory, self.costs.added(chain), chain)
             known.add(chain)
@@ -311,6 +343,7 @@ class _Cutting:
     def _memory(self, chain: Chain, scratch: int) -> int:
         first, last = chain.stages[0], chain.stages[-1]
         overwrites = [first.source.name] if chain.in_place else []
+        # The second operand of a last ADD can be overwritten row by row, if it is not the image that the chain reads.
         if last.operand is not None and last.operand.name != first.source.name:
             overwrites.append(last.operand.name)
         overwrites = [name for name in overwrites if self.lives.dies(name, last.index + 1)]

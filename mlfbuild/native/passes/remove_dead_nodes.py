@@ -7,7 +7,11 @@ from mlfbuild.native.passes.rewrite import rebuild
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:
-    """Remove nodes from which no path leads to an output of the graph."""
+    """Remove nodes from which no path leads to an output of the graph.
+
+    The order of the others does not change. Inputs and states without a reader stay in the interface (``rebuild``).
+    """
+    # From the outputs back: with nodes in order of execution, one pass finds everything that is reachable.
     needed = set(graph.results)
     kept: list[Node] = []
     for node in reversed(graph.nodes):

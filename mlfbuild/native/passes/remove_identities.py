@@ -20,14 +20,17 @@ def remove_identities(graph: Graph) -> Graph:
         if not _is_identity(node, *graph.inputs_of(node).present, *graph.outputs_of(node)):
             continue
         source, output = _resolve(names, str(node.inputs[0])), node.outputs[0]
+        # Readers get the source instead; the output disappears with its node.
         if output not in graph.results:
             names[output] = source
         # The node that writes the input writes the output instead. An input of the network is not written by a node.
+        # Renaming the source must not rename an output: an output has a name that the caller knows.
         elif source in written and source not in graph.results:
             names[source] = output
         else:
             continue
         removed.add(output)
+    # Chains of identities leave names that point to removed tensors; follow each one to its end.
     final = {name: _resolve(names, name) for name in names}
     return rebuild(graph, [rename(node, final) for node in graph.nodes if node.outputs[0] not in removed])
 
@@ -44,5 +47,6 @@ def _is_identity(node: Node, *tensors: Tensor) -> bool:
         isinstance(node.operator, Quantize | Reshape | Pad)
         and source.shape == output.shape
         and source.dtype is output.dtype
+        # Equal shapes and quantisations: a QUANTIZE rescales by exactly 1, whose fixed-point product rounds nothing.
         and source.quantization == output.quantization
     )

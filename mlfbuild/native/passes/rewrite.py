@@ -24,7 +24,10 @@ def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """Return ``node`` with the tensors it reads and writes renamed by ``names``."""
+    """Return ``node`` with the tensors it reads and writes renamed by ``names``.
+
+    ``names`` maps old to new names; tensors without an entry keep theirs. Absent optional inputs stay ``None``.
+    """
     return replace(
         node,
         inputs=tuple(None if name is None else names.get(name, name) for name in node.inputs),

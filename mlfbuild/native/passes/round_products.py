@@ -14,7 +14,10 @@ def rounded_products(graph: Graph) -> Graph:
     """Return ``graph`` with the older multipliers of operators that sum products of two scales.
 
     Raises ``UnsupportedModelError`` if a product of scales is not a float32.
+
+    For firmware that must match an older TensorFlow Lite Micro bit for bit (the option ``tflm``).
     """
+    # The attribute is checked again by the constructor of the graph, which is where a product may not fit.
     try:
         return rebuild(graph, [_rounded(node) for node in graph.nodes])
     except OperatorError as error:
@@ -27,6 +30,7 @@ def rounded_products(graph: Graph) -> Graph:
 
 
 def _rounded(node: Node) -> Node:
+    # Operators whose multiplier was a float32 product of two scales in older versions; convolutions are not among them.
     if isinstance(node.operator, BatchMatmul | FullyConnected | Svdf | UnidirectionalSequenceLstm):
         return replace(node, operator=replace(node.operator, rounded_product=True))
     return node

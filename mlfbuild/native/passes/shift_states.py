@@ -21,9 +21,12 @@ def shift_states(graph: Graph) -> Graph:
     shifts: dict[Node, Node] = {}
     for sliced in graph.nodes:
         if isinstance(sliced.operator, Slice):
+            # A file may append first and drop then, or the other way round: the join is before or after the slice.
             before = producers.get(str(sliced.inputs[0]))
             for join in _joins(graph, sliced, [*([before] if before else []), *graph.readers(sliced.outputs[0])]):
                 shift = _shift(graph, sliced, join)
+                # Only a state is worth it: with another first operand, the copy is the operator's task and not its
+                # cost.
                 if shift is not None and shift.inputs[0] in states:
                     # The new node takes the place of the later one: only there are the inputs of both known.
                     first, last = sorted((sliced, join), key=places.__getitem__)
@@ -49,9 +52,11 @@ def _is_only_reader(graph: Graph, node: Node, name: str) -> bool:
 
 def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
     """Return the node that replaces both, or ``None`` if they do not advance a ring buffer."""
+    # Whichever comes second writes the new state; the name and the outputs of the replacement are its.
     assert isinstance(sliced.operator, Slice) and isinstance(join.operator, Concatenation)
     is_last = sliced.inputs[0] == join.outputs[0]
     last = sliced if is_last else join
+    # The first operand is the old state, the second the new rows: CONCATENATION(old, new) or (slice of old, new).
     node = Node(
         last.name, Shift(join.operator.axis), (join if is_last else sliced).inputs[:1] + join.inputs[1:], last.outputs
     )
@@ -60,6 +65,7 @@ def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
         return None
     axis, output = join.operator.axis, graph.tensor(last.outputs[0])
     new = graph.tensor(str(join.inputs[1])).shape[axis]
+    # The slice must drop exactly as many rows as are appended, from the front, and nothing else.
     wanted = [Steps(0, 1, size) for size in output.shape]
     wanted[axis] = Steps(new, 1, output.shape[axis] - (0 if is_last else new))
     return node if list(sliced.operator.steps) == wanted else None

@@ -22,6 +22,7 @@ class Pointer:
     """A pointer that the caller passes, and what it must be aligned to."""
 
     expression: str
+    # 1 byte is always aligned, so that no test is printed for such a pointer.
     alignment: int
     """Bytes; 1 if every address is allowed."""
 
@@ -51,14 +52,21 @@ def results_comment(model: str, *others: str) -> list[str]:
 
 
 def print_null_check(model: str, expressions: Sequence[str]) -> Iterator[str]:
-    """Yield the statement that returns if one of ``expressions`` is NULL."""
+    """Yield the statement that returns if one of ``expressions`` is NULL.
+
+    Nothing is printed for an empty list.
+    """
     yield from _refusal([f"{expression} == NULL" for expression in expressions], null_result(model))
 
 
 def print_checks(model: str, pointers: Sequence[Pointer]) -> Iterator[str]:
-    """Yield the statements that return if one of ``pointers`` is NULL or not aligned."""
+    """Yield the statements that return if one of ``pointers`` is NULL or not aligned.
+
+    All tests for NULL come before those for alignment, so that the result names the first cause.
+    """
     yield from print_null_check(model, [pointer.expression for pointer in pointers])
     aligned = [pointer for pointer in pointers if pointer.alignment > 1]
+    # ``uintptr_t``, because C does not define the remainder of a pointer.
     tests = [f"((uintptr_t){each.expression} % {each.alignment}u) != 0u" for each in aligned]
     yield from _refusal(tests, misaligned_result(model))
 

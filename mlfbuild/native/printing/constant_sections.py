@@ -45,6 +45,7 @@ def class_of(constant: Constant) -> str:
     The number that a chain of operators appends to the names of its operators does not count (``filter0``), nor does
     ``_packed`` (``recurrent_packed``).
     """
+    # ``filter0`` is the filter of the first operator of a chain.
     name = constant.name.rstrip("0123456789").removesuffix("_packed")
     if name in WEIGHTS:
         return "weights"

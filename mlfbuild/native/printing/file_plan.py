@@ -41,6 +41,7 @@ from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEnt
 from mlfbuild.native.c_calling_form import CodeForm
 from mlfbuild.native.kernels import kernel_files, kernel_headers
 
+# One input of one byte that is returned: the smallest graph that TVM's executor accepts.
 _HANDED_ON = ExecutorGraph(
     nodes=(GraphNode(INPUT, "byte"),),
     arg_nodes=(0,),
@@ -53,7 +54,10 @@ _HANDED_ON = ExecutorGraph(
 
 
 def source_path(name: str, number: int = 0) -> PurePosixPath:
-    """Return the path of a C file of the model ``name`` below ``codegen/``."""
+    """Return the path of a C file of the model ``name`` below ``codegen/``.
+
+    ``number`` counts from 0; ``CodeForm.sources`` is how many there are.
+    """
     return PurePosixPath(f"host/src/{name}_lib{number}.c")
 
 
@@ -75,6 +79,7 @@ def outline_library(name: str, form: CodeForm) -> Library:
     to determine those around it.
     """
     paths = [source_path(name, number) for number in range(form.sources)]
+    # A port of one byte is enough for files whose existence depends on having one.
     byte = () if form.has_c_interface else (TensorInfo("byte", "uint8", 1, (1,)),)
     header = header_path(name) if form.has_c_interface else facts_path(name)
     code = dict.fromkeys((*paths, header), b"")

@@ -32,6 +32,8 @@ def codegen_files(
 
     ``sources`` are the texts of ``<name>_lib0.c``, ``<name>_lib1.c`` and so on in pieces; each may call functions of
     those after it. ``kernels`` are the kernel headers that they include.
+
+    If ``single`` is true, the C file contains the headers, and no kernel headers are among the files.
     """
     if single:
         content = spooled(piece.encode() for piece in _joined(sources, header))
@@ -43,6 +45,7 @@ def codegen_files(
 
 def _joined(sources: Sequence[Iterable[str]], header: CodegenFile) -> Iterator[str]:
     """Yield the sources, the last one first, with the text of the headers that they include."""
+    # Each header is included once, where it is first needed; its guard stays for the public header.
     headers = {name: content.decode() for name, content in kernel_headers().items()}
     headers["compiler.h"] = f"{_CLANG}{headers['compiler.h']}"  # every other kernel includes it
     headers[header.path.name] = header.data.decode()
@@ -62,4 +65,5 @@ def _header(name: str, headers: dict[str, str]) -> str:
         return ""
     text = headers.pop(name)
     included = "".join(_header(found[1], headers) for found in _INCLUDE.finditer(text))
+    # Headers that this one includes come first, so that its types are known.
     return f"{included}{_INCLUDE.sub('', text)}"

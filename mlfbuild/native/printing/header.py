@@ -35,8 +35,12 @@ _POOLS = (
 
 
 def print_header(program: LinkedModel, source: str, placement: Placement) -> str:
-    """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``."""
+    """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``.
+
+    ``source`` is the name of the file only, so that the header has no path of the machine.
+    """
     shares = shares_workspace(program, placement)
+    # A call that finds the shared workspace busy returns a value of its own.
     results = results_comment(program.name, *([busy_name(program.name)] if shares else []))
     parts = [
         *interface_parts(_interface(program), _about_run(program, shares=shares), results),
@@ -76,6 +80,7 @@ def _interface(program: LinkedModel) -> CInterface:
         tuple(Member(port.member, port.tensor.size) for port in ports)
         for ports in (program.interface.inputs, program.interface.outputs)
     ]
+    # Sizes only: the structs have pointers, whatever the types are.
     return CInterface(program.name, sides[0], sides[1], program.plan.arena_size, program.form.arena_io)
 
 
@@ -115,6 +120,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
+    # The last parameter has no comma, and the lines end with one each.
     pointers = "\n".join(reentrant_lines(program)).removesuffix(",")
     state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
     yield (
@@ -164,6 +170,7 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
         yield f"#define {prefix}_SHAPE {braces(tensor.shape)}"
     for axis, size in enumerate(tensor.shape):
         yield f"#define {prefix}_DIM{axis} {size}"
+    # Macros are constant expressions in C, so that firmware can size static arrays with them.
     yield f"#define {prefix}_ELEMENTS {tensor.elements}"
     if info.scale is not None and info.zero_point is not None:
         yield f"#define {prefix}_SCALE {floating(info.scale)}"

@@ -68,7 +68,11 @@ class Interface:
 
 
 def runtime_shape(tensor: Tensor) -> tuple[int, ...]:
-    """Return the shape for TVM's C runtime: scalars have one element, leading dimensions beyond six are merged."""
+    """Return the shape for TVM's C runtime: scalars have one element, leading dimensions beyond six are merged.
+
+    For example, [] becomes [1], and [2, 1, 3, 4, 5, 6, 7, 8] becomes [6, 4, 5, 6, 7, 8]. TVM's C runtime has at most
+    six dimensions.
+    """
     if len(tensor.shape) > MAX_NDIM:
         return (math.prod(tensor.shape[: 1 - MAX_NDIM]), *tensor.shape[1 - MAX_NDIM :])
     return tensor.shape or (1,)
@@ -85,6 +89,7 @@ def interface_of(graph: Graph, names: InterfaceNames | None = None) -> Interface
     Raises ``UsageError`` if ``names`` do not fit the graph, and ``UnsupportedModelError`` if the names of two tensors
     become equal in C, or if a zero point is outside the range of its tensor's type.
     """
+    # Without a project file, names follow from the tensors of the model.
     names = names or InterfaceNames()
     inputs, outputs = port_names(graph.inputs, graph.outputs)
     interface = Interface(
@@ -106,13 +111,17 @@ def _ports(graph: Graph, kind: str, default: Sequence[str], chosen: PortNames) -
             name = chosen[at]
         else:
             name = chosen[tensor] if isinstance(chosen, Mapping) and tensor in chosen else default[at]
+            # An output that occurs twice is the same tensor, and needs two members in C.
             times = tensors[: at + 1].count(tensor)
             name = name if times == 1 else f"{name}_{times}"
         yield Port(name, member_name(name), graph.tensor(tensor))
 
 
 def chosen_problem(kind: str, tensors: Sequence[str], chosen: PortNames) -> Mistake | None:
-    """Return why the names ``chosen`` in a project file do not fit ``tensors``, those of each ``kind`` (input)."""
+    """Return why the names ``chosen`` in a project file do not fit ``tensors``, those of each ``kind`` (input).
+
+    ``chosen`` is a mapping from tensors to names, or a list with a name for each. Returns ``None`` if they fit.
+    """
     known = listed([quoted(tensor) for tensor in tensors])
     if isinstance(chosen, Mapping):
         for name in chosen:
@@ -142,6 +151,7 @@ def interface_problems(
 
 def _check_names(model: str, interface: Interface) -> None:
     taken: dict[str, Port] = {}
+    # By member, since C compares the names of members and not those of tensors.
     for port in interface.ports:
         other = taken.setdefault(port.member, port)
         # An input that is also an output is one member of each struct, with one name.

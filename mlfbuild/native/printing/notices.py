@@ -45,6 +45,7 @@ def cpu_check(cpu: Cpu) -> str:
     """
     if cpu.name == "host":
         return ""
+    # Cores of another profile have another instruction set, which the flags for this CPU would not select.
     profile = "A" if cpu.architecture.endswith("-a") else "M"
     other = f" && \\\n    (!defined(__ARM_ARCH_PROFILE) || __ARM_ARCH_PROFILE != '{profile}')" if cpu.is_arm else ""
     return (

@@ -66,6 +66,7 @@ def _assignments(kind: str, ports: Sequence[Port]) -> list[str]:
 
 def print_entry(program: LinkedModel, source: str, model_id: str) -> str:
     """Return the text of ``<model>_lib0.c``: the registry of packed functions, and the one that runs the network."""
+    # TVM's AOT executor looks for these two names in the registry.
     functions = [f"{program.prefix}_run", f"{program.prefix}_get_c_metadata"]
     registry = registry_source([(name, name) for name in functions], COUNT_BYTES, [program.name])
     count = len(program.interface.ports)
@@ -76,6 +77,7 @@ def print_entry(program: LinkedModel, source: str, model_id: str) -> str:
         "/* Run the network. The arguments are DLTensors: the inputs, then the outputs. */",
         wrapped(f"int32_t {program.prefix}_run(", PACKED_ARGUMENTS, ")", 0),
         "{",
+        # All parameters are named in the registry's declaration, but only the arguments are used.
         "    (void)type_code, (void)out_value, (void)out_type_code, (void)resource_handle;",
         f"    if (num_args != {count}) {{",
         f"        return {ARGUMENTS_RESULT}",
@@ -90,6 +92,8 @@ def print_tvm_metadata(program: LinkedModel, source: str, model_id: str) -> str:
     """Return the text of ``<model>_lib1.c``: names, shapes and types of inputs and outputs for TVM's AOT executor.
 
     Outputs are called ``output0`` and so on, as in TVM's code.
+
+    The version, pools and types are those of TVM's ``metadata_types.h``.
     """
     names = {
         "inputs": [port.member for port in program.interface.inputs],

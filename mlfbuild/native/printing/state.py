@@ -17,6 +17,7 @@ from mlfbuild.native.printing.program import LinkedModel, Reset
 
 def begins_as_zeros(program: LinkedModel) -> bool:
     """Return whether the initial values of all states are zero."""
+    # ``source`` is a constant array with the initial values; without one, the state begins as one repeated byte.
     return all(reset.source is None and reset.value == 0 for reset in program.resets)
 
 
@@ -41,6 +42,7 @@ def print_state(program: LinkedModel, placement: Placement) -> str:
     attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
     lines = [f"{attributes} static union mlf_{program.name}_state {program.prefix}_state;"]
     if not _begins_at_start(program, placement):
+        # A flag of its own: the content of a NOLOAD section does not show whether it was initialised.
         lines += ["/* Not 0 after the first reset of the state. */", f"static uint8_t {program.prefix}_state_begun;"]
     return "\n".join(lines)
 
@@ -65,6 +67,7 @@ def print_reset(program: LinkedModel) -> str:
 
 def _reset_lines(program: LinkedModel) -> Iterator[str]:
     if begins_as_zeros(program):
+        # One call for all states, whose gaps are zeroed as well.
         yield f"    memset(state, 0, {program.plan.state_size});"
         return
     yield from (f"    {_reset_line(reset)}" for reset in program.resets)

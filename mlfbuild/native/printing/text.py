@@ -54,4 +54,5 @@ def _tensor(tensor: Tensor) -> str:
 
 
 def _name(name: str) -> str:
+    # Names come from the file and may have any character; JSON quotes them unambiguously.
     return json.dumps(name)

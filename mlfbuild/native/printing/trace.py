@@ -37,6 +37,7 @@ def print_hand_out(step: ModelStep) -> Iterator[str]:
     """Yield the lines that pass the tensors that ``step`` has written to the callback."""
     if step.written:
         yield "    if (trace != NULL) {"
+        # After the operator and before its successor: a later operator may overwrite the tensor.
         yield from (f"        trace(context, {written.number}, {written.pointer});" for written in step.written)
         yield "    }"
 
@@ -50,6 +51,7 @@ def print_table(program: LinkedModel) -> str:
     ]
     if not rows:
         return ""
+    # In a section of its own, so that the linker drops the table if the firmware does not use it.
     section = f".rodata.mlf_{program.name}_traced_tensors"
     return droppable_table(f"{program.prefix.upper()}_TABLE", section, _table(program), rows)
 

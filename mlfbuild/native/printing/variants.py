@@ -49,6 +49,7 @@ class Variant:
     @property
     def name(self) -> str:
         """The function's name."""
+        # In a fixed order, so that the name does not depend on the order of the options.
         words = [word for word, there in (("hooked", self.hook), ("traced", self.trace)) if there]
         return "_".join([f"mlf_{self.model}_run", "_and_".join(words)]) if words else f"mlf_{self.model}_run"
 
@@ -79,6 +80,7 @@ def lesser(program: LinkedModel) -> Iterator[Variant]:
 
 def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
     """Return the definition of ``variant``, which has ``signature``."""
+    # A state is passed on to the function that does the work, as every variant has it.
     kept = ["kept"] if program.resets else []
     own = variant.parameters
     handed = [name if name in own else "NULL" for name in whole(program).parameters]
@@ -90,6 +92,7 @@ def print_unused(program: LinkedModel) -> Iterator[str]:
     """Yield the lines that mark parameters as unused in a network without operators."""
     if not program.steps:
         for at, name in enumerate(whole(program).parameters):
+            # Without operators no parameter is read, and compilers would warn.
             yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
 
 

@@ -37,7 +37,10 @@ class Affine:
         return self.scales.size == 1
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Return whether a tensor of ``shape`` has an index for each scale."""
+        """Return whether a tensor of ``shape`` has an index for each scale.
+
+        ``shape`` is the shape of the stored numbers.
+        """
         rank = len(shape)
         return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
 
@@ -47,6 +50,7 @@ class Affine:
             self._along_axis(self.scales, stored.ndim),
             self._along_axis(self.zero_points, stored.ndim),
         )
+        # In float32, as ONNX defines DequantizeLinear.
         real: Array = (stored.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
         return real.astype(np.float32)
 
@@ -69,6 +73,7 @@ class Affine:
         if not (np.isfinite(scale) and scale > 0):
             return None
         if self.holder is DType.INT16:
+            # int16 kernels have no zero point: the scale grows so that the farther end of the range fits.
             return Quantization((float(np.float32(scale * self._stretch)),), (0,))
         return Quantization((scale,), (zero_point - UNSIGNED_OFFSET if dtype == np.uint8 else zero_point,))
 
@@ -97,10 +102,14 @@ class Affine:
         return max(1.0, low / _INT16.min, high / _INT16.max)
 
     def limit(self) -> tuple[int | None, int | None]:
-        """Return the least and the greatest number of an int16 tensor that holds these numbers, if it has others."""
+        """Return the least and the greatest number of an int16 tensor that holds these numbers, if it has others.
+
+        ``None`` stands for an end that the type itself has. Both are ``None`` for int8 and for centred int16.
+        """
         if self.holder is not DType.INT16 or self.centred:
             return None, None
         low, high = (round(end / self._stretch) for end in self._reach)
+        # One end is inside the range of int16, and only that one must be clamped.
         return (low, None) if low > _INT16.min + 1 else (None, high)
 
     @property
@@ -136,6 +145,7 @@ class Quantized:
         if self.affine.holder is DType.INT8:
             return (differences + quantization.zero_point).astype(np.int8), quantization
         if np.abs(differences).max(initial=0) <= _INT16.max:
+            # Without the stretched scale: weights rarely use the end of the range, and keep their own integers then.
             scale = float(self.affine.scales.reshape(-1)[0])
             return differences.astype(np.int16), replace(quantization, scales=(scale,))
         # Half to even, like QuantizeLinear.
@@ -146,10 +156,13 @@ class Quantized:
         """Return 8-bit numbers without zero points, as int16, and their scales: one, or one per index of ``axis``.
 
         ``None`` for numbers of other types.
+
+        ``axis`` is the dimension of the output channels. The differences are from -255 to 255.
         """
         stored, affine = self.stored, self.affine
         if stored.dtype not in (np.int8, np.uint8) or not _positive(affine.scales):
             return None
+        # The axis of the scales must be the one that the layer has its output channels on.
         if not affine.per_tensor and affine.axis % stored.ndim != axis:
             return None
         spread = [-1 if other == axis and not affine.per_tensor else 1 for other in range(stored.ndim)]

@@ -27,7 +27,10 @@ _PARAMETERS = 5
 def with_folded_batches(
     nodes: Sequence[RawNode], constants: Constants, outputs: Collection[str]
 ) -> tuple[RawNode, ...]:
-    """Return ``nodes`` without the BatchNormalizations that can be folded; new weights are added to ``constants``."""
+    """Return ``nodes`` without the BatchNormalizations that can be folded; new weights are added to ``constants``.
+
+    ``outputs`` are the names of the model's outputs, which must stay. The order of nodes does not change.
+    """
     return tuple(_folded(nodes, constants, outputs))
 
 
@@ -36,11 +39,13 @@ def _folded(nodes: Sequence[RawNode], constants: Constants, outputs: Collection[
     after = {node.inputs[0]: node for node in nodes if node.operator == "BatchNormalization" and node.inputs}
     gone: set[int] = set()
     for position, node in enumerate(nodes):
+        # A Conv whose result is read by several nodes, or is an output, must keep its own values.
         batch = after.get(node.outputs[0]) if node.operator == "Conv" and node.outputs else None
         made = None
         if batch is not None and reads[node.outputs[0]] == 1 and node.outputs[0] not in outputs:
             made = _fold(node, batch, constants)
         if made is not None and batch is not None:
+            # By identity, because equal nodes may occur more than once.
             gone.update(index for index in range(position, len(nodes)) if nodes[index] is batch)
         if position not in gone:
             yield node if made is None else made
@@ -53,6 +58,7 @@ def _fold(conv: RawNode, batch: RawNode, constants: Constants) -> RawNode | None
     bias = constants.get(conv.inputs[2]) if len(conv.inputs) > 2 and conv.inputs[2] else None
     if weights is None or len(batch.inputs) != _PARAMETERS or any(number is None for number in numbers):
         return None
+    # In training mode, mean and variance are computed from the batch.
     if batch.attributes.get("training_mode", 0) or any(batch.outputs[1:]):
         return None
     if len(conv.inputs) > 2 and conv.inputs[2] and bias is None:
@@ -62,10 +68,12 @@ def _fold(conv: RawNode, batch: RawNode, constants: Constants) -> RawNode | None
     if any(number.shape != channels for number in (scale, offset, mean, variance)):
         return None
     epsilon = batch.attributes.get("epsilon", _EPSILON)
+    # The formula of BatchNormalization: scale * (x - mean) / sqrt(variance + epsilon) + offset.
     factors = scale / np.sqrt(variance + (epsilon if isinstance(epsilon, float) else _EPSILON))
     scaled = _scaled(weights, factors)
     if scaled is None:
         return None
+    # The mean is subtracted before the factor, so that it is multiplied by it together with the bias.
     shifted = (np.zeros(channels) if bias is None else bias.reshape(-1).astype(np.float64)) - mean
     name = batch.outputs[0]
     constants.add_quantized(f"{name}/folded weights", scaled)
@@ -83,6 +91,7 @@ def _scaled(weights: Quantized, factors: Array) -> Quantized | None:
     if not affine.per_tensor and affine.axis % stored.ndim != 0:
         return None
     channels = stored.shape[0]
+    # One factor for each channel makes one scale for each channel, even if there was one scale for all.
     scales, zeros = (np.broadcast_to(values.reshape(-1), (channels,)) for values in (affine.scales, affine.zero_points))
     spread = (-1, *(1 for _ in stored.shape[1:]))
     zero_points = zeros.astype(np.int64).reshape(spread)

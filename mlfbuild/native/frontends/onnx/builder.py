@@ -77,6 +77,7 @@ class GraphBuilder:
         source = self.input(name, shape, DType.UINT8, _unsigned(held)).tensor
         like = replace(source, dtype=DType.INT8, quantization=held)
         tensor = self.emit(name, ops.Quantize(), [source], like)[0]
+        # The caller passes uint8; everything inside computes with int8 that is lower by 128.
         return Value(tensor, as_onnx(len(shape)), DType.UINT8)
 
     def held_constant(self, name: str, data: Quantized) -> Value | None:
@@ -104,7 +105,10 @@ class GraphBuilder:
         """Add a node whose outputs have the types and shapes of ``likes``; their names begin with ``name``.
 
         Raises ``OperatorError`` if the operator cannot compute them.
+
+        The result has the outputs in the order of ``likes``; ``None`` among ``inputs`` is an absent operand.
         """
+        # Checked here and not only at the end, so that the message names the node of the file.
         reason = operator.check(Operands(inputs, name), likes)
         if reason is not None:
             raise OperatorError(name, reason)
@@ -128,6 +132,7 @@ class GraphBuilder:
 
     def is_rectified(self, tensor: Tensor) -> bool:
         """Return whether no element of the quantised ``tensor`` represents a negative number, as far as nodes show."""
+        # Backwards through nodes that only select elements, to the operator that made the values.
         while (node := self._writers.get(tensor.name)) is not None:
             if isinstance(node.operator, ops.Relu | ops.Relu6):
                 return True
@@ -142,7 +147,10 @@ class GraphBuilder:
         return False
 
     def moved(self, operator: Operator, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """Add a node that moves the elements of ``tensor`` and computes none."""
+        """Add a node that moves the elements of ``tensor`` and computes none.
+
+        The quantisation stays, since no number changes.
+        """
         like = replace(checked(tensor.name, shape, tensor.dtype), quantization=tensor.quantization)
         return self.emit(tensor.name, operator, [tensor], like)[0]
 
@@ -159,6 +167,7 @@ class GraphBuilder:
         if value.order == order:
             return value.tensor
         # Two values may be one tensor with different meanings of its dimensions.
+        # The wanted permutation is part of the key, since one tensor may be needed in several orders.
         key = (value.tensor.name, permutation(value.order, order))
         if key not in self._stored:
             self._stored[key] = Value(self._transposed(value.tensor, key[1]), order)
@@ -193,7 +202,10 @@ class GraphBuilder:
         return self.emit(source.name, ops.Quantize(), [source], like)[0]
 
     def nodes_since(self, count: int) -> tuple[list[Node], list[Tensor]]:
-        """Return the nodes after the first ``count``, and the tensors that they write."""
+        """Return the nodes after the first ``count``, and the tensors that they write.
+
+        ``count`` is what the property of that name returned before a piece of the network was converted.
+        """
         nodes = self._nodes[count:]
         return nodes, [self._tensors[name] for node in nodes for name in node.outputs]
 
@@ -203,7 +215,10 @@ class GraphBuilder:
         return len(self._nodes)
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
-        """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
+        """Return the graph, whose outputs have ONNX's names, types and order of dimensions.
+
+        Inputs keep their names; outputs get those of the file, if necessary by a RESHAPE.
+        """
         # Only here, because outputs are known under the names of their tensors until the last node is converted.
         names: dict[str, str] = {}
         labels: dict[str, tuple[str, ...]] = {}
@@ -211,6 +226,7 @@ class GraphBuilder:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
                 continue
+            # Two outputs that are one tensor, inputs and constants keep their tensor: a RESHAPE makes another one.
             if tensor.name in names or tensor.name in inputs or (tensor.constant and tensor.elements):  # keeps its name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
@@ -231,6 +247,7 @@ class GraphBuilder:
     def _unique(self, name: str) -> str:
         unique = name or "tensor"
         while unique in self._tensors or unique in self._reserved:
+            # Each base name has a counter, so that thousands of equal names do not take quadratic time.
             self._numbers[name] = self._numbers.get(name, 1) + 1
             unique = f"{name}_{self._numbers[name]}"
         return unique
@@ -282,4 +299,5 @@ def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
             reason=f"{dtype.value}{list(shape)} takes more than 2 GiB",
             hint="use a smaller model",
         )
+    # NumPy's own integers would be printed differently in messages.
     return Tensor(name, tuple(int(size) for size in shape), dtype)

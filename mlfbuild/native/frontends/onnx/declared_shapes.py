@@ -82,7 +82,11 @@ def _of(operator: str) -> Parameters:
 
 
 def implied(shapes: Shapes, index: int) -> np.ndarray | Choice | None:
-    """Return the value of the parameter at ``index``, or the possible ones, ``None`` if they are not determined."""
+    """Return the value of the parameter at ``index``, or the possible ones, ``None`` if they are not determined.
+
+    ``index`` is an input of the node. A ``Choice`` has several values that fit, between which a computed sum of keys
+    decides.
+    """
     if shapes.outputs[0] is None and shapes.node.operator not in _LIKE_THE_INPUT:
         return None
     found = dict(_of(shapes.node.operator))[index](shapes)
@@ -98,6 +102,7 @@ def _repeats(shapes: Shapes) -> Values:
     if source is None or len(source) != len(shapes.made):
         return None
     pairs = list(zip(source, shapes.made, strict=True))
+    # Every axis must divide: otherwise the declared shape contradicts the repetition.
     return tuple(new // old for old, new in pairs) if all(old and new % old == 0 for old, new in pairs) else None
 
 
@@ -131,6 +136,7 @@ def _reduced(shapes: Shapes) -> Values:
     source, made = shapes.source, shapes.made
     if source is None:
         return None
+    # Axes of 1 in the source may be reduced or not, without a difference in the result.
     large = [axis for axis, size in enumerate(source) if size != 1]
     if shapes.node.attributes.get("keepdims", 1):
         if len(source) != len(made):
@@ -146,6 +152,7 @@ def _reduced(shapes: Shapes) -> Values:
         for axes in combinations(range(len(source)), count)
         if tuple(size for axis, size in enumerate(source) if axis not in axes) == made
     }
+    # A single possibility needs no choice at run time.
     if len(found) < 2 or count == 0:
         return next(iter(found.values())) if found and count > 0 else None
     # A sum of such keys identifies a set of axes; those of size 1 do not count, as reducing them changes nothing.
@@ -210,6 +217,7 @@ def _transformed(shapes: Shapes) -> Values:
     if source is None or len(source) != len(made) or len(source) < 2 or shapes.node.inputs[1]:
         return None
     half, inverse = attributes.get("onesided", 0), attributes.get("inverse", 0)
+    # Half of a spectrum has size // 2 + 1 bins; its inverse has an even number of samples by default.
     bins = [2 * (size - 1) if inverse else size // 2 + 1 for size in source] if half else list(source)
     fit = [axis for axis in range(len(source) - 1) if (*source[:axis], bins[axis], *source[axis + 1 : -1]) == made[:-1]]
     return Choice(tuple(range(len(source))), {axis: axis for axis in fit}) if len(fit) > 1 else next(iter(fit), None)
@@ -223,9 +231,11 @@ def _framed(shapes: Shapes) -> tuple[int, int] | None:
         return None
     frames, bins = made[1:3]
     half = shapes.node.attributes.get("onesided", 1)
+    # Two lengths have the same number of bins if only half of the spectrum is there.
     lengths = window or ((2 * bins - 2, 2 * bins - 1) if half else (bins,))
     found = [(_strides(source[1] - length, frames), length) for length in lengths if 0 < length <= source[1]]
     fit = [(steps[0], length) for steps, length in found if steps]
+    # Only if a single pair of step and length fits is the value determined.
     return fit[0] if sum(len(steps) for steps, _ in found) == 1 else None
 
 
@@ -265,6 +275,7 @@ def _block(shapes: Shapes) -> Values:
     if min(*strides, *dilations) < 1:
         return None
     taps, room = source[1] // shapes.made[1], np.array(image) + pads[:count] + pads[-count:] - 1
+    # Sizes of windows whose product is the number of taps, so that the search is short.
     found = [
         block
         for block in _blocks(taps, [min(int(size), _LARGEST) for size in room // dilations + 1])

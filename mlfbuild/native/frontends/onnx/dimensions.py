@@ -18,6 +18,9 @@ def with_sizes(raw: RawModel, dims: Mapping[str, int], name: str) -> tuple[RawMo
     """Return ``raw`` with ``dims`` in the shapes of its inputs, and notes about sizes that are fixed without them.
 
     Raises ``UsageError`` if ``dims`` has the name of no free dimension.
+
+    A name in ``dims`` is that of a dimension, or ``input.index``. A free first dimension that it does not name becomes
+    1, which a note reports.
     """
     free = {key: None for port in raw.inputs for keys in _free(port) for key in keys}
     for key in dims:
@@ -28,6 +31,7 @@ def with_sizes(raw: RawModel, dims: Mapping[str, int], name: str) -> tuple[RawMo
     batches: dict[str, str] = {}
     for port in raw.inputs:
         first = next(iter(port.shape), 1)
+        # A size that the user chose for a dimension keeps it from counting as the batch.
         if not isinstance(first, int) and not {first, f"{port.name}.0"} & dims.keys():
             batches.setdefault(first or f"{port.name}.0", port.name)
     # The user's sizes are last, so that they win over the batch.
@@ -50,6 +54,7 @@ def _free(port: RawPort) -> Iterator[tuple[str, ...]]:
 def _sized(port: RawPort, sizes: Mapping[str, int]) -> RawPort:
     def fixed(index: int, size: Size) -> Size:
         own = size if isinstance(size, int) else sizes.get(f"{port.name}.{index}")
+        # The name for this input alone wins over the name that several inputs share.
         return sizes.get(size, size) if own is None and isinstance(size, str) else size if own is None else own
 
     return replace(port, shape=tuple(fixed(index, size) for index, size in enumerate(port.shape)))

@@ -47,7 +47,10 @@ def inputs_without_elements(raw: RawModel) -> dict[str, Array]:
 
 
 def empty_results(node: RawNode, operands: Sequence[Operand], opset: int) -> tuple[Array | None, ...]:
-    """Return the outputs of ``node`` that have no elements; ``None`` for others, and if the shape is not known."""
+    """Return the outputs of ``node`` that have no elements; ``None`` for others, and if the shape is not known.
+
+    The shapes are those of ONNX's own inference. Outputs that are absent in the node are ``None``.
+    """
     model = _model_of(node, operands, opset)
     types = {} if model is None else _inferred(model)
     return tuple(_empty(name, types[name]) if name in types else None for name in node.outputs)
@@ -77,6 +80,7 @@ def declared_empty(node: RawNode, operands: Sequence[Operand], declared: Mapping
         if not operands or 0 not in operands[0][1] or 0 not in sizes or len(sizes) != len(shape) or min(sizes) < 0:
             return []
         made.append(without_elements(name, sizes, operands[0][2]))
+    # Only operators whose result may be taken from the declaration without knowing their parameters.
     return made if node.operator in {"Reshape", "Split"} or node.operator.startswith("Reduce") else []
 
 
@@ -100,7 +104,11 @@ def _sizes(tensor: onnx.TypeProto.Tensor) -> list[int] | None:
 
 
 def evaluated(node: RawNode, operands: Sequence[Operand], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
-    """Return the outputs of ``node``, whose operands are all constant, and take their bytes from ``budget``."""
+    """Return the outputs of ``node``, whose operands are all constant, and take their bytes from ``budget``.
+
+    Raises ``GraphError`` if ONNX's evaluator cannot compute it, and ``UnsupportedModelError`` if the budget does not
+    suffice.
+    """
     model = _model_of(node, operands, opset)
     if model is None or node.operator in _SLOW:
         raise GraphError(node.place, "cannot be computed from tensors without elements")
@@ -124,6 +132,7 @@ def _model_of(node: RawNode, operands: Sequence[Operand], opset: int) -> onnx.Mo
         for name, shape, dtype, data in operands
         if data is None
     }
+    # The outputs have no type yet: inference is called to find it.
     outputs = [helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs if name]
     proto = helper.make_node(node.operator, node.inputs, node.outputs)
     proto.attribute.extend(attributes)
@@ -138,6 +147,7 @@ def _attributes(attributes: Mapping[str, Attribute]) -> list[onnx.AttributeProto
             return None
         if isinstance(value, np.ndarray):
             made.append(helper.make_attribute(name, numpy_helper.from_array(value)))
+        # An empty list has no element from which the attribute's type could be told.
         elif value != ():
             made.append(helper.make_attribute(name, value))
     return made

@@ -17,7 +17,12 @@ from mlfbuild.native.graph import GraphError
 
 
 def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> tuple[RawNode, ...]:
-    """Return the nodes that replace ``node`` (usually itself); names of new tensors are not in ``taken``."""
+    """Return the nodes that replace ``node`` (usually itself); names of new tensors are not in ``taken``.
+
+    ``constants`` may get scales of biases that are computed here. Raises ``GraphError`` if inputs are missing, and
+    ``UnsupportedModelError`` for layouts of one machine.
+    """
+    # Names of com.microsoft operators that ONNX also has are expanded only in that other domain.
     expand = _EXPANSIONS.get(node.operator) or (_RENAMED.get(node.operator) if node.domain not in DOMAINS else None)
     if expand is None:
         return (node,)
@@ -113,6 +118,7 @@ def _gemm(parts: _Parts) -> Iterator[RawNode]:
     node = parts.node
     inputs = [parts.name("a"), parts.name("b")]
     yield parts.real(0, "a")
+    # B is [inputs, outputs] unless transposed, so that its scales lie along the other axis.
     yield parts.real(3, "b", axis=0 if node.attributes.get("transB", 0) else 1)
     if len(node.inputs) > 6 and node.inputs[6]:
         yield from parts.bias(6, "c")
@@ -168,6 +174,7 @@ def _concatenation(parts: _Parts) -> Iterator[RawNode]:
     """QLinearConcat: the output's scale and zero point come first."""
     pieces = []
     for index in range(2, len(parts.node.inputs), 3):
+        # Inputs after the first two come in threes: tensor, scale and zero point.
         pieces.append(parts.name(f"x{index // 3}"))
         yield parts.real(index, f"x{index // 3}")
     yield parts.make("Concat", pieces, parts.name("real"), parts.node.attributes)
@@ -195,6 +202,7 @@ _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "QLinearSoftmax": _unary("Softmax"),
     "QLinearWhere": _where,
 }
+"""ONNX's own QLinearConv and QLinearMatMul; the others are of the domain com.microsoft."""
 _RENAMED: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "DequantizeLinear": _same("DequantizeLinear"),
     "Gelu": _same("Gelu"),  # ONNX has it since opset 20; the default is the same, without approximation
@@ -202,5 +210,4 @@ _RENAMED: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
 }
 """Operators of the domain com.microsoft that ONNX's own domain has, too, with fewer types or only in late opsets."""
 
-"""ONNX's own QLinearConv and QLinearMatMul; the others are of the domain com.microsoft."""
 EXPANDED = frozenset({*_EXPANSIONS, *_RENAMED})

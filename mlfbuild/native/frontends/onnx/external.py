@@ -58,6 +58,7 @@ def _locations(message: memoryview, kind: str, depth: int) -> Iterator[str]:
         if inner is None or not field.is_message:
             continue
         content = message[field.payload : field.end]
+        # Keys and values are strings; only the entry called "location" names a file.
         if inner == _ENTRY:
             key, value = _entry(content)
             if key == _KEY:
@@ -76,7 +77,10 @@ def weight_file(model: Path, location: str) -> Path:
 
     Raises ``InputFileError`` if the name leads out of the model's folder, directly or through a link, and if the file
     is missing.
+
+    Every part of the path must be a plain folder or file: a symbolic link is refused even if it stays inside.
     """
+    # Names use ``/`` as ONNX demands; a backslash would be a separator on Windows only.
     parts = PurePosixPath(location).parts
     if (
         not location.isprintable()
@@ -88,6 +92,7 @@ def weight_file(model: Path, location: str) -> Path:
     ):
         raise _unsafe(model, location, "is not a path within its folder")
     path = model.parent
+    # Part by part, because a link anywhere on the way could lead out of the folder.
     for part in parts:
         path /= part
         try:
@@ -129,6 +134,7 @@ def external_bytes(tensor: TensorProto, files: Mapping[str, bytes]) -> memoryvie
         raise GraphError(where, f"have a wrong place in another file: {error}") from None
     if info.location not in files:
         raise DamagedFileError(where, "are in another file, which was not read")
+    # Without a length, the data extends to the end of the file.
     data, start = files[info.location], info.offset or 0
     end = len(data) if info.length is None else start + info.length
     if end > len(data):

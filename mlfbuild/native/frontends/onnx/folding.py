@@ -25,6 +25,7 @@ def _broadcast(inputs: Sequence[Array]) -> int:
 
 def _range(inputs: Sequence[Array]) -> int:
     start, limit, delta = (float(value.reshape(-1)[0]) for value in inputs)
+    # The length of Range: the quotient rounded up, at least 0.
     return max(0, math.ceil((limit - start) / delta))
 
 
@@ -41,6 +42,7 @@ def _tile(inputs: Sequence[Array]) -> int:
 
 
 def _gather(inputs: Sequence[Array]) -> int:
+    # A bound, not the exact size: the axis is not known here.
     return inputs[0].size * inputs[1].size
 
 
@@ -55,6 +57,7 @@ def _mel_filters(inputs: Sequence[Array]) -> int:
 
 
 def _places(inputs: Sequence[Array]) -> int:
+    # NonZero: a position of each element in each dimension, if no element is 0.
     return inputs[0].size * inputs[0].ndim
 
 
@@ -145,6 +148,7 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
 
 def _width(node: RawNode, inputs: Sequence[Array]) -> int:
     """Return the bytes of an element of the result at most."""
+    # Shapes and positions are int64, whatever the type of the input.
     return 8 if node.operator in _OWN_TYPE else max((value.itemsize for value in inputs), default=8)
 
 
@@ -155,7 +159,10 @@ def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tup
 
 
 def run_evaluator(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[Array, ...]:
-    """Return the outputs of ``model`` in ONNX's evaluator, without warnings, such as that of the mean of nothing."""
+    """Return the outputs of ``model`` in ONNX's evaluator, without warnings, such as that of the mean of nothing.
+
+    ``feeds`` are the values of inputs by name. Raises whatever the operators of the evaluator raise.
+    """
     from onnx.reference import ReferenceEvaluator
 
     with warnings.catch_warnings():

@@ -84,11 +84,17 @@ class Value:
 
 
 def permutation(source: Order, target: Order) -> Order:
-    """Return the axes for numpy's ``transpose`` from the order ``source`` to the order ``target``."""
+    """Return the axes for numpy's ``transpose`` from the order ``source`` to the order ``target``.
+
+    For example, from (0, 1, 2, 3) to (0, 2, 3, 1) it is (0, 2, 3, 1), and back (0, 3, 1, 2).
+    """
     return tuple(source.index(axis) for axis in target)
 
 
 def moves_data(shape: tuple[int, ...], order: Order) -> bool:
-    """Return whether transposing a tensor of ``shape`` by ``order`` moves elements in memory."""
+    """Return whether transposing a tensor of ``shape`` by ``order`` moves elements in memory.
+
+    Dimensions of 1 have no place in memory, so that exchanging them with others moves nothing.
+    """
     kept = [axis for axis in order if shape[axis] > 1]
     return kept != sorted(kept)

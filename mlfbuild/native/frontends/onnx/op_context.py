@@ -60,10 +60,14 @@ class OpContext:
         return self.node.outputs[0]
 
     def held(self, index: int = 0) -> Value:
-        """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent."""
+        """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent.
+
+        Texts are refused unless the operator of the node keeps or maps them.
+        """
         if not self.has(index):
             raise GraphError(self.node.place, f"input {index} is absent")
         value = self.find(self.node.inputs[index])
+        # Texts are stored as positions: a sum of positions would be meaningless.
         if value.labels and self.node.operator not in _ON_TEXTS:
             raise self.unsupported("computing with texts is not supported", "do this in the firmware")
         return value
@@ -100,6 +104,8 @@ class OpContext:
         """Return the fixed shape of the first output, of ``rank`` if given, which the file must declare.
 
         ``index`` is the input that is computed in every run, and ``what`` its meaning in messages.
+
+        For operators whose parameter is computed: the declared shape then decides the result.
         """
         shape = self.shapes[0] if self.shapes else None
         if shape is None:
@@ -157,6 +163,7 @@ class OpContext:
         """
         if self.target is None:
             return None
+        # int16 is worth it only between int16 tensors; an int8 network may quantise one output to 16 bits.
         if self.target.holder is DType.INT16 and not any(map(self._is_int16, range(len(self.node.inputs)))):
             return None
         return self.target.held()
@@ -227,7 +234,11 @@ class OpContext:
         dtype: DType | None = None,
         quantization: Quantization | None = None,
     ) -> Tensor:
-        """Add a node whose output has the type of its first input, unless ``dtype`` is given."""
+        """Add a node whose output has the type of its first input, unless ``dtype`` is given.
+
+        ``shape`` is in the stored order. Raises ``OperatorError`` if the operator cannot compute it, and
+        ``UnsupportedModelError`` for tensors that C cannot hold.
+        """
         like = checked(self.name, shape, dtype or next(tensor.dtype for tensor in inputs if tensor is not None))
         return self.builder.emit(self.name, operator, inputs, replace(like, quantization=quantization))[0]
 
@@ -238,8 +249,12 @@ class OpContext:
     def attempt(
         self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
     ) -> Tensor | None:
-        """Add a node in integers; ``None`` if the operator does not support these scales."""
+        """Add a node in integers; ``None`` if the operator does not support these scales.
+
+        ``shape`` is in the stored order. The reason for a refusal is kept in ``refused``.
+        """
         first = inputs[0]
+        # ``fine`` first: ONNX defines one rounding, which the 15 bits of TFLite's wide factors would miss.
         if isinstance(operator, ops.Conv2D | ops.DepthwiseConv2D | ops.FullyConnected) and _is_int16(first):
             with suppress(OperatorError):  # sums of 64 bits have other factors
                 return self.emit(replace(operator, fine=True), inputs, shape, quantization=quantization)
@@ -269,7 +284,10 @@ class OpContext:
         return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order)
 
     def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant of this node; its name ends in ``word``."""
+        """Add a constant of this node; its name ends in ``word``.
+
+        Takes its bytes from the budget of the model, and raises ``UnsupportedModelError`` if they do not suffice.
+        """
         # Here, and not in the builder, because constants of the file take nothing.
         self.builder.budget.take(self.node.place, data.nbytes)
         return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
@@ -288,11 +306,15 @@ class OpContext:
         return self.weights(word, np.array(value, np.float32))
 
     def brought_to(self, tensor: Tensor, quantization: Quantization, dtype: DType = DType.INT8) -> Tensor | None:
-        """Return ``tensor`` as ``dtype`` with ``quantization``; ``None`` if the scales do not allow it."""
+        """Return ``tensor`` as ``dtype`` with ``quantization``; ``None`` if the scales do not allow it.
+
+        For scales that QUANTIZE supports, whose quotient must not exceed 2**30.
+        """
         if tensor.quantization == quantization and tensor.dtype is dtype:
             return tensor
         try:
             return self.emit(ops.Quantize(), [tensor], tensor.shape, dtype, quantization)
+        # A scale that QUANTIZE does not support leaves the operator in float32.
         except OperatorError:
             return None
 

@@ -32,6 +32,7 @@ def _identity(_node: RawNode, inputs: Inputs) -> Array | None:
 
 
 def _shape(node: RawNode, inputs: Inputs) -> Array | None:
+    # ``end`` may be absent, negative or beyond the rank, as in a Python slice.
     start, end = node.attributes.get("start", 0), node.attributes.get("end")
     if inputs[0] is None or not isinstance(start, int) or not isinstance(end, int | None):
         return None
@@ -70,6 +71,7 @@ def _axes(node: RawNode, inputs: Inputs) -> tuple[int, ...] | None:
 
 def _concat(node: RawNode, inputs: Inputs) -> Array | None:
     axis, parts = node.attributes.get("axis"), [part for part in inputs if part is not None]
+    # Different types are a mistake that ONNX's evaluator reports.
     if not isinstance(axis, int) or len({part.dtype for part in parts}) != 1:
         return None
     return np.concatenate(parts, axis)
@@ -100,6 +102,7 @@ def _whole(operator: Callable[[Array, Array], Array]) -> Callable[[RawNode, Inpu
 
     def compute(_node: RawNode, inputs: Inputs) -> Array | None:
         first, second = inputs
+        # Only signed integers: shapes have no other type, and NumPy would widen mixed ones.
         if first is None or second is None or first.dtype != second.dtype or first.dtype.kind != "i":
             return None
         return np.asarray(operator(first, second))

@@ -59,6 +59,7 @@ def _interpolated(results: Array) -> tuple[int, ...] | None:
     As in TensorFlow Lite's tables, entries are shifted by half of the error in the middle between two of them.
     """
     wanted = results.astype(np.int64)
+    # The last entry belongs to 32768, which no int16 reaches: the value of 32767 stands for it.
     places = np.append(wanted[::_STEP], wanted[-1])
     between = (places[:-1] + places[1:]) / 2
     errors = np.rint((between - wanted[_STEP // 2 :: _STEP]) / 2).astype(np.int64)
@@ -124,6 +125,7 @@ class _Regions:
         if name is None:
             return None, None
         tensor = self._graph.tensor(name)
+        # Constants have one element and broadcast to the whole table.
         if tensor.data is not None:
             data = tensor.data.reshape((1,))
             return replace(tensor, shape=(1,), data=data), data
@@ -141,6 +143,7 @@ class _Regions:
             # An element would depend on its position, not only on its value.
             if given.constant or given.shape != tensor.shape:
                 return own
+            # A tensor without a writer is its own source.
             found |= self._leaves.get(given.name, frozenset([given.name]))
         # Several sources would need a table of two dimensions: 65,536 entries for int8.
         if len(found) == 1 and self._graph.tensor(next(iter(found))).dtype in _TABULATED:

@@ -42,6 +42,7 @@ def affine_of(node: RawNode, constants: Constants, dtype: np.dtype[Any] = _UNSIG
     zero_points: Array | None = np.zeros(scales.shape, dtype)
     if len(node.inputs) > 2 and node.inputs[2]:
         zero_points = constants.get(node.inputs[2])
+    # Blocks have a scale for each part of a row, which no tensor of the graph can have.
     if zero_points is None or node.attributes.get("block_size", 0) != 0:
         return None
     if zero_points.size != scales.size:
@@ -74,6 +75,7 @@ def sources(nodes: Sequence[RawNode], constants: Constants) -> Mapping[str, Affi
 
 def _common(node: RawNode, known: Mapping[str, Affine]) -> Affine | None:
     """Return the scale and zero point that all outputs of ``node`` share."""
+    # A node with several outputs, such as Split, passes on only what all of them agree on.
     found = [known.get(name) for name in node.outputs if name]
     first = found[0] if found else None
     return first if first and all(other and _equal(first, other) for other in found) else None

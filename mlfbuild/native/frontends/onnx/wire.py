@@ -68,6 +68,7 @@ def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
 
 def _cut(model: memoryview) -> tuple[bytes, list[CutTensor | None]]:
     fields = list(fields_of(model))
+    # A model has one graph; others are left to ONNX's own reader.
     graphs = [field for field in fields if field.number == _GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != _LEN:
         raise UnusualError
@@ -94,15 +95,18 @@ def _cut_graph(graph: memoryview) -> tuple[bytes, list[CutTensor | None]]:
 def _cut_tensor(tensor: memoryview) -> tuple[bytes, CutTensor | None]:
     fields = list(fields_of(tensor))
     raw = [field for field in fields if field.number == _RAW_DATA]
+    # Of several raw_data fields, protobuf takes the last one: such a tensor is left to ONNX's own reader.
     if len(raw) != 1 or raw[0].wire_type != _LEN or raw[0].end - raw[0].payload < _LARGE:
         return bytes(tensor), None
     rest = {field: bytes(tensor[field.start : field.end]) for field in fields if field is not raw[0]}
+    # Without its dimensions, the tensor is a scalar, whose data has one element.
     scalar = b"".join(part for field, part in rest.items() if field.number != _DIMS)
     cut = CutTensor(b"".join(rest.values()), tensor[raw[0].payload : raw[0].end])
     return scalar + _message(_RAW_DATA, bytes(LARGEST_ELEMENT)), cut
 
 
 def _message(number: int, payload: bytes) -> bytes:
+    # Field numbers up to 15 have a key of one byte.
     return bytes([number << 3 | _LEN]) + _varint(len(payload)) + payload
 
 
@@ -138,6 +142,7 @@ def fields_of(message: memoryview) -> Iterator[_Field]:
 def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
     """Return the number at ``at`` and the position of its end."""
     value = 0
+    # A varint of 64 bits has at most 10 bytes.
     for position in range(at, min(at + 10, len(message))):
         byte = message[position]
         value |= (byte & 0x7F) << 7 * (position - at)

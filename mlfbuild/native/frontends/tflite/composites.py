@@ -35,6 +35,7 @@ class _Inlining:
         self._raw = subgraphs[index]
         self._tensors = list(self._raw.tensors)
         self._operators: list[RawOperator] = []
+        # Subgraph inputs that are also its outputs have no operator that could write the result.
         self._same: dict[int, int] = {}
         """Results of composites that are an input or a constant of their subgraph, by their index."""
         self._open = [index]
@@ -48,7 +49,10 @@ class _Inlining:
         return replace(self._raw, tensors=tuple(self._tensors), operators=tuple(self._operators), outputs=outputs)
 
     def _add(self, operators: Sequence[RawOperator], places: Sequence[int], at: int | None = None) -> None:
-        """Add ``operators``; ``places`` are their tensors here, and ``at`` is the index of the outermost composite."""
+        """Add ``operators``; ``places`` are their tensors here, and ``at`` is the index of the outermost composite.
+
+        Indices of tensors are translated, so that the operators fit the outer subgraph.
+        """
         for operator in operators:
             inputs = [self._place(places, index) for index in operator.inputs]
             moved = replace(
@@ -67,6 +71,7 @@ class _Inlining:
 
     @staticmethod
     def _place(places: Sequence[int], index: int) -> int:
+        # -1 is an absent operand; -2 is an index that no subgraph has, which the checks report.
         return places[index] if 0 <= index < len(places) else -1 if index == -1 else -2
 
     def _inline(self, operator: RawOperator) -> None:
@@ -96,6 +101,7 @@ class _Inlining:
         known = dict(zip(part.inputs, operator.inputs, strict=True))
         written = {index for each in part.operators for index in each.outputs}
         for inner, outer in zip(part.outputs, operator.outputs, strict=True):
+            # A result that no operator writes is an input or constant, which keeps its own tensor.
             if inner in written:
                 known.setdefault(inner, outer)
         places, count = [], len(self._tensors)

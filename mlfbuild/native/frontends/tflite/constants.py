@@ -25,6 +25,7 @@ def settle_shape(conversion: SubgraphConversion, operator: RawOperator) -> None:
     output = site.output()
     if output.dtype not in kind.types:
         raise site.type_unsupported(output, alternatives(kind.types))
+    # Before the value is made: a RANGE may be longer than memory.
     conversion.budget.take(place, output.size)
     value = kind.read(site)
     if value.shape != output.shape:
@@ -43,6 +44,7 @@ def is_computed(conversion: SubgraphConversion, operator: RawOperator, row: Tfli
     outputs = [tensors.at(place, index) for index in operator.outputs]
     if not read or not all(tensor.constant for tensor in inputs.present):
         return False
+    # Larger tensors are no shapes, and would become constants of the code.
     if any(tensor.dtype not in (*WHOLE, DType.BOOL) or tensor.elements > _MOST_NUMBERS for tensor in outputs):
         return False
     reason = node.operator.check(inputs, outputs)
@@ -64,6 +66,7 @@ def is_dequantized(conversion: SubgraphConversion, operator: RawOperator) -> boo
         return False
     place = conversion.place(operator)
     value = conversion.tensors.half(place, operator.inputs[0])
+    # float16 and int8 weights are stored as such to save space in the file.
     if value is None:
         source = conversion.tensors.at(place, operator.inputs[0])
         value = dequantized(source) if source.dtype in ops.Dequantize.types else None

@@ -46,7 +46,10 @@ class ControlFlow:
         """The subgraphs of which operators became operators of this one, or would if a condition were different."""
 
     def loop(self, operator: RawOperator) -> list[Node]:
-        """Return the nodes of a WHILE, once for each run of its body, which the condition decides at compile time."""
+        """Return the nodes of a WHILE, once for each run of its body, which the condition decides at compile time.
+
+        Raises ``UnsupportedModelError`` if the condition is not known at compile time, or if the loop runs too often.
+        """
         conversion = self._conversion
         site = conversion.site(operator, conversion.inputs(operator), operator.outputs)
         condition, body = site.fields("WhileOptions", "CondSubgraphIndex", "BodySubgraphIndex")
@@ -67,13 +70,17 @@ class ControlFlow:
                                        "convert the model with `unroll=True`", "input-not-constant")  # fmt: skip
             nodes += tested
             if not again.data.all():
+                # The values of the last run are those of the operator's outputs.
                 return nodes + self._results(site, operator.outputs, values)
             made, values = self._inline(site, operator, body, values, len(values))
             nodes += made
         raise site.unsupported(f"the loop runs more than {_MOST_RUNS} times")
 
     def branch(self, operator: RawOperator) -> list[Node]:
-        """Return the nodes of an IF: of one branch if the condition is known, else of both, and a selection."""
+        """Return the nodes of an IF: of one branch if the condition is known, else of both, and a selection.
+
+        Both branches must then write tensors of the same type and shape.
+        """
         conversion = self._conversion
         site = conversion.site(operator, conversion.inputs(operator), operator.outputs)
         branches = site.fields("IfOptions", "ThenSubgraphIndex", "ElseSubgraphIndex")
@@ -86,6 +93,7 @@ class ControlFlow:
             return nodes + self._results(site, operator.outputs, values)
         nodes, firsts = self._inline(site, operator, branches[0], operator.inputs[1:], count)
         others, seconds = self._inline(site, operator, branches[1], operator.inputs[1:], count)
+        # A branch that is not supported must not hide what else is wrong with the model.
         if not conversion.missing.isdisjoint((*firsts, *seconds)):
             conversion.missing.update(operator.outputs)
             return []
@@ -102,6 +110,7 @@ class ControlFlow:
         conversion, part = self._conversion, self._part(site, index, len(inputs), count)
         if index not in self._checked:
             self._checked.add(index)
+            # Without outputs, whose indices belong to another subgraph and would name other tensors.
             check_operators(conversion, [replace(each, index=operator.index, outputs=()) for each in part.operators])
         # Tensors also count, because a subgraph may declare many that no operator uses.
         self._expansion.take(max(1 + len(part.operators), len(part.tensors)), site.place)
@@ -110,6 +119,7 @@ class ControlFlow:
         moved = {at: first + at for at in range(len(part.tensors))} | {-1: -1}
         moved |= dict(zip(part.inputs, inputs, strict=True))
         nodes = []
+        # Open while its operators are converted, so that a circle of subgraphs is noticed.
         self._open.append(index)
         for each in part.operators:
             copy = replace(
@@ -134,6 +144,7 @@ class ControlFlow:
             raise site.wrong(f"does not have the inputs and outputs of subgraph {index}")
         if len(self._open) > _DEEPEST:
             raise site.unsupported(f"subgraphs name each other more than {_DEEPEST} levels deep")
+        # A variable in a branch that is not taken would be assigned in the other one.
         if any(tensor.is_variable for tensor in part.tensors) or any(keeps_data(each.code) for each in part.operators):
             raise site.unsupported(f"subgraph {index} keeps data from run to run")
         return part

@@ -32,7 +32,10 @@ class SubgraphConversion:
         """The tensors that such operators would write, and those that are computed from them."""
 
     def place(self, operator: RawOperator) -> str:
-        """Return where ``operator`` is, in messages."""
+        """Return where ``operator`` is, in messages.
+
+        The index of the operator counts in the file, and the name is that of its first output.
+        """
         outputs = [index for index in operator.outputs if 0 <= index < len(self.names)]
         target = f" writing {self.names[outputs[0]]!r}" if outputs else ""
         return f"{self.raw.place}operator {operator.index} ({described(operator)}){target}"
@@ -49,7 +52,10 @@ class SubgraphConversion:
                           self.tensors.are_complex((*operator.inputs, *outputs)))  # fmt: skip
 
     def settle(self, site: TfliteSite, index: int, value: Array) -> None:
-        """Make tensor ``index``, which ``site`` writes, the constant ``value``."""
+        """Make tensor ``index``, which ``site`` writes, the constant ``value``.
+
+        Raises ``GraphError`` if the tensor is a constant already.
+        """
         if self.tensors.at(site.place, index).constant:
             raise GraphError(site.place, "writes a constant")
         self.tensors.fill(index, value)

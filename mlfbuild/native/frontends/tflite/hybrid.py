@@ -62,6 +62,7 @@ class HybridLayers:
 
     def nodes(self, node: Node, site: TfliteSite, blocks: WeightBlocks | None = None) -> list[Node]:
         """Return the nodes of a layer whose attributes are those of the float32 layer ``node``."""
+        # Before a BATCH_MATMUL becomes a dense layer, as its options are of another table.
         asymmetric = self._is_asymmetric(node.operator, site)
         if isinstance(node.operator, ops.BatchMatmul):
             node, site = self._as_dense(node, node.operator, site)
@@ -75,6 +76,7 @@ class HybridLayers:
         depth = weights.shape[-1]
         rows = source.elements // depth if dense else source.shape[0]
         by_channel = weights.quantization is not None and layer.channel_first(weights)
+        # LiteRT quantises with a zero point in these layers, without looking at the option.
         offset = asymmetric or by_channel or blocks is not None
         # Layers that quantise one tensor in the same way share its integers.
         key = (source.name, rows, offset)
@@ -108,6 +110,7 @@ class HybridLayers:
             )
         scales = self._tensors.half(site.place, blocks.scales)
         outputs, inputs = weights.shape
+        # A size of 0 in a damaged file would divide by 0.
         count = inputs // blocks.size if blocks.size > 0 else 0
         if scales is None or count * blocks.size != inputs or scales.shape != (outputs, count):
             raise site.wrong(f"the scales of {weights} should be float16, one for each block of {blocks.size} weights")
@@ -131,6 +134,7 @@ class HybridLayers:
             raise site.wrong(f"{source} does not fit {matrix}")
         affine = matrix.quantization
         if affine is not None and affine.per_channel:
+            # The columns of the matrix are the outputs of the layer.
             if affine.axis != len(matrix.shape) - (2 if operator.adj_y else 1):
                 raise site.wrong(f"{matrix} has its scales along dimension {affine.axis}, not that of the columns")
             affine = replace(affine, axis=0)
@@ -161,6 +165,8 @@ def dense_product(tensors: Tensors, site: TfliteSite, operator: ops.BatchMatmul,
     """Return the FULLY_CONNECTED that computes ``operator``, a product of int16 by one int8 matrix.
 
     ``affine`` are the scales of the matrix. The weights are the rows of the transposed matrix, which ``tensors`` get.
+
+    The columns of the matrix are the channels of the layer; ``affine`` has its scales along them.
     """
     first, second = site.input(0), site.input(1)
     data, rank = second.data, len(second.shape)

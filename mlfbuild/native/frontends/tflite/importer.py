@@ -165,6 +165,7 @@ class _Importer:
 
     def graph(self, name: str) -> Graph:
         """Return the subgraph as a graph."""
+        # Before any operator: what is computed from such an input is missing as well.
         check_free_shapes(self._conversion)
         nodes = self._nodes()
         raw = self._conversion.raw
@@ -176,6 +177,7 @@ class _Importer:
     def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
         """Run the subgraph that the CALL_ONCE ``caller`` names; return the values that it assigns to variables."""
         if self._conversion.raw.inputs or self._conversion.raw.outputs:
+            # A subgraph of CALL_ONCE has neither, as it only assigns variables.
             raise caller.wrong("the subgraph that it names has inputs or outputs")
         nodes, assigned = self._nodes(), self._variables.assigned()
         graph = self._finished("initialisation", nodes, (), [tensor.name for _, tensor in assigned.values()])
@@ -185,6 +187,7 @@ class _Importer:
             )
         size = sum(tensor.size for node in graph.nodes for tensor in graph.outputs_of(node))
         self._conversion.budget.take(caller.place, size)
+        # Run in NumPy: the initial values are constants of the compiled network.
         values = evaluate(graph, {})
         return {key: VariableValue(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
 
@@ -214,9 +217,11 @@ class _Importer:
         """Return the nodes of all operators; raises ``UnsupportedModelError`` with all reasons why there are none."""
         operators = self._conversion.raw.operators
         check_operators(self._conversion, operators)
+        # All handles before the operators, because a variable may be used before its handle in the file's order.
         for operator in operators:
             if operator.code == BuiltinOperator.VAR_HANDLE:
                 self._variables.declare(self._site_of_variable(operator), operator.outputs[0])
+        # A variable that is assigned anywhere is no constant, even where it is read before.
         for operator in operators:
             if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
                 self._variables.expect(self._site_of_variable(operator), operator.inputs[0])
@@ -232,6 +237,7 @@ class _Importer:
         if not conversion.tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
             refused = True  # for a reason that is recorded
         try:
+            # Only uint8 networks that are held as int8 have operators that no kernel of LiteRT computes.
             held = conversion.raw is not conversion.file and not refused
             error = refusal(conversion.file, operator, conversion.place(operator)) if held else None
             nodes = [] if refused or error is not None else self._nodes_of(operator)
@@ -254,6 +260,7 @@ class _Importer:
 
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         conversion, code = self._conversion, operator.code
+        # Weights of float16 are constants for everything that follows.
         if code == BuiltinOperator.DEQUANTIZE and constants.is_dequantized(conversion, operator):
             return []
         is_complex = conversion.tensors.are_complex((*operator.inputs, *operator.outputs))

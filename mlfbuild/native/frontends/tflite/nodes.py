@@ -76,6 +76,7 @@ class OperatorNodes:
         """
         # Operators with states cannot be tried twice, because a variable becomes a state once.
         if not row.states and self._tensors.are_open(operator.outputs):
+            # Each attempt may settle the shape of one more output, or one more property of a shape.
             for _ in range(_STEPS * len(operator.outputs)):
                 reason: str | None
                 try:
@@ -89,6 +90,7 @@ class OperatorNodes:
                 if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
                     break
         node, site = self._built(operator, row)
+        # States that no tensor of the file represents, such as those of the signal library.
         made = [self._tensors.made(site.output(), shape) for shape in row.made_states(site, node.operator)]
         self.states += made  # only now: several attempts may have been made
         inputs, outputs = (state.before for state in made), (state.after for state in made)
@@ -157,6 +159,7 @@ def _is_hybrid(operator: RawOperator, row: TfliteRow, site: TfliteSite) -> bool:
     """Return whether ``operator`` is a layer that has integer weights over float32."""
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
     may_be = row.layer or operator.code == BuiltinOperator.BATCH_MATMUL
+    # Integer weights with float32 activations: the types of the first two inputs show it.
     return may_be and types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
 
 

@@ -165,6 +165,7 @@ class Reader:
                 self._charge(len(name))
                 if index >= self._model.SubgraphsLength():
                     raise GraphError("signatures", f"{_text(name)!r} names subgraph {index}")
+                # A signature without a name, or one that occurs twice, is not worth a refusal: the first one counts.
                 found.setdefault(_text(name), int(index))
         return found
 
@@ -192,6 +193,7 @@ class Reader:
             if len(shape) > MAXIMUM_RANK:
                 raise GraphError(place, f"{len(shape)} dimensions, more than {MAXIMUM_RANK}")
             quantization = tensor.Quantization()
+            # Quantisation may be absent, as in float32 models.
             scales, zero_points, axis, details = self._quantization(quantization)
             blocks = _blocks(quantization) if details == BLOCKWISE else None
             return RawTensor(
@@ -260,6 +262,7 @@ class Reader:
             if builtin == BuiltinOperator.CUSTOM:
                 options = self._vector(operator.CustomOptionsAsNumpy()).tobytes()
             kind = operator.BuiltinOptionsType()
+            # Composites have their options in the second union of the schema.
             if builtin == BuiltinOperator.STABLEHLO_COMPOSITE:
                 kind, options = operator.BuiltinOptions2Type(), operator.BuiltinOptions2()
             return RawOperator(index, builtin, custom, inputs, outputs, kind, options)
@@ -293,6 +296,7 @@ def _blocks(quantization: Any) -> WeightBlocks:
     table = quantization.Details()
     if table is None:
         raise ValueError
+    # The vtable begins with two sizes of two bytes each.
     offsets = [table.Offset(4 + 2 * field) for field in range(len(WeightBlocks._fields))]
     return WeightBlocks(*(int(table.Get(Int32Flags, table.Pos + offset)) if offset else 0 for offset in offsets))
 

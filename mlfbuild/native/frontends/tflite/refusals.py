@@ -30,6 +30,7 @@ def check_free_shapes(conversion: SubgraphConversion) -> None:
     """Record which inputs have no fixed shape; what is computed from them is then missing."""
     for index in conversion.raw.inputs:
         signature = conversion.tensors.raw("the model's inputs", index).signature
+        # -1 in any other dimension is a size that only the caller would know.
         if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, as in the shape
             conversion.missing.add(index)
             error = UnsupportedModelError(
@@ -48,6 +49,7 @@ def check_operators(conversion: SubgraphConversion, operators: Sequence[RawOpera
         if not is_supported(operator.code, operator.custom_code):
             missing.setdefault((operator.code, operator.custom_code), operator)
     for operator in missing.values():
+        # Known prefixes identify the program that made the file.
         for begin, (compiler, accelerator) in _COMPILED_BY.items():
             if operator.custom_code.startswith(begin):
                 raise UnsupportedModelError(
@@ -94,6 +96,7 @@ def _in_words_of_the_file(conversion: SubgraphConversion, error: UnsupportedMode
     for own, held in zip(conversion.file.tensors, conversion.raw.tensors, strict=False):
         if own.type != held.type:
             name, stored = repr(conversion.names[own.index]), repr(conversion.tensors.names[own.index])
+            # Messages name the tensor as int8, as it is held; the user knows it as uint8.
             for before, after in (
                 (f"{stored} int8[", f"{name} uint8["), (f"int8 of {stored}", f"uint8 of {name}"), (stored, name)
             ):  # fmt: skip

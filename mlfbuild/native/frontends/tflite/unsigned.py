@@ -52,16 +52,21 @@ _INT8 = "convert the model again with full integer quantisation, which uses int8
 
 def held_as_int8(raw: RawSubgraph) -> RawSubgraph:
     """Return ``raw`` with uint8 tensors as int8 if one of its operators needs them; those that move elements do not."""
+    # Operators that only move uint8 elements need no conversion.
     if all(not _computes(raw, operator) or _takes_uint8(raw, operator) for operator in raw.operators):
         return raw
     return _Holding(raw).subgraph()
 
 
 def refusal(raw: RawSubgraph, operator: RawOperator, place: str) -> UnsupportedModelError | None:
-    """Return why ``operator``, which is at ``place``, is not computed with uint8 held as int8, or ``None``."""
+    """Return why ``operator``, which is at ``place``, is not computed with uint8 held as int8, or ``None``.
+
+    ``raw`` is the subgraph with the types of the file, so that the reason is in its words.
+    """
     types = [tensor.type for tensor in _tensors(raw, (*operator.inputs, *operator.outputs))]
     if not _computes(raw, operator):
         return None
+    # Mixed types in one operator have no reference that defines the result.
     if operator.code in _COMPUTED or operator.custom_code in _CUSTOM:
         others = {TensorType.INT8, TensorType.INT16} & set(types)
         if not others:
@@ -85,6 +90,7 @@ def requantized(tensors: Tensors, node: Node) -> list[Node]:
     nodes, names = [], list(node.inputs)
     for index, name in enumerate(names):
         source = known[str(name)]
+        # LiteRT's uint8 CONCATENATION rescales its inputs in float32; that of int8 requires equal scales.
         if source.quantization != output.quantization:
             like = Tensor(source.name, source.shape, source.dtype, output.quantization)
             brought = tensors.add(f"{source.name}_requantized", like)
@@ -140,6 +146,7 @@ class _Holding:
         before = [self._interface(index, is_input=True) for index in raw.inputs]
         after = [self._interface(index, is_input=False) for index in raw.outputs]
         operators = [
+            # The conversions come first and last, in the order of the inputs and outputs.
             *(operator for _, operator in before if operator is not None),
             *(replace(operator, unsigned=_computes(raw, operator)) for operator in raw.operators),
             *(operator for _, operator in after if operator is not None),
@@ -157,6 +164,7 @@ class _Holding:
         tensor = self._raw.tensors[index] if 0 <= index < len(self._raw.tensors) else None
         if tensor is None or not _is_unsigned(tensor):
             return index, None
+        # Added tensors get the next free indices, so that those of the file stay valid.
         seen = len(self._tensors) + len(self._added)
         self._added.append(replace(tensor, index=seen, data=None))
         self._tensors[index] = replace(self._tensors[index], name=f"{tensor.name}_int8")

@@ -55,8 +55,12 @@ class Variables:
         self._handles: dict[int, _Variable] = {}
 
     def declare(self, site: TfliteSite, handle: int) -> None:
-        """VAR_HANDLE: tensor ``handle`` represents a variable."""
+        """VAR_HANDLE: tensor ``handle`` represents a variable.
+
+        Raises ``OperatorError`` if the variable has no name, or one that is too long.
+        """
         names = [text or b"" for text in site.fields("VarHandleOptions", "Container", "SharedName")]
+        # Names become part of tensor names, and a damaged file may have any length.
         if max(map(len, names)) > LONGEST_NAME:
             raise site.wrong(f"the name of its variable is longer than {LONGEST_NAME} bytes")
         container, name = (text.decode(errors="backslashreplace") for text in names)
@@ -70,6 +74,7 @@ class Variables:
 
     def initialise(self, site: TfliteSite, values: Mapping[Key, VariableValue]) -> None:
         """CALL_ONCE: variables have ``values`` before the first run."""
+        # Initial values must be known before a variable is used.
         for key, value in values.items():
             variable = self._named(key)
             if variable.current is not None:
@@ -81,11 +86,13 @@ class Variables:
         """READ_VARIABLE: return the nodes that write the value of a variable to tensor ``output``."""
         variable, result = self._behind(site, handle), site.output()
         self._match(site, variable, result)
+        # Never assigned: the value of CALL_ONCE is a constant of the network.
         if not variable.is_assigned:
             if variable.initial is None:
                 raise GraphError(site.place, f"nothing assigns a value to the variable {variable.name!r} before it")
             self._tensors.fill(output, variable.initial)
             return []
+        # The value before the run is needed only if something reads it.
         if variable.current is None:
             variable.before = variable.current = self._tensors.add(variable.name, result)
         return [_copy(variable.current, result)]
@@ -104,10 +111,14 @@ class Variables:
         return {key: (like, current) for key, like, current in found if like is not None and current is not None}
 
     def states(self) -> list[State]:
-        """Return the states: variables that are assigned, and read before that."""
+        """Return the states: variables that are assigned, and read before that.
+
+        A variable without a value from CALL_ONCE begins with zeros.
+        """
         found = []
         for variable in self._variables.values():
             before, current, initial = variable.before, variable.current, variable.initial
+            # A variable that is not read before it is assigned keeps nothing from run to run.
             if before is not None and current is not None:
                 found.append(State(before.name, current.name, zeros(before) if initial is None else initial))
         return found
@@ -124,6 +135,7 @@ class Variables:
         """Refuse a tensor whose type, shape or scale differs from those used with ``variable`` before."""
         like = variable.like = variable.like or tensor
         if (tensor.dtype, tensor.shape) != (like.dtype, like.shape):
+            # Values are copied without rescaling, so that all tensors of a variable have one scale.
             raise site.wrong(f"the variable {variable.name!r} is used with {like} and with {tensor}")
         reason = same_quantization(like, tensor)
         if reason is not None:

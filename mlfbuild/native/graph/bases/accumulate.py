@@ -31,6 +31,7 @@ def centred(tensor: Tensor, value: Array) -> Sums:
     A per-channel quantisation has no zero points but 0 (the checks of operators see to that). float64 is exact for
     every integer here, and makes the sums that follow exact, too.
     """
+    # Zero points of weights per channel would need a sum over the inputs per channel, which TFLite's format excludes.
     if tensor.dtype is DType.FLOAT32 or tensor.quantization is None or tensor.quantization.per_channel:
         return value.astype(np.float64)
     return value.astype(np.float64) - tensor.quantization.zero_point
@@ -61,7 +62,12 @@ def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, ac
 def finish_wide(
     sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation, *, fine: bool = False
 ) -> Array:
-    """Return int64 ``sums`` (channels last) rescaled to the int16 ``output`` and clamped."""
+    """Return int64 ``sums`` (channels last) rescaled to the int16 ``output`` and clamped.
+
+    ``fine`` factors have 32 bits after the point (``rescale_fine``), others are those of 64-bit sums
+    (``rescale_wide``). The rescaling includes the zero point, which is 0 for int16. The result has the shape of
+    ``sums``.
+    """
     scaled = (rescale_fine if fine else rescale_wide)(sums.astype(np.int64), rescales)
     return np.clip(scaled, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
@@ -79,7 +85,12 @@ def finish(
     """Add ``bias`` and return the result in the type of ``output``; ``rescales`` apply only to integers.
 
     If ``wide`` is true, integers are summed in 64 bits; their factors may be ``fine`` (``wide_sums``).
+
+    ``sums`` are [..., channels] without zero points, ``bias`` has one number for each channel in the scale of the
+    products. The result has the shape of ``sums`` and the type and quantisation of ``output``; integers are clamped to
+    the range of ``activation``.
     """
+    # Added as an integer before the rescaling: a bias has the scale of the products, input times weights.
     if bias is not None:
         sums = sums + bias.reshape(-1)
     if output.dtype is DType.FLOAT32:

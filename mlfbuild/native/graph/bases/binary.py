@@ -31,6 +31,7 @@ class Binary(Operator):
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         first, second, output = binary_tensors(inputs, outputs)
         return (
+            # Types first: the checks of shapes and scales assume that all three tensors have the same kind.
             self._check_types(first, second, output)
             or rules.broadcast((first, second), output)
             or (self._check_quantization(first, second, output) if first.dtype in rules.QUANTIZED else None)
@@ -46,6 +47,7 @@ class Binary(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         first, second, output = binary_tensors(inputs, outputs)
         x, y = values
+        # Integer division by 0, overflow and NaN are results here and not mistakes of the compiler.
         with np.errstate(all="ignore"):
             if first.dtype in rules.QUANTIZED:
                 result = self._quantized((first, second, output), centred(first, x), centred(second, y))
@@ -69,6 +71,7 @@ class Arithmetic(Binary):
     activation: Activation = Activation.NONE
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        # By computing them: each factor has its own limits, which only its own formula knows.
         return rules.computable(
             lambda: self.numbers(first, second, output), lambda: activation_range(self.activation, output)
         )
@@ -109,8 +112,14 @@ def on_one_scale(
     combine: Callable[[Sums, Sums], Sums],
     activation: Activation = Activation.NONE,
 ) -> Array:
-    """Return the stored result of ``combine`` on ``x`` and ``y``, which are shifted left and brought to one scale."""
+    """Return the stored result of ``combine`` on ``x`` and ``y``, which are shifted left and brought to one scale.
+
+    ``x`` and ``y`` are stored values without their zero points; ``left_shift`` is in bits, and the factors of
+    ``rescales`` must include it. The result is clamped by ``activation`` and has the type of the output.
+    """
     x, y = (
+        # As in ADD of TFLite: the shift left leaves fraction bits, so that the rounding to the common scale loses
+        # little.
         multiply_by_quantized_multiplier(
             (value * (1 << left_shift)).astype(np.int64), rescale.multiplier, rescale.shift
         ).astype(np.float64)

@@ -29,14 +29,21 @@ class Filtering(Operator):
     """The dimension of the weights for output channels."""
 
     def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-        """Return the rescaling of each output channel; none for float32."""
+        """Return the rescaling of each output channel; none for float32.
+
+        The factor of a channel is input scale times weight scale divided by output scale. Raises ``OverflowError`` if
+        one has no fixed-point form.
+        """
         if source.dtype is DType.FLOAT32:
             return ()
         channels = weights.shape[self.channel_axis]
         return convolution_rescales(source, weights, output, channels, rounded=self.rounded_product)
 
     def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
-        """Return whether sums have 64 bits."""
+        """Return whether sums have 64 bits.
+
+        Only int16 activations can have them; the type of the bias decides.
+        """
         return weighted.sums_are_wide(source, bias)
 
     def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
@@ -57,6 +64,7 @@ class Convolution(Filtering):
     dilation: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
+    # Keyword-only and without representation: they concern rounding, and file readers set them by name.
     rounded_product: bool = field(default=False, kw_only=True, repr=False)
     fine: bool = field(default=False, kw_only=True, repr=False)
     """Whether factors of int16 sums, which fit into 32 bits, have 32 bits after the point, as in ONNX networks."""
@@ -72,6 +80,8 @@ class Convolution(Filtering):
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
+            # Ranks first, because the other checks index four dimensions. Rescalings come last, being the most
+            # expensive.
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
             or weighted.check(source, weights, bias, output, self.channel_axis, self.int16_biases, computed=True)
             or self._check_channels(source, weights)
@@ -105,8 +115,14 @@ class Convolution(Filtering):
         return (finish(sums, bias, rescales, output, self.activation, wide=wide, fine=self.fine),)
 
     def sums(self, source: Tensor, weights: Tensor, output: Tensor, pixels: Sums, factors: Sums) -> Sums:
-        """Return the sums of the products of ``pixels`` and ``factors``, without zero points, for each output."""
+        """Return the sums of the products of ``pixels`` and ``factors``, without zero points, for each output.
+
+        ``pixels`` are [batch, height, width, channels] and ``factors`` have the shape of the weights, both in float64.
+        The result is [batch, height, width, output channels], without bias.
+        """
+        # float64 zeros of the output's shape: pixels of the padding are never added, as they count as 0.
         sums = np.zeros(output.shape)
+        # Tap by tap, each as one matrix product over the image, instead of a loop over pixels.
         for tap, write, read in self.window(weights).taps(source, output):
             sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
         return sums

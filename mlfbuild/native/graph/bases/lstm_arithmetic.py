@@ -37,6 +37,7 @@ GATE_TABLE = TableScale(3, 0)
 
 _FRACTION = 2.0**-15
 """The scale of a gate after its activation."""
+# Also in files whose intermediate tensors name other scales: TensorFlow Lite Micro also ignores them.
 _ARGUMENT = 2.0**-12
 """The scale of a gate before its activation."""
 _INT16 = integer_range(DType.INT16)
@@ -63,7 +64,10 @@ class LstmTensors(NamedTuple):
 
 
 def lstm_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> LstmTensors:
-    """Return the tensors of a checked node: (x, 4 weights, 4 recurrent, 4 biases, h, c) and (y, h', c')."""
+    """Return the tensors of a checked node: (x, 4 weights, 4 recurrent, 4 biases, h, c) and (y, h', c').
+
+    The order is that of TFLite's LSTM with peepholes, projections and layer normalisation left out.
+    """
     present = inputs.present
     assert len(present) == LSTM_INPUTS
     source, hidden, cell = present[0], present[13], present[14]
@@ -116,8 +120,10 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
 
 def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool) -> tuple[Rescale, ...]:
     """Return the rescaling of the sums over each matrix."""
+    # ``rounded`` says whether the product of two scales is rounded to float32 first, as older versions did.
     products = [scale_product(source, matrix, rounded=rounded) for matrix in matrices]
     rescales = tuple(quantize_multiplier(product / _ARGUMENT) for product in products)
+    # int16 sums are multiplied in 64 bits, where the multiplier must fit into 16: checked here, at compile time.
     if source.dtype is DType.INT16:
         for rescale in rescales:
             wide_rescale(rescale)
@@ -127,8 +133,10 @@ def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool)
 def _cell_table(cell: Tensor) -> TableScale:
     exponent = math.log2(scale_of(cell))
     # The table is scaled by shifts only, as in TensorFlow Lite Micro.
+    # CheckedLog2 of TFLite has the same tolerance: converters store powers of two that are slightly off.
     if abs(exponent - round(exponent)) >= 1e-3:
         raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
+    # 2**-12 is the scale of an argument in Q3.12, at which the table needs no shift.
     doublings = round(exponent) + 12
     if not -30 <= doublings <= 14:
         raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
@@ -136,8 +144,10 @@ def _cell_table(cell: Tensor) -> TableScale:
 
 
 def _clip(cell_clip: float, scale: float) -> tuple[int, int]:
+    # A clip of 0 means none, and NaN compares as if it were 0.
     if not cell_clip > 0:
         return _INT16
+    # Truncated, as TensorFlow Lite Micro casts the quotient to an integer.
     greatest = int(min(cell_clip / scale, _INT16[1]))
     return -greatest, greatest
 
@@ -145,8 +155,14 @@ def _clip(cell_clip: float, scale: float) -> tuple[int, int]:
 def whole_step(
     tensors: LstmTensors, parameters: LstmParameters, rescales: LstmRescales, row: Array, hidden: Array, cell: Array
 ) -> tuple[Array, Array]:
-    """Return the next hidden [batch, units] and cell rows of a quantised node, from one row of features."""
+    """Return the next hidden [batch, units] and cell rows of a quantised node, from one row of features.
+
+    ``row`` is [batch, features], ``hidden`` [batch, units] in the type of the input, ``cell`` [batch, units] int16. The
+    results have the types of ``hidden`` and ``cell``. The roundings are those of TensorFlow Lite Micro's LSTM.
+    """
     wide = tensors.source.dtype is DType.INT16
+    # Zero points are subtracted before the products here; a kernel that folds them into the bias has the same integer
+    # sums.
     features = row.astype(np.int64) - zero_point_of(tensors.source)
     units = hidden.astype(np.int64) - zero_point_of(tensors.hidden)
 
@@ -162,6 +178,7 @@ def whole_step(
     inputs, forgets, outputs = (logistic.interpolated(GATE_TABLE, gate(at)) for at in (0, 1, 3))
     kept = _product(forgets, cell.astype(np.int64), rescales.forget)
     added = _product(inputs, tanh.interpolated(GATE_TABLE, gate(2)), rescales.update)
+    # ``kept`` and ``added`` were clamped to int16 each, so that their sum is bounded but may exceed int16.
     following = np.clip(kept + added, *rescales.clip)
     squashed = multiply_by_quantized_multiplier(
         tanh.interpolated(rescales.table, following) * outputs, rescales.hidden.multiplier, rescales.hidden.shift
@@ -189,7 +206,11 @@ def _clamp(value: Whole) -> Whole:
 def real_step(
     parameters: LstmParameters, cell_clip: float, row: Array, hidden: Array, cell: Array
 ) -> tuple[Array, Array]:
-    """Return the next hidden [batch, units] and cell rows in float32, from one row of features."""
+    """Return the next hidden [batch, units] and cell rows in float32, from one row of features.
+
+    ``row`` is [batch, features], the other two are [batch, units], all float32. Sums are made in double and rounded
+    once.
+    """
     features, units = row.astype(np.float64), hidden.astype(np.float64)
 
     def gate(at: int) -> npt.NDArray[np.float64]:
@@ -197,6 +218,7 @@ def real_step(
             features @ parameters.weights[at].T + units @ parameters.recurrent[at].T + parameters.biases[at]
         )
 
+    # exp overflows for gates far below 0; 1 / (1 + inf) is 0, the right value.
     with np.errstate(over="ignore"):
         inputs, forgets, outputs = (1 / (1 + np.exp(-gate(at))) for at in (0, 1, 3))
     following = forgets * cell + inputs * np.tanh(gate(2))

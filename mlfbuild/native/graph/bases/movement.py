@@ -33,12 +33,14 @@ class Movement(Operator):
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         sources = inputs.present
+        # An optional operand makes no sense for copies: every moved element needs a source.
         if not sources or len(sources) < len(inputs):
             return "a required input is absent"
         return (
             self._check_counts(inputs, outputs)
             or next((f"mixes {sources[0]} and {t}" for t in (*sources, *outputs) if t.dtype != sources[0].dtype), None)
             or self._check_shapes(sources, outputs)
+            # All of them: one stored number can only mean the same value everywhere if scale and zero point agree.
             or rules.first(rules.same_quantization(source, output) for source in sources for output in outputs)
         )
 
@@ -52,7 +54,11 @@ class Movement(Operator):
 
     @abc.abstractmethod
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
-        """Yield the assignments from ``sources`` to ``outputs``, arrays of the tensors' shapes, in order."""
+        """Yield the assignments from ``sources`` to ``outputs``, arrays of the tensors' shapes, in order.
+
+        Each pair are views of equal shape. Later assignments may read what earlier ones wrote, as in MIRROR_PAD. The
+        arrays may be uninitialised: callers also use them for their strides only.
+        """
 
     def filling(self, output: Tensor) -> int | None:
         """Return the byte that fills positions that no move writes; ``None`` if moves write all of ``output``."""
@@ -60,6 +66,7 @@ class Movement(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         sources = values.present
+        # Filled first, because moves may leave gaps, such as the margins of SPACE_TO_BATCH_ND.
         results = tuple(np.full(output.shape, self.filling(output) or 0, output.dtype.numpy) for output in outputs)
         for source, target in self.moves(sources, results):
             target[...] = source

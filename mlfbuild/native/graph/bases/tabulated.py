@@ -22,8 +22,12 @@ class Tabulated(Unary):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def table(self, source: Tensor, output: Tensor) -> npt.NDArray[np.int16]:
-        """Return the table of int16 values; raises the errors of ``lookup_table``."""
+        """Return the table of int16 values; raises the errors of ``lookup_table``.
+
+        513 entries of int16 for an int16 input. Raises ``OverflowError`` if float32 cannot represent a value.
+        """
         scales = scale_of(source), zero_point_of(source), scale_of(output), zero_point_of(output)
+        # LiteRT's int16 table covers the whole range of the type, so that it depends on both scales and zero points.
         return lookup_table(lambda real: self._defined(real, output), *scales)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
@@ -32,6 +36,7 @@ class Tabulated(Unary):
         # Functions have poles, and stored values near them: what is infinite is clamped to the range of the type.
         with np.errstate(all="ignore"):
             real = np.float32(scale_of(source)) * value.astype(np.float32)
+            # LiteRT multiplies by the reciprocal, whose rounding differs from a division in the last bit.
             return stored_of(self._defined(real, output) * inverse_scale(output), output)
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
@@ -49,6 +54,10 @@ def inverse_scale(output: Tensor) -> np.float32:
 
 
 def stored_of(scaled: Floats, output: Tensor) -> Whole:
-    """Return ``scaled`` float32 numbers, rounded half away from zero, plus the output's zero point, in its range."""
+    """Return ``scaled`` float32 numbers, rounded half away from zero, plus the output's zero point, in its range.
+
+    The result is int64. Infinite numbers are clamped to the ends; callers have replaced NaN.
+    """
+    # Bounded before the conversion, since a double beyond int64 has no defined integer. 2**30 is outside any range.
     bounded = np.clip(round_half_away(scaled), -(2.0**30), 2.0**30).astype(np.int64)
     return np.asarray(np.clip(bounded + zero_point_of(output), *integer_range(output.dtype)), np.int64)

@@ -32,6 +32,7 @@ class Unary(Single):
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         """Return why the scales of quantised tensors are not supported; by default, if a computation overflows."""
+        # One zero is enough: multipliers depend on the scales and not on the values.
         sample = np.zeros(1, np.int64)
         return rules.computable(lambda: self._quantized(source, output, sample))
 
@@ -39,9 +40,11 @@ class Unary(Single):
         source, output, value = inputs[0], outputs[0], values[0]
         if source.dtype in rules.QUANTIZED:
             stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
+            # A function may leave its type: the clamp is part of every quantised kernel.
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
         if source.dtype is not DType.FLOAT32:
             return (self._whole(value.astype(np.int64)).astype(output.dtype.numpy),)
+        # Poles and domains: log(0) is -infinity and the square root of a negative number NaN, without a warning.
         with np.errstate(all="ignore"):
             return (np.asarray(self._real(value.astype(np.float64)), np.float32),)
 

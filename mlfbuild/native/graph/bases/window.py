@@ -32,14 +32,21 @@ class Window:
     padding: Padding
 
     def problem(self, source: Tensor, output: Tensor) -> str | None:
-        """Return why the window does not produce the image ``output`` from ``source`` (both NHWC), or ``None``."""
+        """Return why the window does not produce the image ``output`` from ``source`` (both NHWC), or ``None``.
+
+        Also checks the attributes: sizes of at least 1, and padding that is narrower than the reach. Wrong shapes are
+        returned as ``WrongShape``, a string that also has the right shape.
+        """
         if min(*self.filter, *self.stride, *self.dilation) < 1:
             return f"filter {self.filter}, stride {self.stride} and dilation {self.dilation} must be at least 1"
         if min(*self.padding[0], *self.padding[1]) < 0:
             return f"padding {self.padding} must not be negative"
+        # The batch of the output is not computed from the window, so that a wrong one gets a message of its own.
         wanted = [source.shape[0], *output.shape[1:]]
         for axis in (0, 1):
             reach = (self.filter[axis] - 1) * self.dilation[axis] + 1
+            # A tap that only ever meets padding is useless, and the kernels' bounds assume that each window meets the
+            # image.
             if max(self.padding[axis]) >= reach:
                 return f"padding {self.padding} is wider than the filter {self.filter}"
             padded = source.shape[1 + axis] + sum(self.padding[axis])
@@ -65,7 +72,10 @@ class Window:
                 yield (row, column), (written_rows, written_columns), (read_rows, read_columns)
 
     def counts(self, source: Tensor, output: Tensor) -> Array:
-        """Return the number of pixels of the image under each position of the window, int64 [height, width, 1]."""
+        """Return the number of pixels of the image under each position of the window, int64 [height, width, 1].
+
+        For average pools, whose divisor leaves out the padding.
+        """
         counts = np.zeros((*output.shape[1:3], 1), np.int64)
         for _, write, _ in self.taps(source, output):
             counts[write] += 1
@@ -74,9 +84,11 @@ class Window:
     def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:
         stride, dilation, before = self.stride[axis], self.dilation[axis], self.padding[axis][0]
         # Files may declare filters and paddings of 2**29: only taps that meet the image for some output are visited.
+        # The first tap that the last position can bring into the image; smaller ones lie above it everywhere.
         first = max(0, -(((output - 1) * stride - before) // dilation))
         for tap in range(first, min(self.filter[axis], (before + source - 1) // dilation + 1)):
             offset = tap * dilation - before
+            # Rounding towards minus infinity twice gives the first position whose pixel is not negative.
             low = max(0, -(offset // stride))
             high = min(output, (source - 1 - offset) // stride + 1)
             if low < high:
@@ -87,12 +99,17 @@ class Window:
 def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> int:
     """Return the number of positions of a filter along a dimension of ``size`` (TFLite's SAME or VALID), at least 0."""
     if same:
+        # SAME of TFLite: the quotient rounded up, whatever the filter.
         return -(-size // stride)
+    # VALID: only positions where the whole filter is inside.
     return max(0, (size - (filter_size - 1) * dilation - 1) // stride + 1)
 
 
 def resolve_padding(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> Pair:
-    """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after."""
+    """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after.
+
+    All arguments are in elements along that dimension. VALID has no padding.
+    """
     positions = output_size(size, filter_size, stride, dilation, same=same)
     # ComputePaddingWithOffset of TensorFlow Lite; the offset is the odd pixel.
     total = max(0, (positions - 1) * stride + (filter_size - 1) * dilation + 1 - size) if same else 0

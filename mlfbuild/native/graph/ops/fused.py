@@ -49,6 +49,7 @@ class Fused(Operator):
         return tuple(computed[name] for name in self.part.outputs)
 
 
+# 256 values of int8; 512 intervals and one end of int16.
 _ENTRIES = {DType.INT8: 256, DType.INT16: 513}
 
 
@@ -64,6 +65,7 @@ class Lookup(Unary):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
+        # Scales are not compared: the table contains both of them already.
         reason = rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
         if reason is None and len(self.table) != _ENTRIES[source.dtype]:
             return f"has a table of {len(self.table)} values, which should be {_ENTRIES[source.dtype]}"

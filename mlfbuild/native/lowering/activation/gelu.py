@@ -14,5 +14,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     source, output = unary_tensors(graph, node)
     assert isinstance(node.operator, Gelu)
     if source.dtype is DType.FLOAT32 and node.operator.approximate:
+        # Only float32 has a kernel of its own for each form; integers are tables, which contain the form.
         return unary_call(node.operator, source, output, "gelu_tanh_float")
     return lower_unary(node.operator, source, output)

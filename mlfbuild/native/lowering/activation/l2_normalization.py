@@ -17,6 +17,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_l2_normalization_<type>``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert isinstance(node.operator, L2Normalization)
+    # uint8 networks of LiteRT round in another order (``shifted``), and that is another kernel.
     way = "_shifted" if node.operator.shifted and source.dtype is DType.INT8 else ""
     depth = source.shape[-1]
     arguments = [str(source.elements // depth), str(depth)]
@@ -29,4 +30,5 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     return KernelCall("l2_normalization", f"l2_normalization{way}.h", (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
+    # In place: the length of a row is known before its first element is written.
     ), (f"{kernel}({', '.join(arguments)}, input, output);",), (0,))  # fmt: skip

@@ -20,6 +20,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def _int16(operator: Sigmoid, source: Tensor, output: Tensor) -> KernelCall:
     scale = operator.table_scale(source)
+    # The table is the same array in every network, so that it is stored once however many nodes use it.
     fields: dict[str, int | Rescale] = {"multiplier": scale.multiplier, "shift": scale.shift}
     parameters = (
         Parameter("const struct mlf_table_scale *", "scale", Constant.struct("scale", "mlf_table_scale", fields)),

@@ -44,6 +44,7 @@ def _prelu(first: Tensor, second: Tensor, output: Tensor) -> Fields:
 
 
 def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
+    # Equal scales need no table: a clamp costs no flash and is exact.
     if isinstance(operator, Relu) and source.quantization == output.quantization:
         minimum, maximum = activation_range(operator.activation, output)
         return unary_call(operator, source, output, "bound_int8", (str(minimum), str(maximum)))
@@ -57,8 +58,10 @@ def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Kernel
     positive = requantize_rescale(source, output)
     if isinstance(operator, Relu):
         minimum, maximum = activation_range(operator.activation, output)
+        # RELU is the kernel with the same factor on both sides and a clamp; LEAKY_RELU has two factors.
         negative = positive
     else:
+        # Multipliers have no sign, so that a negative alpha is a kernel that negates.
         kernel = "fold_int16" if operator.alpha < 0 else kernel
         negative = leaky_rescale(source, output, operator.alpha)
     fields: dict[str, int | Rescale] = {

@@ -45,12 +45,14 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     constants = _constants(operator, source)
     names = [parameter.name for parameter in constants]
     if source.dtype is DType.FLOAT32 and isinstance(operator, Softmax):
+        # The scale of integers includes beta already.
         names.append(floating(operator.beta))
     return KernelCall(word, "softmax.h", (
         *constants,
         Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
         Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
     ), (f"{kernel}({', '.join((rows, str(depth), *names, 'input', 'output'))});",),
+        # Types of other sizes: an output element could overwrite inputs that are not read yet.
         _IN_PLACE if source.dtype is output.dtype else ())  # fmt: skip
 
 

@@ -21,9 +21,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     if not isinstance(operator, Addition):
         return lower_binary(graph, node, _STRUCT, _squared_difference)
+    # The others have kernels for int8 only; int16 and plain integers are computed by the portable one.
     portable = partial(lower_binary, graph, node, _STRUCT, lambda *tensors: three_fields(operator.numbers(*tensors)))
     if graph.outputs_of(node)[0].dtype is not DType.INT8:
         return portable()
+    # The linear function is portable C, and tried on every core before the general kernel.
     return choose((
         Candidate("add_mve", partial(lower_add_mve, graph, node, operator), obstacle(settings, "mve")),
         Candidate("add_linear", partial(lower_add_linear, graph, node, operator)),

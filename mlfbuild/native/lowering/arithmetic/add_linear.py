@@ -18,6 +18,7 @@ from mlfbuild.native.lowering.common.broadcast import in_place
 Int64Array = npt.NDArray[np.int64]
 
 _STORED = np.arange(-128, 128, dtype=np.int64)
+# Nearest first, so that the smallest change that works is taken, the same in every build.
 _NEAR = sorted(itertools.product(range(-2, 3), repeat=2), key=lambda pair: abs(pair[0]) + abs(pair[1]))
 """Offsets from the nearest factors that are tried, in this order."""
 
@@ -35,7 +36,11 @@ class _Line:
 
 
 def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | str:
-    """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact."""
+    """Return the call of ``mlf_add_linear_int8``; a reason if shapes differ or no linear function is exact.
+
+    The kernel computes ``(first * a + second * b + offset) >> shift`` and a clamp. All 65,536 pairs of inputs are
+    compared with the reference.
+    """
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return "inputs have different shapes"
@@ -61,10 +66,12 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
     wanted = outputs.astype(np.int64)
     minimum, maximum = activation_range(operator.activation, output)
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
+    # SUB is an addition with a negative factor.
     factors[1] *= -1 if isinstance(operator, Sub) else 1
     constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
     # A little more than 128, for the factors beside the nearest ones.
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
+    # As large as possible: each bit of the shift is one more bit of precision for the factors.
     shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
     # No shift leaves enough bits for both factors.
@@ -75,7 +82,9 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
         sums = _STORED[:, None] * (nearest[0] + a) + _STORED * (nearest[1] + b)
         least = np.where(wanted > minimum, (wanted << shift) - sums, -_FARTHEST).max()
         greatest = np.where(wanted < maximum, ((wanted + 1) << shift) - 1 - sums, _FARTHEST).min()
+        # The middle of the interval, which is farthest from both of its ends.
         offset = (least + greatest) // 2
+        # The kernel adds the second product to the offset first, so that this sum must fit as well.
         partial = np.abs(_STORED * (nearest[1] + b) + offset).max()
         if least <= greatest and max(partial, np.abs(sums + offset).max()) < 1 << 31:
             return _Line(nearest[0] + a, nearest[1] + b, int(offset), shift)

@@ -40,6 +40,7 @@ class _Numbers:
 
     def outputs(self, *, away: bool) -> Int64Array:
         """Return the kernel's outputs for all pairs of inputs: int64 [256, 256]."""
+        # Exactly what the kernel does: a 32-bit product with VQRDMULH for each input, then one for the sum.
         first, second = (
             high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
         )
@@ -57,6 +58,7 @@ def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | 
         return "inputs have different shapes"
     numbers = _numbers(operator, first, second, output)
     expected = _expected(operator, first, second, output)
+    # The cheaper form first: without the correction for negative numbers, which is exact after a RELU, for example.
     away = next((away for away in (False, True) if numbers and (numbers.outputs(away=away) == expected).all()), None)
     if numbers is None or away is None:
         return NOT_EXACT
@@ -79,9 +81,11 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
     # The left shift and the power of two of the factor become one exact product; only the multiplication rounds.
     if min(left) < 0 or max(left) > bits or rescales.output.shift >= 0:
         return None
+    # The sign is part of the factor, so that SUB needs no kernel of its own.
     signs = (1, -1 if isinstance(operator, Sub) else 1)
     factors = [sign << shift for sign, shift in zip(signs, left, strict=True)]
     a, b = (
+        # The zero point is part of the offset: VMLAS multiplies by the factor and adds it in one instruction.
         (factor, -zero_point_of(tensor) * factor, rescale.multiplier)
         for factor, tensor, rescale in zip(factors, (first, second), rescales.inputs, strict=True)
     )

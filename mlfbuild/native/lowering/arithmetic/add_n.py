@@ -21,6 +21,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         *(Parameter(f"const {c_type} *", name, source.name) for name, source in zip(names, sources, strict=True)),
         Parameter(f"{c_type} *", "output", output.name),
     ), (
+        # A C array of pointers has any number of inputs, so that one kernel serves all of them.
         f"const {c_type} *const inputs[] = {{{', '.join(names)}}};",
         f"mlf_add_n_{suffix(output.dtype)}({', '.join(words)});",
+    # Elements are read from all inputs before the output is written, at the same position.
     ), tuple(range(len(sources))))  # fmt: skip

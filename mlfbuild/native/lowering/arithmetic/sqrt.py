@@ -14,6 +14,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>``, or of a table."""
     source, output = unary_tensors(graph, node)
     if source.dtype is DType.INT16 and isinstance(node.operator, Sqrt):
+        # No multiplier: the kernel computes the root of int16 in float32, with both scales.
         scales = (floating(scale_of(source)), floating(scale_of(output)))
         return unary_call(node.operator, source, output, "sqrt_int16", scales)
     if source.dtype is DType.INT16 and isinstance(node.operator, Rsqrt):

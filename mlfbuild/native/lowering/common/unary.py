@@ -46,6 +46,7 @@ def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
 def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
     every = Tensor(source.name, (256,), DType.INT8, source.quantization)
     all_values = np.arange(-128, 128, dtype=np.int8)
+    # The reference of the operator fills the table, so that table and reference cannot differ.
     (results,) = operator.reference(
         Operands([every]), Operands([all_values]), [Tensor(output.name, (256,), output.dtype, output.quantization)]
     )
@@ -55,6 +56,7 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
 
 def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
     """Return the call of an int16 kernel that converts its result to the output's scale by ``rescale``."""
+    # int16 has zero points of 0 only.
     fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
     constant = Constant.struct("rescaling", "mlf_rescaling", fields)
     parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
@@ -78,6 +80,7 @@ def unary_call(
     c_type = C_TYPES[source.dtype]
     operands = (
         Parameter(f"const {c_type} *", "input", source.name),
+        # Input and output have one type, so that the output may take the place of the input (position 0).
         Parameter(f"{c_type} *", "output", output.name),
     )
     words = ", ".join((*arguments, str(source.elements), "input", "output"))

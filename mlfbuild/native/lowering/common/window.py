@@ -13,7 +13,10 @@ _FARTHEST = 1 << 29
 
 
 def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> Sequence[str]:
-    """Return the local ``window`` of an operator on the NHWC image ``source``; raises as ``window_fields``."""
+    """Return the local ``window`` of an operator on the NHWC image ``source``; raises as ``window_fields``.
+
+    The pairs in the struct are (height, width), and images are NHWC.
+    """
     return struct_lines("mlf_window", "window", window_fields(node, window, source, output))
 
 
@@ -37,5 +40,6 @@ def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) ->
         "filter": braces(window.filter),
         "stride": braces(window.stride),
         "dilation": braces(dilation),
+        # Only the padding before: that behind the image follows from the sizes.
         "padding": braces((top, left)),
     }

@@ -12,6 +12,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>``; both inputs of an int16 ordering have the same scale."""
     source = graph.inputs_of(node)[0]
+    # Equal scales: stored values are compared as they are.
     if isinstance(node.operator, Ordering) and source.dtype is DType.INT16:
         return lower_binary(graph, node)
     return lower_binary(graph, node, "mlf_comparison_quantization", _rescales)

@@ -18,4 +18,5 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     return KernelCall("logical_not", "logical.h", (
         Parameter("const uint8_t *", "input", source.name),
         Parameter("uint8_t *", "output", output.name),
+    # Both have elements of one byte.
     ), (f"mlf_logical_not_uint8({source.elements}, input, output);",), in_place((source,), output))  # fmt: skip

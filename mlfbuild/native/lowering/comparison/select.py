@@ -19,6 +19,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         for name, tensor in zip(("first", "second", "third"), sources, strict=True)
     ]
     dtype = output.dtype
+    # Unsigned types are moved by the kernels of the signed types of their size.
     pointers = [signed_pointer(name, dtype, "const ") for name in ("second", "third")]
     pointers.append(signed_pointer("output", dtype))
     return KernelCall("select", "select.h", (*parameters, Parameter(f"{c_type} *", "output", output.name)), (

@@ -39,14 +39,17 @@ def has_4x2_kernel(graph: Graph, node: Node) -> bool:
     assert isinstance(operator, Conv2D)
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window, length = operator.window(weights), _length(weights)
+    # A clamp is not part of the kernel: results saturate to int8 only.
     if length > _LARGEST or activation_range(operator.activation, output) != (-128, 127):
         return False
     # Offsets of outputs have 16 bits, for four pixels.
     if not 2 <= output.shape[3] < _OFFSETS // _GROUP:
         return False
     if is_pointwise(window):
+        # Contiguous pixels: any four of them are a group.
         return output.elements // output.shape[3] >= _GROUP
     distance = _distance(window, source, length)
+    # Columns of a window must be adjacent in the copy, and rows shorter than a vector.
     usable = max(window.dilation) == 1 and window.filter[1] > 1 and source.shape[3] < VECTOR
     return usable and distance in _DISTANCES[_vectors(length)] and output.shape[2] >= _GROUP
 
@@ -79,6 +82,7 @@ def lower_conv2d_4x2_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCa
         Parameter("const int8_t *", "input", source.name),
         *_tables(channels),
         Parameter("int8_t *", "scratch", ScratchBuffer(size)),
+        # A pointwise filter reads a pixel before it writes it; others read rows again.
         Parameter("int8_t *", "output", output.name),
     ), (*lines, call), (0,) if is_pointwise(window) else ())  # fmt: skip
 
@@ -95,6 +99,7 @@ def _vectors(length: int) -> int:
 def _distance(window: Window, source: Tensor, length: int) -> int:
     """Return the bytes from a window to the next."""
     if is_pointwise(window):
+        # Pixels are padded to a power of two, for which there are kernels.
         return next(each for each in _POINTWISE if each >= length)
     return window.stride[1] * window.filter[0] * source.shape[3]
 
@@ -113,6 +118,7 @@ def _tables(channels: DspChannels) -> tuple[Parameter, Parameter]:
 def _batch(graph: Graph, node: Node, pixels: int, distance: int) -> int:
     """Return how many pixels are copied at a time: whole groups, and more than one unless all pixels are one."""
     room = min(max(_LEAST_PIXELS, spare_memory(graph, node, strided=True) - _LARGEST), _MOST_PIXELS)
+    # Rounded up to whole groups, for which the scratch memory is large enough.
     return min(room // distance // _GROUP * _GROUP, -(-pixels // _GROUP) * _GROUP)
 
 
@@ -122,4 +128,5 @@ def _size(window: Window, source: Tensor, output: Tensor) -> int:
         output.shape[1:3], window.stride, window.filter, strict=True
     ))  # fmt: skip
     columns = max(width, window.padding[1][0] + source.shape[2])
+    # Two more vectors, because the last window is loaded as whole vectors.
     return (columns * window.filter[0] + height) * source.shape[3] + _LARGEST

@@ -23,11 +23,14 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constants = _constants(weights, bias, rescales, fine=operator.fine) if wide else None
     if constants is None:
+        # Narrow sums (32 bits) are done by the DSP kernel, whose instructions MVE cores have.
         return NOT_EXACT
     pixels, inputs = output.elements // output.shape[3], weights.elements // weights.shape[0]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(operator, "conv2d", pixels, (source, weights, output), constants)
+    # Three pixels are computed together; an image of fewer has one at a time.
     block = _PIXELS if pixels >= _PIXELS else 1
+    # A 1x1 filter reads the image as a matrix: no copy is necessary.
     parameters = (
         *_parameters(source, constants, output),
         Parameter("int16_t *", "scratch", ScratchBuffer(block * inputs * _INT16)),
@@ -70,8 +73,10 @@ def _constants(
     """Return the filter and the biases with multipliers; ``None`` if the kernel is not exact or has one channel."""
     matrix = weights.known.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
+    # The kernel computes channels in pairs.
     if channels is None or len(matrix) < 2:
         return None
+    # Bias and multiplier of a channel are adjacent, in the order in which the kernel reads them.
     pairs = np.stack([channels.bias, channels.multiplier], axis=1).astype(np.int32)
     return (
         Constant.array("filter", "int8_t", channels.weights.astype(np.int8)),

@@ -57,12 +57,14 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
         return f"is for filters of 3x3 and whole words of at least {_LEAST_CHANNELS} channels in large images"
     inputs = weights.elements // weights.shape[0]
     row = row_size(inputs)
+    # Four words with two pixels each, for the three rows of the filter, and one carry for each output channel.
     scratch = 16 * 3 * depth + 4 * output.shape[3]
     channels = general_channels(graph, node)
     # It must not need more scratch memory than the kernel that it replaces.
     if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
         return "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
 
+    # The packed words are made again when they are printed, so that they need no memory until then.
     def again() -> Array | None:
         repeated = general_channels(graph, node)
         return None if repeated is None else _pack(repeated, depth, zero_point(output))
@@ -97,6 +99,7 @@ def _columns(channels: DspChannels, depth: int) -> Array:
 
 def _fits(channels: DspChannels, depth: int) -> bool:
     """Return whether the digits of all sums fit for any input; the second one has all weights."""
+    # Any input is at most 128 in magnitude, so that this bounds every sum.
     sums = 128 * np.abs(_columns(channels, depth)).sum(axis=2)
     # Digits are signed: one bit of each is the sign, which borrows from the next digit.
     return bool(sums.sum(axis=0).max() < 1 << _DIGIT - 1 and sums[1].max() < 1 << _HIGHEST - 1)
@@ -106,6 +109,7 @@ def _pack(channels: DspChannels, depth: int, zero_point: int) -> Array:
     """Return the filter of ``kernels/dsp/conv2d_long_dsp.h``."""
     alone, second, first = _columns(channels, depth)
     count = len(first)
+    # Two weights in one number: the product has both sums in digits of their own.
     words = (first + (second << _DIGIT)).reshape(count, -1, _INPUTS)
     single = np.ascontiguousarray(alone.reshape(count, -1, _INPUTS).astype("<i1")).view("<i4")
     shift = channels.shift.astype(np.int64)

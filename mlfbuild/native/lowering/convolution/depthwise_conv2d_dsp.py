@@ -39,8 +39,10 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         return "is for small filters and at least four channels, without a depth multiplier"
     # Row by row, a smaller output can take the place of the input, if a separate one would raise the peak.
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
+    # Otherwise lines run along the dimension in which they are longest.
     along = 2 if by_rows else _along(operator, output)
     folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
+    # In place, an output row is held until its inputs have been read.
     rescales = operator.rescales(source, weights, output)
     channels = dsp_channels(padded_filters(weights.known, along), folded, rescales, zero_point(output))
     if channels is None:
@@ -56,6 +58,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         Parameter("int8_t *", "output", output.name),
         Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
     ), (
+        # ``static``, so that the struct is in flash and not made on the stack in each call.
         "static const struct mlf_depthwise_dsp depthwise = {",
         *axis_lines("along", operator, source, output, along),
         *axis_lines("across", operator, source, output, 3 - along),
@@ -74,6 +77,7 @@ def _lower_scale(
     operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
 ) -> KernelCall | str:
     """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
+    # One weight per pixel: without padding or stride, input and output have the same shape.
     if operator.depth_multiplier != 1 or source.shape != output.shape:
         return "a filter of one weight must keep the shape"
     folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
@@ -109,6 +113,7 @@ def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
 def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
     """Return whether an output row, written in place, is one piece and ends before the inputs of the next row begin."""
     padding, width = operator.padding[0][0], output.shape[2]
+    # One line in one piece: a line in two pieces would read inputs that were overwritten.
     smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
     # An output row is written after the inputs that it needs were read, and ends before those of the next row.
     apart = (operator.stride[0] - padding) * source.shape[2] >= width
@@ -141,6 +146,7 @@ def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along
 def _pack(channels: DspChannels) -> npt.NDArray[np.int32]:
     """Return the filter in groups of four channels; the last group holds the last four channels."""
     count = len(channels.weights)
+    # The last group overlaps the one before, so that the kernel has no case for fewer channels.
     firsts = [*range(0, count - _GROUP + 1, _GROUP), *([count - _GROUP] if count % _GROUP else [])]
     groups = np.array(firsts)[:, None] + np.arange(_GROUP)
     shifts = _words(channels.shift[groups][:, None, :])

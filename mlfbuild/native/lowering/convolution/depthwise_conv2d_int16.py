@@ -36,6 +36,7 @@ def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -
     if operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
         return None
     matrix = weights.known.reshape(taps, channels).T
+    # Taps first, channels last, as in the file; the kernels need one row for each channel.
     rescales = operator.rescales(source, weights, output)
     return narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=operator.fine)
 
@@ -46,6 +47,7 @@ def _call(
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     header = f"depthwise_conv2d_int16_{feature}.h"
     padded = operator.padding != ((0, 0), (0, 0))
+    # The padding of int16 is 0, because its zero point is.
     padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
     # Without padding the pointer is not read; any valid one will do.
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
@@ -58,12 +60,14 @@ def _call(
         *window_lines(node, operator.window(weights), source, output),
         int16_range_line(operator.activation, output),
         f"mlf_depthwise_conv2d_int16_{feature}({arguments});",
+    # Without padding, each pixel is read before or when its place is written.
     ), () if padded else (0,))  # fmt: skip
 
 
 def _pack_dsp(channels: NarrowChannels) -> Int64Array:
     """Return the words of the filter: groups of four channels, pairs of weights as int16."""
     groups = channels.weights.reshape(-1, 4, channels.weights.shape[1]).transpose(0, 2, 1)
+    # Two int16 weights in a word, for the dual multiply of the DSP extension.
     words = (groups[:, :, ::2] & 0xFFFF) | groups[:, :, 1::2] << 16
     bias, multiplier = channels.bias.reshape(-1, 4), channels.multiplier.reshape(-1, 4)
     return np.concatenate([bias, words.reshape(len(bias), -1), multiplier], axis=1).reshape(-1)
@@ -73,6 +77,7 @@ def _pack_mve(channels: NarrowChannels) -> Int64Array:
     """Return the words of the filter: groups of eight channels, four weights in a word."""
     groups = channels.weights.reshape(-1, 8, channels.weights.shape[1]).transpose(0, 2, 1)
     words = np.ascontiguousarray(groups.astype(np.int8)).view("<i4").astype(np.int64)
+    # Even and odd channels apart, as VMULLB and VMULLT produce their sums.
     bias, multiplier = (
         values.reshape(-1, 4, 2).transpose(0, 2, 1).reshape(-1, 8) for values in (channels.bias, channels.multiplier)
     )

@@ -61,6 +61,7 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     if planes is not None:
         return planes
     pitch = _pitch(axes)
+    # Offsets of gather loads have 16 bits.
     if pitch * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
         return "rows are too long for its 16-bit offsets"
     rescales = operator.rescales(source, weights, output)
@@ -97,6 +98,7 @@ def _lower_planes(
     """Return the call for filters of 3x3 and a stride of 1; ``None`` if it is not exact, or planes are too large."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inner, outer = axes["inner"], axes["outer"]
+    # The kernel is written for 3x3 and stride 1, and computes two rows at a time.
     if any((axis["filter"], axis["stride"]) != (3, 1) or axis["output"] < 2 for axis in (inner, outer)):
         return None
     folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
@@ -173,6 +175,7 @@ def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Ten
 def _is_turned(source: Tensor, output: Tensor) -> bool:
     """Return whether rows of the ring run along the height; if so, an output of another size cannot be in place."""
     _, height, width, _ = output.shape
+    # Turned only if it can be in place, or if rows are so short that it pays off anyway.
     return height > width and (source.shape == output.shape or width < _SHORT)
 
 
@@ -203,6 +206,7 @@ def _order(rows: int, taps: int) -> Array:
     for first in range(rows):
         for byte in range(taps):
             order[first, byte] = byte - byte % rows + (byte % rows - first) % rows
+    # The ring rotates: the filter's first row may be in any slot, with the weights rotated likewise.
     return order
 
 
@@ -216,4 +220,5 @@ def _image_lines(source: Tensor, axes: Mapping[str, _Axis]) -> Sequence[str]:
 def _overwrites(source: Tensor, output: Tensor, *, turned: bool) -> tuple[int, ...]:
     """Return the positions of inputs that the output may overwrite: rows are copied before output replaces them."""
     smaller = output.shape[1] <= source.shape[1] and output.shape[2] <= source.shape[2]
+    # A smaller output ends before the rows that are still to be read, unless lines run along columns.
     return (0,) if source.shape == output.shape or (smaller and not turned) else ()

@@ -36,6 +36,7 @@ def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseCo
         return NOT_EXACT
     pairs = -(-output.shape[along] // 2)
     columns = (pairs - 1) * operator.stride[along - 1] + TAPS
+    # Written in place line by line: equal shapes always, a smaller output only along rows.
     in_place = source.shape == output.shape or (along == 2 and output.shape[2] <= source.shape[2])
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_thumb.h", (
         Parameter("const int8_t *", "input", source.name),
@@ -74,6 +75,7 @@ def _pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
     large = np.abs(taps).sum(axis=1).max(axis=1) > MAGNITUDES
     bias, multiplier, shift = channels.parameters.T
     rows = (taps & 0xFF) @ np.array([1, 1 << 8, 1 << 16])
+    # The shift shares a word with three weights of 8 bits.
     rows[:, 0] |= shift << 24
     packed = np.column_stack([bias, multiplier | large.astype(np.int64) << 31, rows])
     return packed.astype(np.uint32).view(np.int32).reshape(-1)

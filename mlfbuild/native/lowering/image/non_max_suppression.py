@@ -30,6 +30,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         Parameter("const float *", "scores", scores.name),
         Parameter("int32_t *", "candidates", ScratchBuffer(4 * boxes.shape[0])),
         Parameter("int32_t *", "positions", outputs[0].name),
+        # The candidates are a list of boxes that are not suppressed yet, four bytes each.
         *best,
         Parameter("int32_t *", "found", outputs[-1].name),
     ), (f"mlf_non_max_suppression_float({numbers}, {arguments});",))  # fmt: skip
@@ -39,6 +40,7 @@ def _selected(inputs: list[Tensor], outputs: tuple[Tensor, ...]) -> KernelCall:
     boxes, scores, most, overlap, least = inputs
     rows, found = outputs
     sizes = f"{boxes.shape[0]}, {scores.shape[1]}, {boxes.shape[1]}, {rows.shape[0]}"
+    # The limits are tensors of one element, read at run time.
     arguments = "boxes, scores, *most, *overlap, *least, candidates, rows, found"
     return KernelCall("select_boxes", _HEADER, (
         Parameter("const float *", "boxes", boxes.name),
@@ -73,12 +75,14 @@ def _detections(operator: DetectionPostProcess, inputs: list[Tensor], outputs: t
     ]
     kind = "anchors" if operator.per_class is None else "classes"
     decode = f"mlf_decode_boxes_{suffix(encoded.dtype)}"
+    # The decoder and the selection have types of their own, as boxes and scores may differ in type.
     detect = f"mlf_detect_{kind}_{suffix(input_scores.dtype)}"
     return KernelCall("detection_post_process", _HEADER, (
         *(
             Parameter(f"const {C_TYPES[tensor.dtype]} *", name, tensor.name)
             for name, tensor in (("encoded", encoded), ("input", input_scores), ("anchors", anchors))
         ),
+        # Four corners in float32, and one score and one position for each box.
         Parameter("float *", "decoded", ScratchBuffer(16 * count)),
         Parameter("float *", "best", ScratchBuffer(4 * count)),
         Parameter("int32_t *", "candidates", ScratchBuffer(4 * count)),

@@ -37,6 +37,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if len(output.shape) - 2 > _DIMENSIONS:
         raise unsupported(node, f"{output} has more than {_DIMENSIONS} dimensions of batches")
     c_type = C_TYPES[output.dtype]
+    # The kernel has three loops for batches at most.
     parameters = [
         Parameter(f"const {c_type} *", "first", first.name),
         Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
@@ -59,6 +60,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         "rows": str(rows),
         "depth": str(depth),
         "columns": str(columns),
+        # Transposing an operand only swaps two strides.
         "first": braces([1, rows] if operator.adj_x else [depth, 1]),
         "second": braces([1, depth] if operator.adj_y else [columns, 1]),
     }
@@ -85,6 +87,7 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
         Parameter("const int32_t *", "sums", Constant.array("sums", "int32_t", sums.astype(np.int32))),
     ]
     arguments = "&matrix, input, *zero_point, weights, sums"
+    # Without offsets, a simpler kernel does the same.
     if known.any():
         parameters.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", known)))
         arguments += ", offsets"
@@ -98,6 +101,7 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
 
 def _batch_strides(tensor: Tensor) -> list[int]:
     """Return the strides of the batch dimensions, 0 for those along which a matrix is repeated."""
+    # Missing batch dimensions count as 1 in front, as in NumPy.
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
     # A stride of 0 repeats a matrix without copying it.
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]

@@ -13,6 +13,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     rows = source.shape[-1]
     return KernelCall("determinant", "determinant.h", (
         Parameter("const float *", "input", source.name),
+        # Elimination overwrites the matrix, and the input must stay as it is.
         Parameter("float *", "matrix", ScratchBuffer(rows * rows * source.dtype.size)),
         Parameter("float *", "output", output.name),
     ), (f"mlf_determinant_float({output.elements}, {rows}, input, matrix, output);",))  # fmt: skip

@@ -21,12 +21,14 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return _gather_nd(graph, node)
     assert isinstance(operator, Gather)
     (source, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    # Dimensions before, between and behind the axes are one loop each.
     axis, common = operator.axis, operator.batch_dims
     fields = {
         "batches": math.prod(source.shape[:common]),
         "slices": math.prod(source.shape[common:axis]),
         "size": source.shape[axis],
         "count": math.prod(indices.shape[common:]),
+        # Runs are copied as bytes, whatever the type.
         "run": math.prod(source.shape[axis + 1 :]) * source.dtype.size,
     }
     return _call("gather", {name: str(value) for name, value in fields.items()}, source, indices, output)
@@ -35,6 +37,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def _gather_nd(graph: Graph, node: Node) -> KernelCall:
     (source, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     depth = indices.shape[-1]
+    # Kernels have arrays of a fixed number of dimensions; the rest is never read.
     unused = [1] * (_DIMENSIONS - depth)
     strides = [math.prod(source.shape[axis + 1 :]) * source.dtype.size for axis in range(depth)]
     fields = {

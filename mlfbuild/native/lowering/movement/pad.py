@@ -36,6 +36,7 @@ def _padding_fields(node: Node, operator: Pad, source: Tensor) -> dict[str, str]
     merged: list[tuple[int, int, int]] = []
     for size, (before, after) in zip(source.shape, operator.paddings, strict=True):
         if merged and before == after == 0:
+            # A dimension without padding is contiguous with the one before: paddings become multiples of its size.
             merged[-1] = (merged[-1][0] * size, merged[-1][1] * size, merged[-1][2] * size)
         else:
             merged.append((size, before, after))

@@ -10,6 +10,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return a call that copies the bytes."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    # Only the header with the declaration of memcpy is needed.
     return KernelCall("reshape", "compiler.h", (
         Parameter("const void *", "input", source.name),
         Parameter("void *", "output", output.name),

@@ -16,6 +16,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, ReverseSequence)
     (source, lengths), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    # The two dimensions in order of memory; a flag marks which of them is the sequence.
     first, second = sorted((operator.sequence, operator.batch))
     fields = {
         "outer": math.prod(source.shape[:first]),

@@ -24,6 +24,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         "sizes": braces([*output.shape[:depth], *unused]),
         "strides": braces([*(math.prod(output.shape[axis + 1 :]) for axis in range(depth)), *unused]),
         "run": str(math.prod(output.shape[depth:])),
+        # Zeros are written first, so that the kernel needs the size of the whole output.
         "size": str(output.elements),
     }
     c_type = C_TYPES[output.dtype]

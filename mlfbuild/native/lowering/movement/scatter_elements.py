@@ -18,9 +18,11 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if source is None:
         return KernelCall("scatter_elements", "scatter_elements.h", (
             Parameter("const int32_t *", "places", places.name),
+            # Without elements to start from, the kernel writes zeros first, and any type has zeros of its size.
             Parameter("const void *", "updates", updates.name),
             Parameter("void *", "output", output.name),
         ), (f"mlf_scatter_elements_on_zeros({sizes}, {output.dtype.size}, places, updates, output);",))  # fmt: skip
+    # Updates that replace elements are copies of bytes, so that one kernel serves all types.
     if operator.update is ScatterUpdate.SET:
         c_type, kernel, sizes = "void", "mlf_scatter_elements_set", f"{sizes}, {source.dtype.size}"
     else:

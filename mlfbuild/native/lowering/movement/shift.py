@@ -15,6 +15,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Shift)
     (kept, new), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    # A block is what lies behind the axis, so that blocks advance independently.
     blocks = math.prod(kept.shape[: operator.axis])
     sizes = f"{blocks}, {kept.size // blocks}, {new.size // blocks}"
     return KernelCall("shift", "shift.h", (

@@ -13,6 +13,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_cast_<from>_<to>``, or a copy of the bytes."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    # The same bytes: neither type nor value matters to a copy.
     if isinstance(node.operator, BitCast):
         return KernelCall("bit_cast", "compiler.h", (
             Parameter("const void *", "input", source.name),

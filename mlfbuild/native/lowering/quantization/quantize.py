@@ -18,6 +18,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
+    # Computed in float32, as LiteRT does for uint8: for int8, a table holds the results.
     if isinstance(node.operator, Quantize) and node.operator.in_float32:
         return lower_unary(node.operator, source, output)
     kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"

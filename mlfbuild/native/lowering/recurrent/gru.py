@@ -15,6 +15,7 @@ _HIDDEN, _HIDDEN_AFTER = 4, 1
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_gru_float``, ``mlf_gru_reset_last_float``, ``mlf_rnn_tanh`` or ``mlf_rnn_relu``."""
+    # The state is updated in place only if it is kept from run to run: otherwise input and output are two tensors.
     operator = node.operator
     assert isinstance(operator, Gru | Rnn)
     source, *_, hidden = graph.inputs_of(node).present
@@ -33,6 +34,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         name, kernel = "rnn", "mlf_rnn_relu" if operator.relu else "mlf_rnn_tanh"
     else:
         name, kernel = "gru", "mlf_gru_reset_last_float" if operator.reset_last else "mlf_gru_float"
+        # The product of the reset gate and the state needs a row of its own, unless the reset comes last.
         if not operator.reset_last:
             parameters.append(Parameter("float *", "scratch", ScratchBuffer(4 * hidden.shape[1])))
     lines = struct_lines("mlf_gru_shape", "shape", {field: str(value) for field, value in fields.items()})
@@ -53,6 +55,7 @@ def _constants(graph: Graph, node: Node, operator: Gru | Rnn) -> dict[str, Array
         "weights": weights.reshape(gates, -1, weights.shape[1]).swapaxes(0, 1),
         "recurrent": recurrent.reshape(gates, -1, recurrent.shape[1]).swapaxes(0, 1),
     }
+    # ONNX has both biases in one tensor: of the products with x, then of those with h.
     own, state = bias.reshape(2, gates, -1)
     both = own + state
     # Both biases of update and reset are only ever added; those of the candidate are separate, as the reset may

@@ -106,6 +106,7 @@ def _shape_lines(operator: UnidirectionalSequenceLstm, tensors: LstmTensors) -> 
 
 
 def _float_range_line(operator: UnidirectionalSequenceLstm) -> str:
+    # Infinity means no clip, so that the kernel needs no case without one.
     greatest = operator.cell_clip if operator.cell_clip > 0 else np.inf
     return f"const struct mlf_float_range range = {{{floating(-greatest)}, {floating(greatest)}}};"
 
@@ -146,8 +147,10 @@ def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> Array
 def _packed_part(matrix: Array, bias: Array, left: Array) -> Array | None:
     """Return int32 [units, words] of weights int8 [units, gates, inputs] over one row; ``None`` as ``_packed``."""
     units, gates, inputs = matrix.shape
+    # The largest sum for any int8 inputs, 128 at most, with the folded bias.
     sums = 128 * np.abs(matrix, dtype=np.int16).sum(2, np.int64) + np.abs(bias)
     groups = groups_of(inputs)
+    # A word holds the sums of two gates, so that both must fit into their part of it.
     if (sums << left).max() >= 1 << 30 or sums[:, 1::2].max() >= 1 << 23 or groups >= 1 << 16:
         return None
     padded = np.pad(matrix, ((0, 0), (0, 0), (0, 4 * groups - inputs)))
@@ -183,6 +186,7 @@ def _quantized(
         Parameter("const int16_t *", "table", Constant.array("table", "int16_t", _signed_table())),
     )
     if packed is not None:
+        # Rows are padded to whole groups of four, which are loaded together.
         elements = sum(4 * groups_of(tensor.shape[-1]) for tensor in (tensors.source, tensors.hidden))
         return (
             *common,
@@ -206,6 +210,7 @@ def _signed_table() -> Array:
     half = LOGISTIC_TABLE.astype(np.int32) - (1 << 15)
     # The interpolation reads one entry further than the last step.
     positive = np.append(half, half[-1])
+    # Negative arguments are the mirrored half, without the entry of 0, which would occur twice.
     return np.concatenate([-positive[:0:-1], positive]).astype(np.int16)
 
 
@@ -213,6 +218,7 @@ def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:
     """Return the factors of the gates for sums of 32 bits, or of 64."""
     fields: list[tuple[int, ...]] = [rescale_fields(rescale) for rescale in rescales]
     if wide:
+        # The wide multiplier has 15 bits, and its shift includes them.
         fields = [(factor.multiplier, factor.right_shift) for factor in map(wide_rescale, rescales)]
     c_type, layout = ("mlf_wide_rescale", "i2,i2") if wide else ("mlf_rescale", "i4,i2,i2")
     words = record_words(layout, fields)

@@ -17,6 +17,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert isinstance(operator, Cumsum)
     shape, axis, c_type = source.shape, operator.axis, C_TYPES[source.dtype]
+    # Three loops: before, along and behind the axis.
     fields = {
         "outer": math.prod(shape[:axis]),
         "size": shape[axis],
@@ -38,6 +39,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 def sum_rescaling(source: Tensor, output: Tensor) -> tuple[Parameter, ...]:
     """Return the constant of an int8 kernel, which brings sums of elements of ``source`` to the scale of ``output``."""
+    # Other types have no scale: their sums are stored as they are.
     if source.dtype is not DType.INT8:
         return ()
     constant = Constant.struct(

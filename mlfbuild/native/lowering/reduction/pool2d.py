@@ -50,6 +50,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         return _call(node, "", bounds, source, output)
     many = "" if isinstance(operator, MaxPool2D) else _limit(math.prod(operator.filter))
     half_up = isinstance(operator, AveragePool2D) and operator.half_up
+    # Average pools for MVE and DSP add in 16 bits; max pools have no such limit.
     limits = {"_mve": many, "_dsp": many or _few_channels(source)}
     if half_up:
         del limits["_mve"]  # there is no such kernel
@@ -86,6 +87,7 @@ def _lower_half_even(
     """Return the call of ``mlf_average_pool_half_even_*``, with a rescaling for each number of pixels."""
     c_type, many = C_TYPES[source.dtype], _limit(operator.most)
     limits = {"_mve": many, "_dsp": many or _few_channels(source)} if source.dtype is DType.INT8 else {}
+    # Windows at the border have fewer pixels; the table has a factor for each number, down to the least that occurs.
     least = int(operator.window().counts(source, output).min())
     factors = [operator.rescale(source, output, count) for count in range(operator.most, least - 1, -1)]
     ends = zero_point(source), zero_point(output)

@@ -43,7 +43,9 @@ def _rfft2d(graph: Graph, node: Node, operator: Rfft2d) -> KernelCall:
     images = math.prod(source.shape[:-2])
     samples, spectra = (images * count, columns, 1, 1), (images, count, bins, 2)
     rows, lines = operator.rows(), operator.columns()
+    # A single row needs no second transform.
     alone = count == operator.height == 1
+    # Rows that are cut or padded need memory between the two transforms, since the output has other rows.
     moved = count != operator.height
     between = "spectra" if moved else "output"
     work = max(rows.size(samples), 0 if alone else lines.size(spectra))
@@ -84,6 +86,7 @@ def _roots(name: str, operator: Dft) -> Parameter:
 
 
 def _work(size: int) -> Parameter:
+    # Two buffers of complex numbers: each stage reads one and writes the other.
     return Parameter("float *", "work", ScratchBuffer(4 * size * DType.FLOAT32.size))
 
 
@@ -97,5 +100,6 @@ def _fields(operator: Dft, source: Sequence[int], output: Sequence[int]) -> dict
         "bins": str(output[2]),
         "result_parts": str(output[4]),
         "mirrored": str(int(operator.mirrored)),
+        # The inverse divides by the length, the transform by nothing, as NumPy's ``fft`` does.
         "scale": floating(1 / operator.length if operator.inverse else 1.0),
     }

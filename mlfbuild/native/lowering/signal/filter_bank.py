@@ -29,6 +29,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def _filter_bank(operator: Operator, sources: Sequence[Tensor], outputs: Sequence[Tensor]) -> KernelCall:
     assert isinstance(operator, SignalFilterBank)
     names = ("weights", "others", "starts", "firsts", "widths")
+    # Whether a weight is negative is a literal, so that the compiler drops the signed products if none is.
     negative = any(tensor.data is not None and bool((tensor.data < 0).any()) for tensor in sources[1:3])
     return KernelCall("signal_filter_bank", "filter_bank.h", (
         Parameter("const uint32_t *", "input", sources[0].name),

@@ -19,6 +19,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     if source.dtype is not DType.INT16:
         return _call(operator, source, output, "")
     half = operator.length // 2
+    # The kernel transforms powers of two, with at least 16 complex numbers.
     fits = half >= 16 and half & (half - 1) == 0
     limits = {"_mve": "" if fits else "is for lengths that are powers of two from 32 on", "_dsp": ""}
     return choose_core(settings, "fourier", lambda way: _call(operator, source, output, way), limits)
@@ -37,6 +38,7 @@ def _call(operator: SignalFourier, source: Tensor, output: Tensor, way: str) -> 
         f"mlf_signal_{word}_{way[1:] or suffix}(&fourier, {sizes}, roots, order, input, output);",
     ]
     if operator.inverse and source.dtype is DType.FLOAT32:
+        # KISS FFT does not scale the inverse, and integers were divided in every stage already.
         body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
     return KernelCall(f"signal_{word}", f"fourier{way}.h", (
         Parameter(f"const {c_type} *", "roots", Constant.array(

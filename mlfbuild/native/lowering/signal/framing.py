@@ -38,6 +38,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             f"{operator.late}"
         )
     else:
+        # Both states are the rows that overlap with the next run, and a number that counts them.
         assert isinstance(operator, SignalStacker)
         name = "signal_stacker"
         sizes = f"{operator.channels}, {operator.left}, {operator.left + operator.right}, {operator.step}"

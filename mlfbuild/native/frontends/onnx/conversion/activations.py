@@ -24,6 +24,7 @@ def softsign(op: OpContext, x: Tensor) -> Tensor:
 
 def scaled_elu(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
+    # ELU with alpha 1 below 0, which is multiplied by the other alpha afterwards.
     below = clamped(op, unary(op, ops.Elu(), x), -math.inf, 0.0)
     return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
 
@@ -78,7 +79,10 @@ _OF_BOTH: Mapping[str, tuple[Callable[[OpContext, Tensor, float, float], Tensor]
 
 
 def activation_names(op: OpContext, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the attribute ``activations`` in lower case; ``names`` are the default."""
+    """Return the attribute ``activations`` in lower case; ``names`` are the default.
+
+    ``names`` has one entry for each function of all directions. Raises ``GraphError`` if the node has another number.
+    """
     found = op.node.attributes.get("activations", tuple(names))
     words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
     if len(words) != len(names):
@@ -113,6 +117,7 @@ def _function(op: OpContext, name: str, alphas: Iterator[float], betas: Iterator
 def _next(op: OpContext, name: str, word: str, numbers: Iterator[float], default: float | None) -> float:
     number = next(numbers, default)
     if number is None:
+        # A default that runtimes disagree on would be a guess, and a guess would be a wrong network for some of them.
         raise op.unsupported(
             f"the activation {name} without activation_{word} is not supported, as runtimes differ in its default",
             f"set the attribute activation_{word} in the export",

@@ -23,6 +23,7 @@ def of_one_tensor(compute: Callable[[OpContext, Tensor], Tensor]) -> Converter:
     def convert(op: OpContext) -> tuple[Value, ...]:
         value, target = op.value(0), op.held_target
         made = compute(op, value.tensor)
+        # The output's own QuantizeLinear is converted here, so that tabulation sees one region from int8 to int8.
         if target is None or op.target is None or op.held(0).quantization is None or made.dtype is not DType.FLOAT32:
             return (Value(made, value.order),)
         return (op.real(op.emit(ops.Quantize(), [made], made.shape, op.target.holder, target), value.order),)
@@ -36,6 +37,7 @@ def binary(op: OpContext, operator: Operator, first: Tensor, second: Tensor | fl
     A number becomes a constant of the type of ``first``. The result has that type and the broadcast shape; raises
     ``GraphError`` if the shapes do not broadcast. Both must be stored in the same order (``elementwise`` sees to that).
     """
+    # A Python number becomes a constant of the other operand's type.
     second = _tensor(op, second, first.dtype)
     try:
         shape = np.broadcast_shapes(first.shape, second.shape)
@@ -45,7 +47,10 @@ def binary(op: OpContext, operator: Operator, first: Tensor, second: Tensor | fl
 
 
 def unary(op: OpContext, operator: Operator, tensor: Tensor) -> Tensor:
-    """Apply ``operator`` to every element."""
+    """Apply ``operator`` to every element.
+
+    The result has the type and shape of ``tensor``.
+    """
     return op.emit(operator, [tensor], tensor.shape)
 
 
@@ -122,6 +127,7 @@ def whole_power(op: OpContext, x: Tensor, power: int) -> Tensor:
         return divide(op, op.number("one", 1.0), whole_power(op, x, -power))
     if power == 0:
         return op.filled("one", x.shape, 1, x.dtype.numpy)
+    # One product for each bit of the exponent instead of one for each power.
     return functools.reduce(functools.partial(multiply, op), _squares(op, x, power))
 
 
@@ -142,5 +148,6 @@ def positive_power(op: OpContext, x: Tensor, power: Tensor | float) -> Tensor:
 def log_of_sum_of_exponentials(op: OpContext, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Return log(sum(exp(x))) along the stored ``axes``; the maximum is subtracted first to avoid overflow."""
     greatest = reduced(op, ops.ReduceMax, x, axes)
+    # exp of differences from the maximum is at most 1, so that the sum cannot overflow.
     powers = unary(op, ops.Exp(), subtract(op, x, greatest))
     return add(op, unary(op, ops.Log(), reduced(op, ops.Sum, powers, axes)), greatest)

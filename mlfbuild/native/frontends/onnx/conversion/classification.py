@@ -58,7 +58,10 @@ def class_labels(op: OpContext) -> tuple[int, ...] | tuple[str, ...]:
 
 
 def post_transformed(op: OpContext, scores: Tensor, name: str) -> Tensor:
-    """Return ``scores`` [rows, classes] after the transform ``name``."""
+    """Return ``scores`` [rows, classes] after the transform ``name``.
+
+    ``name`` is NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO. Raises ``UnsupportedModelError`` for any other.
+    """
     if name == "NONE":
         return scores
     if name == "LOGISTIC":
@@ -78,11 +81,13 @@ def _softmax_of_nonzero(op: OpContext, scores: Tensor) -> Tensor:
     """Return the softmax in which scores of 0 stay 0, and 0.5 for each if all are."""
     greatest = reduced(op, ops.ReduceMax, scores, (1,))
     powers = unary(op, ops.Exp(), subtract(op, scores, greatest))
+    # exp(-max) times the score: onnxruntime scales small scores by it instead of leaving them out.
     small = multiply(op, scores, unary(op, ops.Exp(), unary(op, ops.Neg(), greatest)))
     nonzero = relation(op, ops.Greater(), unary(op, ops.Abs(), scores), _NONZERO)
     parts = select(op, nonzero, powers, small)
     total = reduced(op, ops.Sum, parts, (1,))
     nothing = relation(op, ops.Equal(), total, 0.0)
+    # A total of 0 means that every score was 0: each gets one half.
     return select(op, nothing, 0.5, divide(op, parts, select(op, nothing, 1.0, total)))
 
 
@@ -96,8 +101,10 @@ def labelled(op: OpContext, positions: Tensor, labels: Sequence[int] | Sequence[
     wide = cast(op, positions, DType.INT64)
     texts = tuple(label for label in labels if isinstance(label, str))
     if texts:
+        # A text has no tensor type: its position is returned, and the header lists the texts.
         return Value(wide, as_onnx(len(wide.shape)), labels=texts)
     values = np.array(labels, np.int64)
+    # Labels 0, 1 and so on are the positions themselves.
     if np.array_equal(values, np.arange(len(values))):
         return op.made(wide)
     table = op.weights("labels", values)
@@ -115,7 +122,11 @@ def both_classes(op: OpContext, score: Tensor, *, complement: bool) -> Tensor:
 
 
 def matches(op: OpContext, source: Tensor, keys: Array) -> Tensor:
-    """Return whether each element equals each of ``keys``, along a new last dimension."""
+    """Return whether each element equals each of ``keys``, along a new last dimension.
+
+    The result is bool [..., keys]. Raises ``UnsupportedModelError`` if the type of the elements cannot represent a key.
+    """
+    # Integer keys are compared in int64, which holds every integer type of a feature.
     source = source if source.dtype is DType.FLOAT32 else cast(op, source, DType.INT64)
     typed = keys.astype(source.dtype.numpy)
     if not np.array_equal(typed, keys):

@@ -25,6 +25,7 @@ def conv(op: OpContext) -> tuple[Value, ...]:
     if is_computed(op):
         return (convolved_by_computed(op, op.value(0), op.value(1), biased=True),)
     held, target = op.held(0), op.held_target
+    # Input and output must both be quantised, because the sums need both scales.
     if held.quantization is not None and target is not None:
         parameters = integer_parameters(op, axis=0)
         made = None if parameters is None else convolved(op, held, parameters, target)
@@ -34,7 +35,11 @@ def conv(op: OpContext) -> tuple[Value, ...]:
 
 
 def convolved(op: OpContext, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
-    """Return the convolution, in integers if there is a ``target``; ``None`` if the scales do not allow that."""
+    """Return the convolution, in integers if there is a ``target``; ``None`` if the scales do not allow that.
+
+    The result has the rank of ``value`` and channels last; it is float32 without a ``target``. Raises ``GraphError`` if
+    groups and channels do not fit.
+    """
     source, weights = image(op, value), two_dimensional(op, value, parameters.weights)
     window = sliding(op, (source.shape[1], source.shape[2]), weights.shape[2:])
     tensor = convolved_image(op, source, replace(parameters, weights=weights), window, target)
@@ -46,6 +51,7 @@ def convolved_image(
 ) -> Tensor | None:
     """Do the same as ``convolved``, for an NHWC ``source`` and OIHW weights."""
     groups = op.integer("group", 1)
+    # OIHW: the second dimension is the depth of one group.
     outputs, depth = parameters.weights.shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
         raise GraphError(op.node.place, f"{groups} groups of {depth} channels do not fit {source}")
@@ -66,6 +72,7 @@ def convolved_by_computed(op: OpContext, value: Value, weights: Value, *, biased
         raise GraphError(op.node.place, f"{groups} groups of {depth} channels do not fit {source}")
     source, window = _padded(op, source, sliding(op, (source.shape[1], source.shape[2]), shape[2:]))
     wanted = (source.shape[0], *window.output)
+    # One filter per channel is a depthwise convolution; the graph has an operator for it, as for one group.
     if groups == source.shape[3] > 1:
         filters = stored_filter(op, weights, (1, *shape[2:], outputs), (1, 2, 3, 0))
         depthwise = ops.DepthwiseConv2D(
@@ -93,6 +100,7 @@ def filter_shape(op: OpContext, value: Value, weights: Value) -> tuple[int, int,
 
 def stored_filter(op: OpContext, weights: Value, shape: Sequence[int], order: tuple[int, ...]) -> Tensor:
     """Return a computed filter as ``shape``, in which ``order`` has the dimensions of a filter of two dimensions."""
+    # A one-dimensional filter has no rows: axis 2 of the order is left out and later ones move up.
     axes = order if weights.rank == 4 else tuple(axis - (axis > 2) for axis in order if axis != 2)
     return op.builder.reshaped(op.builder.stored(weights, axes), shape)
 
@@ -140,6 +148,7 @@ def _padded(op: OpContext, source: Tensor, window: Sliding) -> tuple[Tensor, Sli
     """Pad the image beforehand if the padding is wider than the filter, which operators do not support."""
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
+        # Wider padding would give windows that lie in the padding as a whole, which the kernels exclude.
         return source, window
     return pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)
 
@@ -155,6 +164,7 @@ def _grouped(
     outputs, channels = parameters.weights.shape[0], source.shape[3]
     shape = (source.shape[0], *window.output)
     if groups == channels:  # also for one channel
+        # From OIHW to 1HWO, the layout of DEPTHWISE_CONV_2D.
         filters = np.transpose(parameters.weights, (1, 2, 3, 0))
         multiplier = outputs // channels
         if channels > 1:
@@ -172,6 +182,7 @@ def _grouped(
     parts, made = channel_groups(op, source, groups), []
     for number, part in enumerate(parts):
         own = parameters.channels(slice(outputs // groups * number, outputs // groups * (number + 1)))
+        # From OIHW to OHWI, the layout of CONV_2D.
         filters = np.transpose(own.weights, (0, 2, 3, 1))
         made.append(
             weighted_sum(
@@ -200,6 +211,7 @@ def _in_two_parts(
 ) -> Tensor | None:
     """Return a depthwise convolution with the channels ``wide`` apart, because rows are repeated only for them."""
     parts, order = [np.setdiff1d(np.arange(source.shape[3]), wide), wide], np.empty(source.shape[3], np.int64)
+    # ``order`` undoes the separation: channel c of the result is at this place of the joined parts.
     order[np.concatenate(parts)] = np.arange(source.shape[3])
     made = []
     for channels in parts:
@@ -221,6 +233,7 @@ def _repeated(op: OpContext, source: Tensor, filters: Array, window: Sliding) ->
     # The rows of a dilated filter are not adjacent, so the copies of a row cannot be.
     if window.dilation[0] > 1:
         return None
+    # Each row of the image occurs as often as the weight has parts, and so the parts multiply the same pixels.
     indices = op.weights("rows", np.repeat(np.arange(source.shape[1], dtype=np.int32), count))
     shape = (source.shape[0], source.shape[1] * count, *source.shape[2:])
     repeated = op.emit(ops.Gather(1), [source, indices], shape, quantization=source.quantization)

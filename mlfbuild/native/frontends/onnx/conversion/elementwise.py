@@ -53,6 +53,7 @@ def of_integers_too(name: str) -> Converter:
 
 
 def _also_narrow(op: OpContext, operator: Operator, x: Tensor) -> Tensor:
+    # Narrow integers have no kernel: they are widened, which is exact, and wrap when they are cast back.
     if x.dtype not in NARROW:
         return unary(op, operator, x)
     return cast(op, unary(op, operator, cast(op, x, DType.INT32)), x.dtype)
@@ -93,6 +94,7 @@ def extreme_of(name: str) -> Converter:
     def convert(op: OpContext) -> tuple[Value, ...]:
         values = [op.held(index) for index in range(len(op.node.inputs))]
         first = values[0]
+        # Comparing stored numbers is right only if all have the same scale and zero point.
         if first.quantization is None or any(value.quantization != first.quantization for value in values):
             values = [op.builder.plain(value) for value in values]
         result = values[0]
@@ -159,6 +161,7 @@ def arithmetic(op: OpContext, operator: Operator, first: Value, second: Value) -
         return combined(op, operator, first, second)
     if isinstance(operator, ops.Div) and first.dtype is DType.UINT64:
         return unsigned_quotient(op, first, second)[0]
+    # Truncated quotients of 16-bit integers are exact in float32, which has a division.
     divided = isinstance(operator, ops.Div) and first.dtype in NARROW - {DType.UINT16}
     wide = DType.FLOAT32 if divided else WIDER[first.dtype]
     made = combined(op, operator, as_type(op, first, wide), as_type(op, second, wide))
@@ -179,6 +182,8 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
 
     Twice the quotient of the upper 63 bits is the quotient, or less by 1. A divisor with the highest bit set is
     contained once at most.
+
+    Both are uint64 with the broadcast shape.
     """
 
     def number(value: int) -> Value:
@@ -191,11 +196,13 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
     # A shift of int64 copies the sign, so the highest bit is cleared.
     half = combined(op, ops.BitwiseAnd(), combined(op, ops.RightShift(), x, one), number(np.iinfo(np.int64).max))
     even = combined(op, ops.Mul(), combined(op, ops.Div(), half, y), number(2))
+    # What is left is less than twice the divisor, so that one comparison gives the missing bit.
     left = combined(op, ops.Sub(), x, combined(op, ops.Mul(), even, y))
     more = compared(op, ops.GreaterEqual(), as_type(op, left, DType.UINT64), second)
     small = combined(op, ops.Add(), even, whole(more))
     large = whole(compared(op, ops.GreaterEqual(), first, second))
     quotient = chosen(op, combined(op, ops.Less(), y, zero, dtype=DType.BOOL), large, small)
+    # A divisor of 0 makes both results 0, whatever the comparisons above gave.
     valid = whole(combined(op, ops.NotEqual(), y, zero, dtype=DType.BOOL))
     rest = combined(op, ops.Sub(), x, combined(op, ops.Mul(), quotient, y))
     made = (combined(op, ops.Mul(), value, valid) for value in (quotient, rest))
@@ -215,6 +222,7 @@ def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> V
         return combined(op, operator, first, second)
     comparison = ops.Greater() if isinstance(operator, ops.Maximum) else ops.Less()
     condition = compared(op, comparison, first, second)
+    # Types that SELECT does not have are selected as the wider type.
     if dtype is DType.UINT16 or dtype in UNSIGNED:
         first, second = as_type(op, first, WIDER[dtype]), as_type(op, second, WIDER[dtype])
     return as_type(op, chosen(op, condition, first, second), dtype)
@@ -272,6 +280,7 @@ def aligned(op: OpContext, values: Sequence[Value]) -> tuple[Order, list[Tensor]
 
 def _widened(op: OpContext, value: Value, rank: int, order: Order) -> Tensor:
     """Return ``value`` with ``rank`` dimensions (leading ones of size 1), stored in ``order``."""
+    # Leading dimensions of 1, as NumPy's broadcasting adds them.
     missing = rank - value.rank
     if missing:
         tensor = op.builder.reshaped(value.tensor, (*(1,) * missing, *value.tensor.shape))
@@ -281,6 +290,7 @@ def _widened(op: OpContext, value: Value, rank: int, order: Order) -> Tensor:
 
 def common_order(values: Sequence[Value]) -> Order:
     """Return the first order other than ONNX's among ``values``, constants excluded; ONNX's if there is none."""
+    # Channels last is preferred, because most images are stored so and would be transposed twice otherwise.
     onnx = as_onnx(values[0].rank)
     orders = [value.order for value in values if not value.tensor.constant]
     return next((order for order in orders if order != onnx), onnx)

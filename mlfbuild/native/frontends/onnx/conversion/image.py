@@ -18,6 +18,7 @@ def image(op: OpContext, value: Value) -> Tensor:
     if value.rank not in {3, 4}:
         raise op.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
     tensor = op.builder.stored(value, channels_last(value.rank))
+    # A sequence is an image with a height of 1.
     return tensor if value.rank == 4 else op.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
 
 
@@ -76,6 +77,7 @@ def sliding(op: OpContext, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
     """Return the window that the attributes at ``op`` describe for an image of ``size``."""
     dimensions = op.held(0).rank - 2
     found = lines(op, size[2 - dimensions :], filter_size[-dimensions:])
+    # A window along one dimension is one along the columns, with a single row.
     return across(*found) if len(found) == 2 else across(untouched(1), *found)
 
 
@@ -88,7 +90,11 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
 
 
 def lines(op: OpContext, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
-    """Return the windows along each spatial dimension; raises ``GraphError`` if the attributes do not fit."""
+    """Return the windows along each spatial dimension; raises ``GraphError`` if the attributes do not fit.
+
+    ``size`` and ``filter_size`` have one number for each dimension. Attributes that are absent have ONNX's defaults: 1,
+    and no padding.
+    """
     count = len(size)
     strides, dilations = values_of(op, "strides", count), values_of(op, "dilations", count)
     if len(filter_size) != count:
@@ -110,6 +116,7 @@ def lines(op: OpContext, size: tuple[int, ...], filter_size: tuple[int, ...]) ->
             )
         output, full = _along(size[axis], reach[axis], strides[axis], padding[axis], up=up)
         found.append(
+            # ``full`` is the padding with what ceil_mode adds at the end; ``declared`` is that of the file.
             WindowLine(size[axis], filter_size[axis], strides[axis], dilations[axis], full, padding[axis], output)
         )
     return tuple(found)
@@ -140,6 +147,7 @@ def _padding(op: OpContext, size: tuple[int, ...], reach: list[int], strides: tu
     if len(pads) != 2 * dimensions:
         raise GraphError(op.node.place, f"attribute pads has {len(pads)} values for {dimensions} dimensions")
     if min(pads) < 0:
+        # Negative padding crops, which a window cannot express.
         raise op.unsupported(f"the negative padding {list(pads)} is not supported", "use Slice")
     return tuple(zip(pads[:dimensions], pads[dimensions:], strict=True))
 
@@ -160,4 +168,5 @@ def _along(size: int, reach: int, stride: int, padding: Pair, *, up: bool) -> tu
     positions = (math.ceil(steps) if up else math.floor(steps)) + 1
     if up and (positions - 1) * stride >= size + padding[0]:  # a window must not begin in the padding at the end
         positions -= 1
+    # The last window may need more pixels than the padding declares; more padding takes their place.
     return positions, (padding[0], max(padding[1], (positions - 1) * stride + reach - size - padding[0]))

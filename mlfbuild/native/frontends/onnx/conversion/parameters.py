@@ -31,6 +31,7 @@ class LayerParameters:
     def channels(self, part: slice | Array) -> LayerParameters:
         """Return the parameters of some output channels, which are dimension 0 of the weights."""
         bias = None if self.bias is None else self.bias[part]
+        # One scale belongs to every part, several are indexed like the channels.
         scales = self.scales if self.scales is None or self.scales.size == 1 else self.scales[part]
         return replace(self, weights=self.weights[part], bias=bias, scales=scales)
 
@@ -52,6 +53,7 @@ class LayerParameters:
     def _constants(self, op: OpContext, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
         quantization = None
         if self.scales is not None:
+            # The axis matters only if there are several scales.
             quantization = Quantization(
                 tuple(map(float, self.scales)), (0,) * self.scales.size, axis if self.scales.size > 1 else 0
             )
@@ -64,6 +66,7 @@ def _split(op: OpContext, source: Tensor, weights: Array) -> tuple[Tensor, Array
     parts: list[Array] = []
     copies: list[Tensor] = []
     for part in int8_parts(weights):
+        # All channels of the first part are kept, so that the first copy is the source itself.
         channels = _used(part, sum(copy.shape[-1] for copy in copies)) if parts else np.arange(part.shape[-1])
         parts.append(part[..., channels])
         copies.append(picked_channels(op, source, channels))
@@ -82,6 +85,7 @@ def _used(part: Array, before: int) -> Array:
     used = part.reshape(-1, part.shape[-1]).any(axis=0)
     count = int(used.sum())
     filled = count + -(before + count) % _LOADED
+    # Stable, so that unused channels are added in their order, the same in every build.
     return np.sort(np.argsort(~used, kind="stable")[: filled if filled <= used.size else count])
 
 
@@ -107,7 +111,10 @@ def int8_parts(weights: Array) -> list[Array]:
 
 
 def picked_channels(op: OpContext, source: Tensor, channels: Array) -> Tensor:
-    """Return some channels of ``source``, its last dimension, in the order of ``channels``."""
+    """Return some channels of ``source``, its last dimension, in the order of ``channels``.
+
+    The order of ``channels`` may repeat or leave out channels. The result keeps the quantisation.
+    """
     if np.array_equal(channels, np.arange(source.shape[-1])):
         return source
     indices = op.weights("channels", channels.astype(np.int32))
@@ -125,12 +132,15 @@ def integer_parameters(op: OpContext, axis: int) -> LayerParameters | None:
 
     Return ``None`` if the weights are not int8 or uint8 with one scale or one per index of ``axis``, or if the bias is
     too large for the sums.
+
+    The bias becomes int32, or int64 for int16 activations, in the scale of the products.
     """
     held = op.held(0)
     source, activations = held.quantization, held.tensor.dtype
     weights = op.quantized(1)
     found = None if weights is None else weights.differences(axis)
     if found is None or source is None:
+        # Weights of other types, or with scales along another axis, have no integer form.
         return None
     stored, scales = found
     if not op.has(2):
@@ -138,6 +148,7 @@ def integer_parameters(op: OpContext, axis: int) -> LayerParameters | None:
     shape, channels = op.constant_shape(2), stored.shape[axis] if axis < stored.ndim else 0
     if shape is None or math.prod(shape) not in {1, channels}:
         return None
+    # The scale of a product is that of the input times that of the weights.
     bias = _integer_bias(op, np.float64(source.scale) * scales.astype(np.float64), activations)
     return None if bias is None else LayerParameters(stored, bias, scales)
 

@@ -11,7 +11,10 @@ from mlfbuild.native.graph import Array, GraphError, Quantization, Tensor, ops
 
 
 def batch_product(op: OpContext, values: list[Value], target: Quantization | None) -> Tensor | None:
-    """Return the product like numpy's ``matmul``: a vector is a row on the left side and a column on the right."""
+    """Return the product like numpy's ``matmul``: a vector is a row on the left side and a column on the right.
+
+    The result has the broadcast batch dimensions. Raises ``GraphError`` if they do not broadcast.
+    """
     first, second = (value.tensor for value in values)
     row, column = len(first.shape) == 1, len(second.shape) == 1
     if not first.shape or not second.shape:
@@ -29,6 +32,7 @@ def batch_product(op: OpContext, values: list[Value], target: Quantization | Non
         made = op.attempt(ops.BatchMatmul(), [first, second], shape, target)
     if made is None:
         return None
+    # A vector on either side loses the dimension of 1 that was added for the product.
     kept = [*batches, *([] if row else shape[-2:-1]), *([] if column else shape[-1:])]
     return op.builder.reshaped(made, kept)
 

@@ -77,6 +77,7 @@ def can_loop(op: OpContext, kind: type[Layer], functions: Sequence[tuple[str, ..
         return True
     if not op.is_constant(LENGTHS) or op.value(0).rank != 3:
         return False
+    # ``layout`` 1 has the batch first; the steps are always the other dimension.
     steps, batch = op.value(0).shape[:2][:: -1 if op.integer("layout", 0) else 1]
     lengths = op.constant(LENGTHS, "lengths of the sequences")
     return lengths.shape == (batch,) and bool((lengths == steps).all())
@@ -84,6 +85,7 @@ def can_loop(op: OpContext, kind: type[Layer], functions: Sequence[tuple[str, ..
 
 def looped(op: OpContext, kind: LoopKind) -> tuple[Value, ...]:
     """Convert a layer that ``can_loop``: its results, and its last states."""
+    # The first output may be absent, and nodes are named after an output that exists.
     op = named_after_first(op)
     ways, sequence = directions(op), op.tensor(0)
     if len(sequence.shape) != 3:
@@ -123,6 +125,7 @@ def _direction(
     operator = kind.operator(sizes.batch_first and kind.batch_first)
     made, *states = op.builder.emit(op.name, operator, inputs, rows, *(last for _ in kind.kept))
     if swap:
+        # Back to the layout of the node, since the kernel has time first.
         made = op.emit(ops.Transpose((1, 0, 2)), [made], (made.shape[1], made.shape[0], made.shape[2]))
     # The kernels run forwards only. Results are in the order of time in both directions.
     made = _reversed(op, made, sizes.time) if backwards else made
@@ -153,6 +156,7 @@ def _reversed(op: OpContext, tensor: Tensor, axis: int) -> Tensor:
 def _initial(op: OpContext, sizes: LoopSizes, index: int, word: str, at: int) -> Tensor:
     """Return the initial rows [batch, units] of direction ``at``, zeros if the node has none."""
     if not op.has(index):
+        # Zeros are ONNX's default for a missing initial state.
         return op.filled(f"{word}{at}", (sizes.batch, sizes.units), 0, np.float32)
     given = op.tensor(index)
     wanted = (sizes.batch, sizes.count) if sizes.batch_first else (sizes.count, sizes.batch)

@@ -34,8 +34,10 @@ def scaled(op: OpContext, factors: Array, offsets: Array, order: Order | None = 
     channels = source.shape[-1] if source.shape else 1
     factors, offsets = np.broadcast_to(factors, (channels,)), np.broadcast_to(offsets, (channels,))
     scales = np.abs(factors) / _WEIGHT
+    # A factor of 0, or one that is too small for a float32 scale, becomes a weight of 0 with any valid scale.
     scales = np.where(scales > np.finfo(np.float32).tiny, scales, held.quantization.scale)
     weights = np.where(np.abs(factors) / _WEIGHT == scales, np.sign(factors) * _WEIGHT, 0).astype(np.int8)
+    # In units of the products, as biases of layers are.
     bias = np.rint(offsets / (scales * held.quantization.scale))
     if not (np.abs(bias) < _GREATEST_BIASES[source.dtype]).all():
         return None
@@ -65,6 +67,7 @@ def clamped(op: OpContext, tensor: Tensor, low: float, high: float) -> Tensor:
     """Return ``tensor`` clamped, by RELU, RELU6 or a similar operator if it has these bounds."""
     if (low, high) in _KNOWN_CLAMPS:
         return unary(op, _KNOWN_CLAMPS[low, high], tensor)
+    # Infinite bounds need no operator.
     if low > -math.inf:
         tensor = binary(op, ops.Maximum(), tensor, op.number("minimum", low))
     if high < math.inf:
@@ -80,6 +83,7 @@ def clamped_integers(op: OpContext, held: Value, low: float, high: float) -> Val
 def _clamped_integers(op: OpContext, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
     limits = np.iinfo(tensor.dtype.numpy)
     least, greatest = (_stored_bound(bound, held, limits) for bound in (low, high))
+    # A named clamp is fused into the layer before it, unless the type's range is the bound already.
     if (low, high) in _KNOWN_CLAMPS and (least > limits.min or greatest < limits.max):
         return op.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
     return limited(op, tensor, least if least > limits.min else None, greatest if greatest < limits.max else None)
@@ -105,5 +109,6 @@ def _stored_bound(bound: float, held: Quantization, limits: np.iinfo[Any]) -> in
     """Return the integer that represents ``bound``, the nearest one if it is outside of ``limits``."""
     try:
         return max(limits.min, min(limits.max, quantize_value(bound, held.scale, held.zero_point)))
+    # A bound beyond the range of the type has no effect: the end of the type stands for it.
     except OverflowError:  # infinite, or nearly so
         return limits.max if bound > 0 else limits.min

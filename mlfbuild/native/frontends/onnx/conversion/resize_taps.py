@@ -40,7 +40,11 @@ class Taps:
 
 
 def coordinates(spacing: Spacing, mode: str, roi: tuple[float, float]) -> Numbers:
-    """Return the source coordinates of the result's elements; raises ``ValueError`` for an unknown ``mode``."""
+    """Return the source coordinates of the result's elements; raises ``ValueError`` for an unknown ``mode``.
+
+    ``mode`` is the attribute coordinate_transformation_mode, ``roi`` begin and end as fractions of the dimension. The
+    result is float64 [wanted] and may lie outside of the source.
+    """
     place = np.arange(spacing.wanted, dtype=np.float64)
     # The width is not rounded: the formulas of ONNX use the scale, not the size of the result.
     size, width = spacing.size, spacing.scale * spacing.size
@@ -54,6 +58,7 @@ def coordinates(spacing: Spacing, mode: str, roi: tuple[float, float]) -> Number
     if mode == "asymmetric":
         return place / spacing.scale
     if mode == "align_corners":
+        # A result of one element would divide by 0; ONNX takes the first element then.
         return place * ((size - 1) / (width - 1)) if width != 1 else np.zeros_like(place)
     if mode == "tf_crop_and_resize":
         begin, end = roi
@@ -71,6 +76,7 @@ def nearest(places: Numbers, size: int, mode: str) -> Array:
     known = {
         "floor": np.floor(places),
         "ceil": np.ceil(places),
+        # A tie goes to the lower element: ceil(x - 0.5) of 1.5 is 1.
         "round_prefer_floor": np.ceil(places - 0.5),
         "round_prefer_ceil": np.floor(places + 0.5),
     }
@@ -100,6 +106,7 @@ def interpolation(
     stretch = min(spacing.scale, 1.0) if antialias else 1.0
     reach = math.ceil(radius / stretch)
     offsets = np.arange(-reach, reach + 1)[:, np.newaxis]
+    # The taps around a place, from ``reach`` before to ``reach`` after its floor.
     positions = np.floor(places).astype(np.int64)[np.newaxis] + offsets
     distances = (positions - places) * stretch
     shares = _linear(distances) if cubic is None else _cubic(distances, cubic)
@@ -113,6 +120,7 @@ def interpolation(
 
 def _fewest(positions: Array, shares: Numbers, spacing: Spacing) -> Taps:
     """Merge taps of the same position and remove taps without a share."""
+    # Clipped positions coincide at the borders: their shares add up in one place of the matrix.
     matrix = np.zeros((spacing.wanted, spacing.size))
     np.add.at(matrix, (np.arange(spacing.wanted)[np.newaxis], positions), shares)
     taps = max(1, int((np.abs(matrix) > _WHOLE).sum(axis=1).max()))

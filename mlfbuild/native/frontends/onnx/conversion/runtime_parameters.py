@@ -19,6 +19,7 @@ from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 def integers(op: OpContext, index: int, count: int | None = None) -> Tensor:
     """Return the integers in input ``index`` as an int64 tensor with one dimension, of ``count`` elements if given."""
     tensor = op.tensor(index)
+    # The count is part of the file, so that a wrong one is a mistake in it.
     if tensor.dtype not in {DType.INT32, DType.INT64} or (count is not None and tensor.elements != count):
         wanted = "integers" if count is None else f"{count} integers"
         raise GraphError(op.node.place, f"input {index}, {tensor}, is not {wanted}")
@@ -34,10 +35,13 @@ def of_dimensions(op: OpContext, values: Tensor, axes: int, rank: int, default: 
     """Return one of ``values`` for each of ``rank`` dimensions, which input ``axes`` names; all if it is absent.
 
     ``None`` stands for a dimension that constant axes do not name; computed ones leave ``default`` there.
+
+    ``values`` has one dimension. The result has ``rank`` entries of one element each.
     """
     if op.has(axes) and not op.is_constant(axes):
         named = from_front(op, integers(op, axes, values.elements), rank)
         blank = op.filled("default", (rank,), default, np.int64)
+        # Scattered into a list of all dimensions, because the axes are known only at run time.
         spread = op.emit(ops.ScatterElements(), [blank, cast(op, named, DType.INT32), values], (rank,))
         return [element(op, spread, axis) for axis in range(rank)]
     order = op.axes_in_order(op.integers("axes", axes) or () if op.has(axes) else range(values.elements), rank)
@@ -65,6 +69,7 @@ def places(op: OpContext, count: int) -> Tensor:
 def taken_at(op: OpContext, value: Value, axis: int, positions: Tensor) -> Value:
     """Return ``value`` with the elements at the computed ``positions``, in one dimension, of its dimension ``axis``."""
     stored, shape = value.stored(axis), list(value.tensor.shape)
+    # Clamped at run time: a computed position must never read outside of the tensor.
     valid = bounded(op, positions, 0, shape[stored] - 1)  # also if they turn out to be constant
     shape[stored] = positions.elements
     made = op.emit(ops.Gather(stored), [value.tensor, valid], shape, quantization=value.tensor.quantization)

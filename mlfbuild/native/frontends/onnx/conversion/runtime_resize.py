@@ -47,7 +47,11 @@ class _Line:
 
 
 def resized(op: OpContext, value: Value, made: tuple[int, ...]) -> Value:
-    """Return ``value`` in the shape ``made``, which the file declares."""
+    """Return ``value`` in the shape ``made``, which the file declares.
+
+    The result has the shape ``made`` and the type of ``value``, or float32 if it is interpolated. Raises ``GraphError``
+    if the declared shape cannot be the result.
+    """
     mode = op.text("mode", "nearest")
     region = op.text("coordinate_transformation_mode", "") == "tf_crop_and_resize"
     axes = op.axes_in_order(op.integers("axes") or range(value.rank), value.rank)
@@ -60,6 +64,7 @@ def resized(op: OpContext, value: Value, made: tuple[int, ...]) -> Value:
             roi = _row(op, 1, 2 * len(axes))
             begin, end = (
                 runtime_parameters.element(op, roi, index),
+                # Regions follow each other in one input: all begins, then all ends.
                 runtime_parameters.element(op, roi, index + len(axes)),
             )
         scale = runtime_parameters.element(op, scales, index)
@@ -79,7 +84,9 @@ def _row(op: OpContext, index: int, count: int) -> Tensor:
 def _scales(op: OpContext, value: Value, axes: tuple[int, ...]) -> Tensor:
     """Return the scales of the dimensions ``axes``."""
     if not (op.opset >= 11 and op.has(3)):
+        # Upsample, and Resize of version 10, have the scales one input earlier, before the region of interest existed.
         return _row(op, 2 if op.opset >= 11 and op.node.operator == "Resize" else 1, len(axes))
+    # The sizes give the scales: ONNX's formulas use the scale even if sizes are given.
     before = op.weights("sizes", np.array([value.shape[axis] for axis in axes], np.float32))
     scales = divide(op, cast(op, runtime_parameters.integers(op, 3, len(axes)), DType.FLOAT32), before)
     policy = op.text("keep_aspect_ratio_policy", "stretch")
@@ -103,6 +110,7 @@ def _along(op: OpContext, value: Value, line: _Line, mode: str) -> Value:
     made = op.builder.plain(made)
     if made.dtype is not DType.FLOAT32:
         raise op.type_unsupported(made.tensor, "float32 for a region of interest")
+    # Only crop_and_resize reads beyond the image: other modes clamp to the border.
     low, high = relation(op, ops.Less(), places, 0), relation(op, ops.Greater(), places, line.size - 1)
     outside = binary(op, ops.LogicalOr(), low, high)
     column = op.builder.reshaped(outside, runtime_parameters.along(made, line.axis, outside))
@@ -145,6 +153,7 @@ def _coordinates(op: OpContext, line: _Line) -> Tensor:
 
 def _nearest(op: OpContext, places: Tensor, line: _Line) -> Tensor:
     """Return ``places`` rounded in the way of the node; rounding errors of the coordinates do not matter."""
+    # The order of opset 11; earlier versions rounded down.
     mode = op.text("nearest_mode", "round_prefer_floor" if op.opset >= 11 else "floor")
     known = {"floor": (0, ops.Floor()), "ceil": (0, ops.Ceil()), "round_prefer_floor": (-0.5, ops.Ceil()),
              "round_prefer_ceil": (0.5, ops.Floor())}  # fmt: skip
@@ -153,6 +162,7 @@ def _nearest(op: OpContext, places: Tensor, line: _Line) -> Tensor:
     shift, rounding = known[mode]
     moved = add(op, places, shift) if shift else places
     whole = unary(op, ops.Round(), moved)
+    # In float32, a place that should be whole may be off by its last bits, more so in long dimensions.
     near = relation(op, ops.Less(), unary(op, ops.Abs(), subtract(op, moved, whole)), _WHOLE * line.size)
     return select(op, near, whole, unary(op, rounding, moved))
 
@@ -212,6 +222,7 @@ def _cubic(op: OpContext, distance: Tensor, a: float) -> Tensor:
         made = multiply(op, distance, factors[0])
         for factor in factors[1:-1]:
             made = multiply(op, add(op, made, factor), distance)
+        # Horner's rule, so that each power costs one product.
         return add(op, made, factors[-1])
 
     near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)

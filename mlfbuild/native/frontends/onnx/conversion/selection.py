@@ -14,9 +14,14 @@ from mlfbuild.native.graph.ops import Steps
 
 
 def sliced(op: OpContext, value: Value, positions: Sequence[range]) -> Value:
-    """Return the elements at ``positions`` of each of ONNX's dimensions."""
+    """Return the elements at ``positions`` of each of ONNX's dimensions.
+
+    ``positions`` are ranges along ONNX's dimensions, in ONNX's order, and may count down. Raises
+    ``UnsupportedModelError`` if the result would have no elements.
+    """
     if all(found == range(size) for found, size in zip(positions, value.shape, strict=True)):
         return value
+    # The stored order of dimensions need not be ONNX's, so that the positions are put into it.
     stored = [positions[axis] for axis in value.order]
     shape = [len(found) for found in stored]
     if 0 in shape:
@@ -33,6 +38,7 @@ def taken(op: OpContext, value: Value, axis: int, positions: Array) -> Value:
     shape[stored : stored + 1] = positions.shape
     operator = ops.Gather(stored)
     tensor = op.emit(operator, [value.tensor, indices], shape, quantization=value.tensor.quantization)
+    # The new dimensions take the place of ``axis``, and later dimensions move up.
     return value.moved(tensor, order_with(value.order, axis, positions.ndim))
 
 
@@ -57,7 +63,10 @@ def all_places(op: OpContext, shape: Sequence[int]) -> Array:
 
 
 def picked(op: OpContext, value: Value, places: Array) -> Value:
-    """Return the elements of ``value``, in ONNX's order, at the constant flat positions ``places``."""
+    """Return the elements of ``value``, in ONNX's order, at the constant flat positions ``places``.
+
+    ``places`` has the shape of the result, and positions in the row-major order of ``value``.
+    """
     if places.size == 0:
         raise op.unsupported("the result has no elements", code="tensor-empty")
     row = value.moved(op.builder.reshaped(value.tensor, (value.tensor.elements,)))

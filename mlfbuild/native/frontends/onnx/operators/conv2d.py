@@ -25,9 +25,11 @@ def _of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Val
     depth, rows, columns = lines(op, value.shape[2:], parameters.weights.shape[2:])
     if depth.filter > _MOST_TAPS:
         raise op.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
+    # The graph has convolutions of images only: each depth of the filter is one of them.
     source = _padded(op, op.builder.stored(value, channels_last(5)), depth)
 
     def at_depth(tap: int) -> Tensor:
+        # The bias is added once, with the first depth.
         own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
         return op.required(convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None))
 
@@ -47,6 +49,7 @@ def _padded(op: OpContext, source: Tensor, depth: WindowLine) -> Tensor:
 
 def _slices(op: OpContext, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
     """Return the images that depth ``tap`` of the filter covers, one per output position, joined in the batch."""
+    # Depth is moved into the batch, so that one convolution computes all output depths of this tap.
     seen = Steps(tap * depth.dilation, depth.stride, depth.output)
     shape = (source.shape[0], depth.output, *source.shape[2:])
     steps = (Steps(0, 1, shape[0]), seen, *(Steps(0, 1, size) for size in shape[2:]))

@@ -29,6 +29,7 @@ def _along(op: OpContext, name: str, source: Tensor, default: float) -> Tensor:
     """Return the attribute ``name``: one number, or one for each feature of ``source``."""
     values = numbers(op, name)
     values = values if values.size else np.full(1, default, np.float32)
+    # One number for all features, or one for each of them.
     if values.size not in {1, *source.shape[-1:]}:
         raise GraphError(op.node.place, f"attribute {name} has {values.size} elements, which do not fit {source}")
     return op.weights(name, values)
@@ -40,6 +41,7 @@ def _scaler(op: OpContext) -> tuple[Value, ...]:
     return (op.made(binary(op, ops.Mul(), moved, _along(op, "scale", source, 1.0))),)
 
 
+# Rows of zeros stay zeros instead of becoming NaN.
 _LEAST_NORM = 1e-30
 
 
@@ -73,6 +75,7 @@ def _imputer(op: OpContext) -> tuple[Value, ...]:
         replaced = op.integer("replaced_value_int64", 0)
     if wanted.size not in {1, *source.shape[-1:]}:
         raise GraphError(op.node.place, f"{wanted.size} imputed values do not fit {source}")
+    # NaN is the only number that differs from itself.
     if math.isnan(replaced):
         missing = relation(op, ops.NotEqual(), source, source)
     else:
@@ -86,6 +89,7 @@ def _one_hot_encoder(op: OpContext) -> tuple[Value, ...]:
     categories = np.array(op.integers("cats_int64s") or (), np.int64)
     if not categories.size:
         raise op.unsupported("categories that are texts are not supported", "encode the texts in the firmware")
+    # ONNX would fail at run time, which firmware cannot do.
     if not op.integer("zeros", 1):
         raise op.unsupported(
             "zeros = 0, which fails for an element of no category, is not supported",
@@ -107,6 +111,7 @@ def _feature_vectorizer(op: OpContext) -> tuple[Value, ...]:
             raise GraphError(op.node.place, f"input {index} has {len(tensor.shape)} dimensions")
         part = sliced(op, op.made(tensor), [range(tensor.shape[0]), range(min(wanted, tensor.shape[1]))]).tensor
         missing = wanted - part.shape[1]
+        # Fewer features than declared are filled with zeros, more are cut off.
         parts.append(part if not missing else op.moved(ops.Pad(((0, 0), (0, missing))), part, (part.shape[0], wanted)))
     if len({part.shape[0] for part in parts}) > 1:
         raise GraphError(op.node.place, "joins inputs with different numbers of rows")
@@ -134,6 +139,7 @@ def _array_feature_extractor(op: OpContext) -> tuple[Value, ...]:
         chosen = positions.data.reshape(-1)
         if chosen.min() < -table.shape[axis] or chosen.max() >= table.shape[axis]:
             raise GraphError(op.node.place, f"selects columns that are not in {table}")
+        # Negative positions count from the last column.
         return (taken(op, op.made(table), axis, chosen % table.shape[axis]),)
     return (op.made(op.emit(ops.Gather(axis), [table, flat], (*table.shape[:-1], flat.elements))),)
 

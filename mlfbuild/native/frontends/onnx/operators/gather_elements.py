@@ -118,7 +118,11 @@ def _gather_nd(op: OpContext) -> tuple[Value, ...]:
 
 
 def places_of(op: OpContext, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
-    """Return the flat positions in a tensor of ``shape`` that ``indices`` select in GatherND and ScatterND."""
+    """Return the flat positions in a tensor of ``shape`` that ``indices`` select in GatherND and ScatterND.
+
+    ``indices`` count from the front; their last dimension has one position for each leading dimension after ``batch``.
+    """
+    # Each leading position is spread over the dimensions that the indices have beyond the batch.
     leading = np.ogrid[tuple(slice(size) for size in indices.shape[:batch])] if batch else ()
     spread = [index.reshape(*index.shape, *(1 for _ in indices.shape[batch:-1])) for index in leading]
     picked_from = (*spread, *np.moveaxis(indices, -1, 0))
@@ -131,6 +135,7 @@ def _looked_up(op: OpContext, value: Value, indices: Value, sizes: tuple[int, ..
     rest = value.shape[batch + len(sizes) :]
     places = _places_of_slices(op, value, indices, sizes, batch)
     if batch:
+        # The position of each batch's first element, added to positions within it.
         begins = all_places(op, value.shape)[(slice(None),) * batch + (0,) * (value.rank - batch)]
         spread = (*begins.shape, *(1 for _ in indices.shape[batch:]))
         places = add(op, places, op.weights("batches", begins.reshape(spread).astype(np.float32)))
@@ -146,6 +151,7 @@ def _places_of_slices(op: OpContext, value: Value, indices: Value, sizes: tuple[
     rest = value.shape[batch + len(sizes) :]
 
     def along(number: int) -> Tensor:
+        # The column of one dimension is cut out of the indices.
         ranges = [*(range(size) for size in indices.shape[:-1]), range(number, number + 1)]
         part = op.builder.stored(sliced(op, indices, ranges), tuple(range(indices.rank)))
         return multiply(op, from_front(op, part, sizes[number]), math.prod((*sizes[number + 1 :], *rest)))
@@ -187,6 +193,7 @@ def _compressed_by_computed(op: OpContext, value: Value, axis: int | None) -> Va
 def _true_places(op: OpContext, condition: Tensor, count: int) -> Tensor:
     """Return the flat positions of the first ``count`` elements that are true; 0 instead of those that are missing."""
     row = op.builder.reshaped(condition, (condition.elements,))
+    # An exclusive sum of ones: the rank of each true element among those before it.
     ranks = op.emit(ops.Cumsum(0, exclusive=True), [cast(op, row, DType.INT32)], row.shape)
     places = select(op, row, ranks, op.weights("nowhere", np.array(-1, np.int32)))
     # Each true element writes its own position at its rank among the true ones. The rank -1 of the others is dropped,
@@ -207,6 +214,7 @@ def _non_zero(op: OpContext) -> tuple[Value, ...]:
     condition = source if source.dtype is DType.BOOL else relation(op, ops.NotEqual(), source, 0)
     places = _true_places(op, condition, made[1])
     row = cast(op, op.builder.reshaped(places, (1, made[1])), DType.INT32)
+    # Row-major positions become one row per dimension: quotient by the stride, modulo the size.
     strides = [math.prod(source.shape[axis + 1 :]) for axis in range(rank)]
     columns = (np.array(numbers, np.int32)[:, np.newaxis] for numbers in (strides, source.shape))
     step, size = (op.weights("column", numbers) for numbers in columns)
@@ -244,6 +252,7 @@ def _reversed_by_computed(op: OpContext, value: Value, lengths: Tensor) -> Value
     count = op.emit(ops.Cast(), [lengths], lengths.shape, DType.FLOAT32)
     count = op.builder.reshaped(binary(op, ops.Minimum(), count, op.number("steps", steps)), (sequences, 1))
     at = op.weights("time", np.arange(steps, dtype=np.float32).reshape(1, steps))
+    # count - 1 - time, which is negative behind the end of a sequence; such elements stay.
     mirrored = subtract(op, add(op, count, -1), at)
     outside = relation(op, ops.Less(), mirrored, 0)
     turned = op.emit(ops.SelectV2(), [outside, at, mirrored], (sequences, steps), DType.FLOAT32)
@@ -302,6 +311,7 @@ def _scattered_by_computed(op: OpContext, value: Value, places: Tensor, shape: t
 
 def _scattered(op: OpContext, value: Value, places: Array) -> Value:
     """Return ``value`` with the updates (input 2) at constant ``places``; the last one wins, or they are combined."""
+    # Constant places need no scatter: each element is selected from the tensor or from the updates.
     updates = op.value(2)
     value = op.builder.plain(value)
     if updates.shape != places.shape or updates.dtype is not value.dtype:

@@ -186,6 +186,7 @@ def _resize(op: OpContext) -> tuple[Value, ...]:
 
 def _unknown(op: OpContext) -> tuple[int, str] | None:
     """Return the first parameter that is computed in every run, and its name."""
+    # Upsample and Resize of version 10 have no region of interest, so that inputs are one place earlier.
     for index, what in enumerate(("roi", "scales", "sizes"), 1):
         place = index if op.opset >= 11 and op.node.operator == "Resize" else index - 1
         read = what != "roi" or op.text("coordinate_transformation_mode", "") == "tf_crop_and_resize"
@@ -220,6 +221,7 @@ def _with_policy(
     if policy == "stretch" or not scales:
         return scales, sizes
     scale = min(scales) if policy == "not_larger" else max(scales)
+    # Rounded half up, as ONNX defines it for keep_aspect_ratio_policy.
     return (scale,) * len(axes), tuple(math.floor(value.shape[axis] * scale + 0.5) for axis in axes)
 
 
@@ -242,6 +244,7 @@ def _along(op: OpContext, value: Value, axis: int, spacing: Spacing, mode: str, 
         if mode == "nearest":
             # Upsample, and Resize of version 10, had no mode and rounded down.
             default = "round_prefer_floor" if op.opset >= 11 else "floor"
+            # One dimension after the other, because ONNX's interpolation is a product over the dimensions.
             picked = nearest(places, spacing.size, op.text("nearest_mode", default))
             return _extrapolated(op, taken(op, value, axis, picked), axis, outside)
     except ValueError as error:
@@ -297,9 +300,11 @@ def _bilinear(op: OpContext, value: Value, spacings: Sequence[Spacing], transfor
     """Return the RESIZE_BILINEAR of an image, ``None`` if that operator computes something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]
+    # Batch and channels must stay: RESIZE_BILINEAR works on rows and columns only.
     if value.rank != 4 or transformation not in flags or any(line.scale != 1.0 for line in outer):
         return None
     lines = spacings[2:]
+    # The scale of RESIZE_BILINEAR is the quotient of the sizes, so that a rounded size would differ.
     if any(line.size * line.scale != line.wanted for line in lines) or op.integer("exclude_outside", 0):
         return None
     if transformation == "align_corners" and any(line.wanted < 2 for line in lines):

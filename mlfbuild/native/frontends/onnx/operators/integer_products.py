@@ -70,6 +70,7 @@ def _bytes(op: OpContext) -> _Bytes | None:
         raise op.type_unsupported(value.tensor, "int8 or uint8")
     offset = UNSIGNED_OFFSET if value.dtype is DType.UINT8 else 0
     if op.is_constant(2) or not op.has(2):
+        # A zero point for each row would need another sum for each row.
         known = _known_zero_points(op, 2, value.dtype.numpy)
         if known.size != 1:
             return None
@@ -120,6 +121,7 @@ def _stored(op: OpContext, weights: Array) -> tuple[Array, Array]:
         raise op.unsupported(f"weights of {weights.dtype.name} are not supported", "use int8 or uint8")
     zero_points = _zero_points(op, weights.dtype, weights.shape[0]).astype(np.int32)
     stored = weights.astype(np.int32)
+    # Without the zero point, most uint8 weights fit into int8 and need no offset.
     centred = stored - zero_points.reshape(-1, *(1 for _ in weights.shape[1:]))
     limits = np.iinfo(np.int8)
     if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
@@ -161,6 +163,7 @@ def _check_exact(op: OpContext, greatest: float) -> None:
 def _product_in_float32(op: OpContext) -> Value:
     """MatMulInteger of a computed matrix, or with zero points of rows."""
     values = [_centred(op, 0, 2, -2), _centred(op, 1, 3, -1)]
+    # Two 8-bit numbers without zero points are at most 255 each.
     _check_exact(op, values[0].shape[-1] * 255.0 * 255.0 if values[0].rank else 0.0)
     made = op.required(batch_product(op, values, None))
     return op.made(cast(op, made, DType.INT32))
@@ -173,6 +176,7 @@ def _centred(op: OpContext, index: int, zero_point: int, axis: int) -> Value:
         raise op.type_unsupported(value.tensor, "int8 or uint8")
     real = cast(op, value.tensor, DType.FLOAT32)
     zero = _real_zero_point(op, zero_point, value)
+    # A zero point of 0 saves the subtraction.
     if zero is None:
         return op.made(real)
     if zero.elements > 1 and len(zero.shape) == 1:
@@ -221,6 +225,7 @@ def _in_integers(op: OpContext) -> Value | None:
     source, filters = image(op, rows.value), two_dimensional(op, rows.value, stored)
     window = sliding(op, (source.shape[1], source.shape[2]), filters.shape[2:])
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
+    # The kernel has neither padding wider than the filter nor offsets for depthwise filters.
     if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
     options = window.stride, window.dilation, window.padding

@@ -34,6 +34,7 @@ def _dropout(op: OpContext) -> tuple[Value, ...]:
     """Return the input unchanged and a mask that is true everywhere: only training drops elements."""
     value = op.held(0)
     training = op.has(2) and (not op.is_constant(2) or op.constant(2, "training_mode").any())
+    # The ratio of a Dropout of 0 drops nothing, even in training mode.
     if training and (not op.is_constant(1) or op.constant(1, "ratio").any()):
         raise op.unsupported(
             "training_mode, which drops elements at random, is not supported", "export the network for inference"
@@ -65,6 +66,7 @@ def _flatten(op: OpContext) -> tuple[Value, ...]:
     source = value.tensor
     rank = len(source.shape)
     axis = op.integer("axis", 1)
+    # ONNX permits the axis to be the rank: then all dimensions are in the first one.
     axis = rank if axis == rank else op.axis(axis, rank)
     shape = (math.prod(source.shape[:axis]), math.prod(source.shape[axis:]))
     return (value.moved(op.builder.reshaped(source, shape)),)
@@ -115,6 +117,7 @@ def _range(op: OpContext) -> tuple[Value, ...]:
     if any(tensor.elements != 1 for tensor in numbers):
         raise GraphError(op.node.place, f"the start {numbers[0]} and the step {numbers[1]} are not one number each")
     start, step = (op.builder.reshaped(tensor, ()) for tensor in numbers)
+    # The length of the result is the number of steps that the file declares.
     (count,) = op.declared(next(index for index in range(3) if not op.is_constant(index)), "limits", 1)
     if start.dtype is not step.dtype or start.dtype not in {DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}:
         raise op.type_unsupported(start, "int16, int32, int64 or float32 for all inputs")
@@ -163,6 +166,7 @@ def _split(op: OpContext) -> tuple[Value, ...]:
         return (value,)
     stored = value.stored(axis)
     shape = value.tensor.shape
+    # Parts of other lengths than the first have a shape of their own.
     shapes = [(*shape[:stored], length, *shape[stored + 1 :]) for length in lengths]
     return tuple(value.moved(part, value.order) for part in op.outputs(ops.Split(stored), value.tensor, shapes))
 
@@ -180,6 +184,7 @@ def _concat(op: OpContext) -> tuple[Value, ...]:
     order = common_order(values)
     tensors = [op.builder.stored(value, order) for value in values]
     if quantization is not None:
+        # The integers of the result: those of the target, or of the first quantised part.
         dtype = op.target.holder if op.target is not None else next(t.dtype for t in tensors if t.quantization)
         brought = [op.brought_to(tensor, quantization, dtype) for tensor in tensors]
         # The scales of one input do not allow integers, so that all are joined in float32.
@@ -216,6 +221,7 @@ def _space_to_depth(op: OpContext) -> tuple[Value, ...]:
     source, size = op.builder.stored(value, channels_last(4)), max(block, 1)
     batch, rows, columns, channels = source.shape
     shape = (batch, rows // size, columns // size, channels * size * size)
+    # The operator of the graph has the order DCR: the position in the block first, then the depth.
     made = op.moved(ops.SpaceToDepth(block), source, shape)
     if _channel_order(op) == "CRD":
         made = _transposed_channels(op, made, (size * size, channels))

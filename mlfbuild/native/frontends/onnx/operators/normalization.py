@@ -179,6 +179,7 @@ def _moments(op: OpContext, x: Tensor, axes: Sequence[int], epsilon: float) -> t
 def _instance_normalization(op: OpContext) -> tuple[Value, ...]:
     """Normalise each channel of each image, then scale and shift it."""
     value = op.value(0)
+    # A matrix has no positions to average over.
     if value.rank < 3:
         raise GraphError(op.node.place, f"takes images, not {value.tensor}")
     order = channels_last(value.rank)
@@ -204,6 +205,7 @@ def _floats(op: OpContext, index: int, what: str, shape: Sequence[int]) -> Tenso
 def _layer_normalization(op: OpContext) -> tuple[Value, ...]:
     """Normalise all dimensions from ``axis`` on together."""
     source = op.tensor(0)
+    # ONNX's default is the last dimension; all of them from there on have one mean.
     first = op.axis(op.integer("axis", -1), len(source.shape))
     axes = range(first, len(source.shape))
     made, mean, inverse = _moments(op, source, axes, op.real_attribute("epsilon", 1e-5))
@@ -239,6 +241,7 @@ def _group_normalization(op: OpContext) -> tuple[Value, ...]:
         return (op.made(_by_computed_groups(op, made, source, groups)),)
     channels = source.shape[1]
     op.check_room((2, channels), DType.FLOAT32.size)
+    # Before version 21, scale and bias had one number for each group.
     scale, bias = (np.repeat(d, channels // d.size) if channels % d.size == 0 else d
                    for d in (op.constant(1, "scale").reshape(-1), op.constant(2, "bias").reshape(-1)))  # fmt: skip
     spread = (channels, *(1 for _ in source.shape[2:]))
@@ -267,6 +270,7 @@ def _mean_variance_normalization(op: OpContext) -> tuple[Value, ...]:
     stored = [value.stored(axis) for axis in axes]
     centred = subtract(op, value.tensor, reduced(op, ops.Mean, value.tensor, stored))
     variance = reduced(op, ops.Mean, multiply(op, centred, centred), stored)
+    # ONNX's definition of this operator adds 1e-9 to the deviation, not to the variance.
     deviation = add(op, unary(op, ops.Sqrt(), variance), 1e-9)
     return (Value(divide(op, centred, deviation), value.order),)
 

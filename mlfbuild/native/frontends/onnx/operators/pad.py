@@ -34,6 +34,7 @@ def _pad(op: OpContext) -> tuple[Value, ...]:
     ranges = [range(size) for size in value.shape]
     paddings = [(0, 0)] * value.rank
     for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        # ONNX's pads may be negative, which crops: a slice before the padding does that.
         size = value.shape[axis]
         ranges[axis] = range(max(0, -before), max(0, size + min(0, after)))
         paddings[axis] = (max(0, before), max(0, after))
@@ -50,6 +51,7 @@ def padded(op: OpContext, value: Value, paddings: Sequence[tuple[int, int]]) -> 
     fill = _fill(op)
     operator: ops.Pad
     stored = tuple(paddings[axis] for axis in value.order)
+    # A zero keeps its stored value in any quantisation; another number must be float32.
     if fill == 0:
         operator = ops.Pad(stored)
     else:
@@ -89,6 +91,7 @@ def _padded_along(op: OpContext, value: Value, axis: int, wanted: int, before: T
     """Pad the dimension ``axis`` by ``before`` elements, and behind to ``wanted``; cut if they are negative."""
     size = value.shape[axis]
     position = subtract(op, runtime_parameters.places(op, wanted), before)
+    # The position in the source of each element of the result; it is negative before the source.
     if mode == "constant":
         value = op.builder.plain(value)
         taken = runtime_parameters.taken_at(op, value, axis, position)
@@ -98,15 +101,18 @@ def _padded_along(op: OpContext, value: Value, axis: int, wanted: int, before: T
         return value.moved(select(op, column, taken.tensor, _computed_fill(op, value)), value.order)
     if mode not in {"edge", "reflect", "wrap"}:
         raise GraphError(op.node.place, f"attribute mode is {mode!r}")
+    # Cropping comes first, and what is left is mirrored or repeated.
     if mode != "edge":
         first = binary(op, ops.Maximum(), multiply(op, before, -1), 0)
         end = binary(op, ops.Minimum(), add(op, multiply(op, before, -1), wanted), size)
         count = subtract(op, end, first)
         if mode == "reflect":
             count = multiply(op, add(op, count, -1), 2)
+        # At least 1, since a remainder by 0 is not defined; a single element is then repeated.
         count = binary(op, ops.Maximum(), count, 1)
         turned = binary(op, ops.FloorMod(), subtract(op, position, first), count)
         if mode == "reflect":
+            # A period of 2 * (count - 1) goes forth and back; the second half is mirrored.
             turned = binary(op, ops.Minimum(), turned, subtract(op, count, turned))
         position = add(op, turned, first)
     return runtime_parameters.taken_at(op, value, axis, position)
@@ -146,6 +152,7 @@ def _center_crop_pad(op: OpContext) -> tuple[Value, ...]:
 
 def _mirrored(op: OpContext, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
     """Pad with the tensor's own elements: mirrored, the outermost ones, or from the other end."""
+    # MIRROR_PAD cannot repeat the mirror: wider paddings select elements by position.
     within = all(max(pair) < size for pair, size in zip(paddings, value.shape, strict=True))
     if mode == "reflect" and within:
         stored = tuple(paddings[axis] for axis in value.order)

@@ -50,6 +50,7 @@ def _slid(op: OpContext, value: Value, pool: Pool) -> Value:
             f"an input of {value.rank} dimensions is not supported", "use an image of one, two or three dimensions"
         )
     windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
+    # A sequence is pooled as an image with a single row.
     if value.rank != 5:
         window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
         return from_image(op, value, pool(op, image(op, value), window))
@@ -80,6 +81,7 @@ def _averaged_integers(op: OpContext, value: Value, target: Quantization) -> Val
     """Return the means with the scale of ``target``; ``None`` if the kernels do not allow that."""
     windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
     window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
+    # AVERAGE_POOL_2D has no dilation.
     if window.dilation != (1, 1):
         return None
     source, window = _with_counted_padding(op, image(op, value), window)
@@ -93,6 +95,7 @@ def _averaged(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
     """Return the mean of the pixels in each window, with or without the padding."""
     if window.dilation != (1, 1):
         counted = op.integer("count_include_pad", 0) != 0
+        # Counts along both axes multiply, because a window is a rectangle.
         rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
         counts = np.outer(rows, columns)
         share = op.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
@@ -124,6 +127,7 @@ def _max_pool(op: OpContext) -> tuple[Value, ...]:
     if len(op.node.outputs) > 1 and op.node.outputs[1]:
         return _max_pool_with_positions(op, op.value(0))
     value = op.held(0)
+    # Stored integers without a scale are compared as float32, which is exact for 16 bits.
     if value.dtype in NARROW and value.tensor.quantization is None:
         return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
     dilated = set(op.integers("dilations") or (1,)) != {1}
@@ -141,11 +145,13 @@ def _max_pool_with_positions(op: OpContext, value: Value) -> tuple[Value, ...]:
     if value.rank < 3 or tensor.dtype is not DType.FLOAT32:
         raise op.unsupported(f"positions in {tensor} are not supported", "use an image of float32, int8 or uint8")
     windows = lines(op, value.shape[2:], op.integers("kernel_shape") or ())
+    # Each window becomes a row, so that ARG_MAX finds the position.
     images, size = math.prod(value.shape[:2]), math.prod(value.shape[2:])
     shape = (*value.shape[:2], *(line.output for line in windows))
     op.check_room((math.prod(shape), *(line.filter for line in windows)), 3 * np.dtype(np.int64).itemsize)
     seen = _seen(windows)
     taps = seen.shape[1]
+    # Positions in ONNX count over the whole tensor, not within one image.
     starts = np.arange(images)[:, np.newaxis, np.newaxis] * size
     places = np.where(seen < 0, tensor.elements, starts + seen).reshape(-1, taps)
     # storage_order 1 counts positions by columns, although the image itself is stored by rows.
@@ -227,6 +233,7 @@ def _along_taps(op: OpContext, source: Tensor, window: Sliding, axis: int, combi
 def _lp_pool(op: OpContext) -> tuple[Value, ...]:
     """Take the p-norm of each window: the p-th root of the sum of p-th powers of magnitudes."""
     value, p = op.value(0), _norm(op)
+    # Powers of magnitudes, because an odd power of a negative number would be negative.
     powers = Value(whole_power(op, unary(op, ops.Abs(), value.tensor), p), value.order)
     summed = _slid(op, powers, _summed)
     return (Value(_root(op, summed.tensor, p), summed.order),)
@@ -347,6 +354,7 @@ def _max_unpool(op: OpContext) -> tuple[Value, ...]:
     row, flat = op.builder.reshaped(source, (source.elements,)), op.builder.reshaped(places, (source.elements,))
     whole = flat if flat.dtype is DType.INT32 else op.emit(ops.Cast(), [flat], flat.shape, DType.INT32)
     like = checked(op.name, (math.prod(shape),), source.dtype)
+    # Absent elements: the kernel begins with zeros, and positions that no maximum has stay 0.
     (made,) = op.builder.emit(op.name, ops.ScatterElements(), [None, whole, row], like)
     made = op.builder.reshaped(made, shape)
     wanted = op.integers("output_shape", 2) or shape

@@ -32,6 +32,7 @@ def _dequantize(op: OpContext) -> tuple[Value, ...]:
         return (_computed_by_blocks(op),)
     affine = _affine(op, value.dtype.numpy)
     held = affine.held()
+    # No operator is necessary if the tensor has this scale and zero point already.
     if held is not None and value.tensor.quantization == held and value.dtype is affine.declared:
         return (Value(value.tensor, value.order, DType.FLOAT32),)
     return (_computed(op, op.builder.plain(value), affine),)
@@ -51,6 +52,7 @@ def _spread(op: OpContext, index: int, source: Tensor) -> Tensor:
         wanted = (*source.shape[:axis], -(-source.shape[axis] // max(block, 1)), *source.shape[axis + 1 :])
         if block < 1 or tensor.shape != wanted:
             raise GraphError(op.node.place, f"blocks of {block} with {list(tensor.shape)} scales do not fit {source}")
+        # One scale for each block becomes one for each element, by repeating it.
         return op.builder.stored(taken(op, op.made(tensor), axis, np.arange(source.shape[axis]) // block),
                                    as_onnx(rank))  # fmt: skip
     if tensor.elements == 1:
@@ -77,6 +79,7 @@ def _affine(op: OpContext, dtype: np.dtype[np.generic]) -> Affine:
 
 def _computed(op: OpContext, value: Value, affine: Affine) -> Value:
     """Return scale * (value - zero point), computed in float32."""
+    # Scales along an axis follow the stored order of the dimensions.
     axis = None if affine.per_tensor else value.stored(affine.axis % value.rank)
     shape = value.tensor.shape
     real = op.emit(ops.Cast(), [value.tensor], shape, DType.FLOAT32)
@@ -108,6 +111,7 @@ def _for_each(op: OpContext, values: Array, source: Tensor, axis: int) -> Tensor
     wanted = (*source.shape[:axis], -(-size // max(block, 1)), *source.shape[axis + 1 :])
     if block < 1 or values.shape != wanted:
         raise GraphError(op.node.place, f"blocks of {block} with {list(values.shape)} scales do not fit {source}")
+    # A block may be longer than the dimension, and must not be repeated beyond it.
     block = min(block, size)
     op.check_room((*values.shape, block), DType.FLOAT32.size)
     repeated = np.repeat(values.astype(np.float32), block, axis).take(range(size), axis)
@@ -129,6 +133,7 @@ def _quantize(op: OpContext) -> tuple[Value, ...]:
     value = op.held(0)
     if not _is_constant(op):
         return (_rounded_by_computed(op),)
+    # ONNX's default is uint8 if neither a zero point nor output_dtype selects another type.
     wanted = op.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
         raise op.unsupported(
@@ -151,6 +156,7 @@ def _quantize(op: OpContext) -> tuple[Value, ...]:
     declared = affine.declared
     tensor = value.tensor
     if value.quantization != held or tensor.dtype is not affine.holder:
+        # Equal scales keep the tensor; only others need a rescaling.
         tensor = op.emit(ops.Quantize(), [tensor], tensor.shape, affine.holder, held)
     return (Value(limited(op, tensor, *affine.limit()), value.order, declared),)
 

@@ -37,6 +37,7 @@ class _Rnn(Layer):
     gates = 1
     names = ("Tanh",)
 
+    # Weights of the state and its bias are one product in each step.
     def prepare(self) -> None:
         self._own = self.constants("recurrent", self.recurrent, self.recurrent_bias)
 
@@ -72,6 +73,7 @@ class _Gru(Layer):
         else:
             kept = self.product(multiply(op, reset, state), self._candidate)
         candidate = self.activated(1, add(op, inputs[2], kept))
+        # z * state + (1 - z) * h, with one product less.
         return (add(op, candidate, multiply(op, update, subtract(op, state, candidate))),)
 
 
@@ -83,6 +85,7 @@ def _gru_parameters(kind: type[Layer]) -> Callable[[OpContext, LoopSizes, int], 
         rows, fit = kind.gates * units, f"{counted(count, 'direction')}, {counted(units, 'unit')}"
         recurrent = shaped(op, RECURRENT, "recurrent weights", (count, rows, units), fit)
         weights = shaped(op, WEIGHTS, "weights", (count, rows, features), f"{fit} and {counted(features, 'feature')}")
+        # Without biases, zeros: the kernel has no case for that.
         biases = np.zeros((count, 2 * rows), np.float32)
         if op.has(BIASES):
             biases = shaped(op, BIASES, "biases", (count, 2 * rows), fit)

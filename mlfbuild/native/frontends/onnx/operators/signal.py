@@ -41,6 +41,7 @@ def _dft(op: OpContext) -> tuple[Value, ...]:
     source = op.tensor(0)
     rank = len(source.shape)
     if op.opset < _AXIS_IS_AN_INPUT_SINCE:
+        # The axis moved from an attribute to an input in opset 20, with another default.
         wanted = op.integer("axis", 1)
     else:
         wanted = op.constant_integer(2, "axis") if op.has(2) else -2
@@ -50,6 +51,7 @@ def _dft(op: OpContext) -> tuple[Value, ...]:
     inverse, half = op.integer("inverse", 0) != 0, op.integer("onesided", 0) != 0
     mirrored = inverse and half
     samples = source.shape[axis]
+    # The inverse of half a spectrum has an even number of samples unless the length is given.
     default = 2 * (samples - 1) if mirrored else samples
     length = op.constant_integer(1, "length") if op.has(1) else default
     bins = length // 2 + 1 if half and not inverse else length
@@ -63,6 +65,7 @@ def _dft(op: OpContext) -> tuple[Value, ...]:
 def _stft(op: OpContext) -> tuple[Value, ...]:
     source, step = op.tensor(0), op.constant_integer(1, "step of frames")
     if len(source.shape) == 2:
+        # A real signal may come without a last dimension.
         source = op.builder.reshaped(source, (*source.shape, 1))
     if len(source.shape) != 3:
         raise GraphError(op.node.place, f"the signal {source} must have 2 or 3 dimensions")
@@ -73,6 +76,7 @@ def _stft(op: OpContext) -> tuple[Value, ...]:
         length = op.constant_integer(3, "length of frames")
     if step < 1 or not 1 <= length <= samples:
         raise GraphError(op.node.place, f"frames of {length} samples every {step} do not fit {source}")
+    # Only frames that are complete, as ONNX's STFT has no padding.
     frames = (samples - length) // step + 1
     bins = length // 2 + 1 if op.integer("onesided", 1) else length
     row = op.builder.reshaped(source, (batch, samples, 1, parts))

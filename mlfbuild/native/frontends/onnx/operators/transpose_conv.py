@@ -58,6 +58,7 @@ def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
     (batch, images), stride = source.shape[:2], values_of(op, "strides", 3)
     dilation = values_of(op, "dilations", 3)
     _check_dilation(op, (min(dilation), max(dilation)))
+    # Images of all depths are one batch.
     flat = op.builder.reshaped(source, (batch * images, *source.shape[2:]))
     reach = [(wide - 1) * step + 1 for wide, step in zip(weights.shape[2:], dilation, strict=True)]
     (length, margin), rows, columns = _lines(op, source.shape[1:4], reach, stride, 3)
@@ -84,6 +85,7 @@ def _moved_apart(op: OpContext, volume: Tensor, stride: int) -> Tensor:
     if stride == 1:
         return volume
     batch, depth, *rest = volume.shape
+    # Zeros between the images are the stride along the depth.
     wide = op.builder.reshaped(volume, (batch, depth, 1, *rest))
     gaps = ((0, 0), (0, 0), (0, stride - 1), *((0, 0) for _ in rest))
     padded = op.moved(ops.Pad(gaps), wide, (batch, depth, stride, *rest))
@@ -97,6 +99,7 @@ def _placed(op: OpContext, volume: Tensor, before: int, length: int) -> Tensor:
     if any(margins):
         paddings = ((0, 0), margins, *((0, 0) for _ in rest))
         volume = op.moved(ops.Pad(paddings), volume, (batch, depth + sum(margins), *rest))
+    # A negative begin is cropped: images before the first one are left out.
     if volume.shape[1] == length and before >= 0:
         return volume
     shape = (batch, length, *rest)
@@ -113,6 +116,7 @@ def _transposed(op: OpContext, value: Value, parameters: LayerParameters, target
         raise GraphError(op.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
     stride, dilation = pair_of(op, "strides", value.rank - 2), pair_of(op, "dilations", value.rank - 2)
     spread = _spread(op, weights, dilation)
+    # A filter with zeros between its weights has the same products as a dilated one.
     widened = _widened(op, source, spread.shape[2:], stride, value.rank - 2)
     made: list[Tensor | None] = []
     for number, part in enumerate(channel_groups(op, source, groups)):
@@ -144,6 +148,7 @@ def _of_images(op: OpContext, source: Tensor, filters: Tensor, widened: _Widened
     made = []
     groups, depth = op.integer("group", 1), filters.shape[3]
     for part, own in zip(channel_groups(op, source, groups), filter_groups(op, filters, groups), strict=True):
+        # The graph's filters are OHWI, ONNX's are inputs first.
         turned = op.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
         operator = ops.TransposeConv(stride, widened.padding)
         made.append(op.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
@@ -210,6 +215,7 @@ def _lines(
     lines = []
     for axis, old in enumerate(size):
         outer = axis - flat  # the index in ONNX's attributes
+        # The size without margins: the last window begins at stride * (size - 1).
         full = stride[axis] * (old - 1) + extra[axis] + filter_size[axis]
         if outer < 0:
             lines.append((full, (0, 0)))

@@ -72,6 +72,7 @@ class _Tables:
 
     def equal(self, split: _Split, value: np.float32, true: int, false: int, *, nan_first: bool) -> int:
         """Add the two nodes that go to ``true`` if the feature equals ``value``."""
+        # First above the value, then below it: equality is what neither excludes.
         below = self.at_most(split.feature, _before(value), false, true, nan_first=False)
         return self.at_most(split.feature, value, below, false, nan_first=nan_first)
 
@@ -215,9 +216,11 @@ def _parallel(op: OpContext, target: str) -> _Forest:
         if mode not in _MODES[:-1] or any(child not in keys for child in children):
             raise GraphError(op.node.place, f"node {key[1]} of tree {key[0]} has the mode {modes[at]!r} and children "
                              f"{true[at]} and {false[at]}, not all of which exist")  # fmt: skip
+        # A missing value is NaN, and this flag decides its branch.
         splits[key] = _Split(mode, features[at], float(values[at]), *children, missing[at] >= 1)
     first: dict[int, Key] = {}
     for key in keys:
+        # The first node in the file is the root of its tree.
         first.setdefault(key[0], key)
     found: dict[Key, list[tuple[int, float]]] = {}
     targets = op.integers(f"{target}_ids") or ()
@@ -243,6 +246,7 @@ def _classifier(op: OpContext) -> tuple[Value, ...]:
     labels = class_labels(op)
     transform = op.text("post_transform", "NONE")
     forest = _parallel(op, "class")
+    # Exporters write classifiers of two classes with votes for one; the score of the other follows from it.
     classes = {target for votes in forest.votes.values() for target, _ in votes}
     if len(classes) == 1 and len(labels) <= 2:
         return _binary(op, forest, labels, transform, classes.pop())
@@ -257,6 +261,7 @@ def _binary(
     op: OpContext, forest: _Forest, labels: tuple[int, ...] | tuple[str, ...], transform: str, voted: int
 ) -> tuple[Value, ...]:
     """Return label and scores of two classes if the votes are the score of the second one."""
+    # Only the forms whose meaning is certain: the votes are those of the second class.
     if voted != 0 or (len(labels) == 1 and labels[0] != 1):
         raise op.unsupported(f"votes for class {voted} only, with the labels {list(labels)}, are not supported")
     # A score that a transform follows is not a probability yet: that of the first class is its negative, not 1 minus
@@ -291,6 +296,7 @@ def _of_targets(op: OpContext, forest: _Forest, targets: int, aggregate: str) ->
         raise GraphError(op.node.place, f"aggregates {targets} targets with {aggregate}")
     start = {"MIN": _EXTREME, "MAX": -_EXTREME}.get(aggregate, 0.0)
     made = _aggregated(op, forest, np.full(targets, start, np.float32), "SUM" if aggregate == "AVERAGE" else aggregate)
+    # The mean over trees, not over votes.
     return multiply(op, made, 1 / len(forest.roots)) if aggregate == "AVERAGE" else made
 
 

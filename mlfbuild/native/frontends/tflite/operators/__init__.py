@@ -53,6 +53,7 @@ def operator_row(code: int, custom_code: str = "") -> TfliteRow | None:
     """Return the row of the operator ``code``; ``None`` for operators without a node, such as those in ``SHAPES``."""
     name = custom_code if code == BuiltinOperator.CUSTOM else operator_name(code)
     operator = operator_class(name)
+    # Custom operators are found by their own name, whatever their code.
     return None if operator is None else _ROWS.get(name) or plain_row(operator)
 
 

@@ -44,6 +44,7 @@ def _numbers(options: bytes) -> dict[str, float]:
 
     try:
         found = flexbuffers.GetRoot(bytearray(options)).AsMap
+        # Numbers are float32 in the kernels, whatever width the buffer has.
         with np.errstate(over="ignore"):
             return {
                 key.AsKey: float(np.float32(value.AsFloat)) if value.IsFloat else int(value.AsInt)
@@ -61,6 +62,7 @@ def resized(raw: RawSubgraph) -> RawSubgraph:
     for operator in found:
         shapes = detector(f"{raw.place}operator {operator.index}", operator.options).shapes()
         for index, shape in zip(operator.outputs, shapes, strict=False):
+            # A shape with a 0 means that the options are wrong, which the check of the operator reports.
             if 0 <= index < len(tensors) and min(shape) > 0:
                 tensors[index] = replace(tensors[index], shape=shape)
     return replace(raw, tensors=tuple(tensors)) if found else raw

@@ -35,6 +35,7 @@ def _conv2d(site: TfliteSite, bias_type: int, *fields: int) -> Operator:
     window = _window(site, *fields)
     image, weights = site.input(0), site.input(1)
     if image.shape[3] != weights.shape[3] > 0 and image.shape[3] % weights.shape[3] == 0:
+        # The file is valid, because TensorFlow writes grouped convolutions so; only this compiler lacks them.
         raise site.unsupported(f"grouped convolution ({weights} over {image}) is not supported")
     return ops.Conv2D(*window, bias_type == TensorType.INT32, rounded_product=site.unsigned)
 
@@ -52,6 +53,7 @@ def _transpose_conv(site: TfliteSite, rows: int, columns: int, mode: int, code: 
     filter_size = _filter_size(site)
     if wanted != list(site.output().shape):
         raise site.misshapen(wanted)
+    # TRANSPOSE_CONV has the padding of the convolution from its output to its input.
     padding = site.padding(mode, filter_size, stride, (1, 1), site.output())
     return ops.TransposeConv(stride, padding, activation, rounded_product=site.unsigned)
 
@@ -70,6 +72,7 @@ def _fully_connected(site: TfliteSite, layout: int, code: int, keep_dims: object
         raise site.unsupported(
             "shuffled weights are not supported", "convert the model with weights in the default format"
         )
+    # Without a bias, the type in the options decides the width of the sums.
     activation, int32_sums = site.activation(code), bias_type == TensorType.INT32
     return ops.FullyConnected(activation, bool(keep_dims), int32_sums, in_double=site.unsigned)
 

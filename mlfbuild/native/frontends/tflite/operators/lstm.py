@@ -49,6 +49,7 @@ def _check_variant(site: TfliteSite) -> None:
                 f"a layer with {variant} ({found}) is not supported", "use a plain LSTM layer such as that of Keras"
             )
     absent = [at for at in _VALUES if inputs[at] is None]
+    # TFLite marks a coupled gate (CIFG) by leaving out the parameters of the input gate.
     if absent and {*absent} <= {_WEIGHTS[0], _RECURRENT[0], _BIASES[0]}:
         raise site.unsupported(
             f"coupled input and forget gates (input {absent[0]} is absent) are not supported",

@@ -63,6 +63,7 @@ def _split_v(site: TfliteSite) -> Operator:
     axis = site.dimension_in(2, len(site.input(0).shape))
     lengths = [output.shape[axis] if axis < len(output.shape) else 0 for output in site.outputs]
     known = sum(size for size in sizes if size != -1)
+    # -1 is what the other sizes leave, as in TensorFlow.
     if [site.input(0).shape[axis] - known if size == -1 else size for size in sizes] != lengths:
         raise site.wrong(f"the sizes {sizes} are not those of its outputs, {lengths}")
     return ops.SplitV(axis)
@@ -72,6 +73,7 @@ def _gather(site: TfliteSite, axis: int, common: int) -> Operator:
     axis, rank = site.dimension(axis, len(site.input(0).shape)), len(site.input(1).shape)
     if not -rank <= common <= rank:
         raise site.wrong(f"{common} common dimensions do not fit {site.input(1)}")
+    # Negative ``batch_dims`` count from the end of the indices.
     return ops.Gather(axis, common + rank if common < 0 else common)
 
 
@@ -98,6 +100,7 @@ def _padv2(site: TfliteSite) -> Operator:
         raise site.unsupported(f"the value {filling} must be constant", code="input-not-constant")
     if filling.dtype is not source.dtype or filling.elements != 1:
         raise site.wrong(f"the value {filling} must be one element of the type of {source}")
+    # The stored value is copied, so that it must be in the scale of the output.
     reason = same_quantization(filling, site.output())
     if reason is not None:
         raise site.wrong(reason)
@@ -112,6 +115,7 @@ def _mirror_pad(site: TfliteSite, mode: int) -> Operator:
 
 def _blocks(site: TfliteSite) -> tuple[tuple[int, ...], _Margins]:
     """Return the block and the margins (before and after, per dimension of the block)."""
+    # Paddings and crops are rows of two, one for each dimension of the block.
     block, margins = site.constant(1, "block").tolist(), site.constant(2, "margins")
     if margins.size != 2 * len(block):
         raise site.wrong(f"{margins.size} margins do not fit blocks {block}")
@@ -121,6 +125,7 @@ def _blocks(site: TfliteSite) -> tuple[tuple[int, ...], _Margins]:
 def _slice(site: TfliteSite) -> Operator:
     shape = site.input(0).shape
     starts, sizes = site.integers(1, "begin", len(shape)), site.integers(2, "size", len(shape))
+    # A size of -1 extends to the end of the dimension.
     counts = [size - start if count == -1 else count for size, start, count in zip(shape, starts, sizes, strict=True)]
     return ops.Slice(tuple(Steps(start, 1, count) for start, count in zip(starts, counts, strict=True)))
 
@@ -162,6 +167,7 @@ def _reshape(site: TfliteSite) -> Operator:
     if site.optional_input(1) is not None:
         wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
         if site.has_complex:
+            # The parts of complex numbers are one more dimension, which the file does not count.
             wanted = [*([] if wanted == [0] else wanted), 2]
         whole = _whole(wanted, site.input(0).elements)
         if not _fits(shape, wanted) or (whole is not None and list(shape) != whole):

@@ -43,7 +43,10 @@ class TfliteRow:
     """
 
     def read(self, site: TfliteSite) -> Operator:
-        """Return the operator at ``site``; raises the errors of ``TfliteSite``."""
+        """Return the operator at ``site``; raises the errors of ``TfliteSite``.
+
+        Raises ``GraphError`` or ``UnsupportedModelError`` if options or constant inputs do not fit the operator.
+        """
         if self.numbers:
             return self.make(site, *site.numbers(*self.numbers))
         return self.make(site, *(site.fields(*self.options) if self.options else ()))

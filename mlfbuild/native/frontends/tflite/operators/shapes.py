@@ -62,6 +62,7 @@ def _range(site: TfliteSite) -> Array:
     start, end, step = (int(bound.data.reshape(-1)[0]) for bound in bounds if bound.data is not None)
     if step == 0:
         raise site.wrong("a step of 0 has no end")
+    # Rounded up: the last step may end before the bound.
     count = max(0, -((start - end) // step))
     if count != site.output().elements:
         raise site.wrong(f"{site.output()} should have {count} elements")

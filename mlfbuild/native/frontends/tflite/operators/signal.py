@@ -59,6 +59,7 @@ def _spectral_subtraction(
 def _delayed(site: TfliteSite, delay: ops.SignalDelay) -> _Shapes:
     """Return the shape of the samples that a later run writes."""
     rows = site.output().shape[:-1]
+    # The product of the rows is limited as well, since a small file may declare many.
     longest = _MOST // math.prod(rows)
     if not 1 <= delay.length <= longest:
         raise site.unsupported(f"delay_length {delay.length} is not between 1 and {longest}")

@@ -12,6 +12,7 @@ _KEEP_DIMS = ("ReducerOptions", "KeepDims")
 
 
 def _axes(site: TfliteSite) -> tuple[int, ...]:
+    # TensorFlow permits an axis twice, which has no effect.
     return tuple(sorted(set(site.axes())))
 
 

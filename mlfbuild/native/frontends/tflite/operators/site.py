@@ -142,6 +142,7 @@ class TfliteSite:
         from flatbuffers import flexbuffers
 
         with reading(self.place):
+            # Keys and values are offsets, which may lead anywhere in a damaged file.
             try:
                 options = flexbuffers.GetRoot(bytearray(self.options)).AsMap
                 known = len(options) == len(names) and [key.AsKey for key in options.Keys] == list(names)
@@ -154,6 +155,7 @@ class TfliteSite:
 
     def wrong(self, reason: str) -> OperatorError:
         """Return the error for tensors or options that contradict the rules of the operator."""
+        # An ``OperatorError``, because the file is intact and may run in another runtime.
         return OperatorError(self.place, reason)
 
     def misshapen(self, wanted: Sequence[int]) -> OperatorError:
@@ -172,7 +174,10 @@ class TfliteSite:
         return self.unsupported(reason, f"use {supported}", "type-unsupported")
 
     def activation(self, code: int) -> Activation:
-        """Return the fused activation of TFLite's ``code``."""
+        """Return the fused activation of TFLite's ``code``.
+
+        Raises ``UnsupportedModelError`` for TANH and others that no kernel fuses.
+        """
         if code not in ACTIVATIONS:
             name = name_of(ActivationFunctionType, code)
             raise self.unsupported(
@@ -192,7 +197,10 @@ class TfliteSite:
     def padding(
         self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair, image: Tensor | None = None
     ) -> Padding:
-        """Return TFLite's SAME or VALID as explicit numbers for the NHWC ``image``, by default that in input 0."""
+        """Return TFLite's SAME or VALID as explicit numbers for the NHWC ``image``, by default that in input 0.
+
+        Rows and columns come as ((top, bottom), (left, right)); an odd pixel goes to the end, as in TFLite.
+        """
         if mode not in {PaddingMode.SAME, PaddingMode.VALID}:
             raise self.wrong(f"padding {mode} is neither SAME nor VALID")
         image = image or self.input(0)

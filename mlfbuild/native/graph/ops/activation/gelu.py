@@ -13,6 +13,7 @@ from mlfbuild.native.graph.bases.tabulated import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# sqrt(2 / pi) and 0.044715 are those of Hendrycks and Gimpel's tanh approximation of GELU.
 _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
@@ -30,6 +31,7 @@ class Gelu(Tabulated):
         """Compute in float32 with the same steps as LiteRT for its table."""
         half = np.float32(0.5) * real
         if not self.approximate:
+            # 0.5 * x * erfc(-x / sqrt(2)) is GELU; erfc keeps its precision for negative x, where 1 + erf cancels.
             return np.asarray(half * _erfc(real * np.float32(-math.sqrt(0.5))).astype(np.float32))
         inner = np.float32(_ROOT) * (real + np.float32(_CUBIC) * real * real * real)
         return np.asarray(half * (np.float32(1) + np.tanh(inner.astype(np.float64)).astype(np.float32)))

@@ -24,6 +24,7 @@ class HardSwish(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         to_output, to_gate = self._rescales(source, output)
+        # A difference from the zero point has 9 bits with its sign, so that 7 more fill an int16.
         fine = value << 7
         gate = fine
         if to_gate.shift > 0:
@@ -45,8 +46,10 @@ class HardSwish(Unary):
     def _rescales(self, source: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
         """Return the 16-bit rescalings to the output's scale and to 3 / 2**15, computed in float32."""
         with np.errstate(over="ignore", under="ignore"):
+            # 128 is the shift by 7 bits above, which the factor has to undo.
             fine = np.float32(scale_of(source)) / np.float32(128)
             to_output = _short(float(fine / np.float32(scale_of(output))))
+            # 3 is half the length of the gate's ramp from -3 to 3, which becomes -1 to 1 in Q0.15.
             to_gate = _short(float(fine / np.float32(3 / 32768)))
         if to_output.shift > 0:
             raise OverflowError(f"the output's scale {scale_of(output):g} is too small for {scale_of(source):g}")
@@ -61,6 +64,8 @@ class HardSwish(Unary):
 def _short(real: float) -> Rescale:
     """Return the factor ``real`` with a multiplier of 16 bits."""
     rescale = quantize_multiplier(real)
+    # A multiplier that rounds up to 2**15 does not fit int16, and is clamped as in LiteRT's
+    # DownScaleInt32ToInt16Multiplier.
     return Rescale(min((rescale.multiplier + (1 << 15)) >> 16, _GREATEST), rescale.shift)
 
 

@@ -43,6 +43,7 @@ class L2Normalization(Single):
         )
 
     def _check_quantization(self, output: Tensor) -> str | None:
+        # TFLite prescribes them: elements of a vector of length 1 are from -1 to 1.
         if scale_of(output) != 1 / (1 << _FRACTION_BITS) or zero_point_of(output) != 0:
             return f"{output} must have scale 1/{1 << _FRACTION_BITS} and zero point 0"
         return None
@@ -52,13 +53,16 @@ class L2Normalization(Single):
         if source.dtype is DType.FLOAT32:
             wide = value.astype(np.float64)
             lengths = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
+            # The largest of both, not a sum, so that vectors of usual length are not changed.
             return (np.asarray(wide / np.maximum(lengths, _LEAST_LENGTH), np.float32),)
         rows = (value.astype(np.int64) - zero_point_of(source)).reshape(-1, value.shape[-1])
         result = np.stack([self._row(row) for row in rows])
         return (np.clip(result, -128, 127).astype(np.int8).reshape(value.shape),)
 
     def _row(self, row: Array) -> Array:
+        # The squared length fits into int32 for the depths that occur, but is summed in int64.
         multiplier, shift = inverse_square_root(int((row * row).sum()))
         if self.shifted:
             return rescaled(row << _FRACTION_BITS, Rescale(multiplier, shift))
+        # The fraction bits of the output are part of the shift, so that there is only one rounding.
         return rescaled(row, Rescale(multiplier, shift + _FRACTION_BITS))

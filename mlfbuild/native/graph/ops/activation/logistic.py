@@ -57,6 +57,7 @@ class Sigmoid(Unary):
         least, greatest = integer_range(output.dtype)
         # CalculateInputRadius of quantization_util.cc. Values beyond it are at the end of the function, and would
         # overflow the fixed-point argument.
+        # A scale so large that the radius rounds to 0 leaves only the ends of the function.
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
         inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
         argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
@@ -66,7 +67,10 @@ class Sigmoid(Unary):
         return np.where(value <= -radius, least, np.where(value >= radius, greatest, stored))
 
     def table_scale(self, source: Tensor) -> TableScale:
-        """Return the scaling of an int16 value to the argument of the table; raises ``OverflowError``."""
+        """Return the scaling of an int16 value to the argument of the table; raises ``OverflowError``.
+
+        Powers of two from 2**-12 on need no multiplier, up to ``most_doublings`` of them.
+        """
         return table_scale(scale_of(source), self.most_doublings)
 
     def interpolated(self, scale: TableScale, value: Whole) -> Whole:
@@ -86,7 +90,10 @@ class Sigmoid(Unary):
 
     def _argument_rescale(self, source: Tensor) -> Rescale:
         """Return the rescaling to the fixed-point argument, zero if the scale is too small."""
+        # TFLite scales by 2**27, 4 integer bits, before it splits the factor: the argument of int8 is a raw number
+        # then.
         fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
+        # Below 2**-31 every product is 0, so that the function is that of 0 for all values.
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 
 
@@ -100,6 +107,7 @@ class Logistic(Sigmoid):
     most_doublings: ClassVar[int] = 0
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        # 0x7FFF << 10 is just below 1 in the scale of the interpolation: the value of the last entry.
         result = between(magnitude, 9, 0x7FFF << 10)
         # The 1 that is subtracted makes halves of negative arguments round the other way, as in
         # reference/integer_ops/logistic.h.
@@ -122,6 +130,7 @@ class Tanh(Sigmoid):
     most_doublings: ClassVar[int] = 1
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        # tanh(x) = 2 * logistic(2x) - 1: half the bits per step double the argument, and 2**23 is one half.
         result = between(magnitude, 8, 0xFFFF << 8) - (1 << 23)
         return (result + (1 << 7)) >> 8, (-result + (1 << 7) - 1) >> 8
 
@@ -133,7 +142,12 @@ class Tanh(Sigmoid):
 
 
 def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:
-    """Interpolate the table at ``magnitude`` with ``fraction_bits`` per step; beyond its end, return ``greatest``."""
+    """Interpolate the table at ``magnitude`` with ``fraction_bits`` per step; beyond its end, return ``greatest``.
+
+    ``magnitude`` is not negative, with ``fraction_bits`` bits between two entries. The result has the 16 fraction bits
+    of the table and ``fraction_bits`` more.
+    """
+    # The table has 256 entries, so that the last step that has an entry behind it is 254.
     step = np.minimum(magnitude >> fraction_bits, 254)
     low, high = LOGISTIC_TABLE[step].astype(np.int64), LOGISTIC_TABLE[step + 1].astype(np.int64)
     rest = magnitude & ((1 << fraction_bits) - 1)

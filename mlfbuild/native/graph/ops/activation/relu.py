@@ -46,6 +46,7 @@ class Relu(Unary):
         )
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        # Also with equal scales, whose factor of 1 rounds nothing: one formula serves both.
         stored = rescaled(value, requantize_rescale(source, output)) + zero_point_of(output)
         return np.clip(stored, *activation_range(self.activation, output))
 
@@ -92,6 +93,7 @@ class LeakyRelu(Unary):
         return super()._check_quantization(source, output)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        # Both branches rescale with two roundings of their own, as LiteRT's reference/leaky_relu.h does.
         positive = rescaled(value, requantize_rescale(source, output))
         negative = rescaled(value, leaky_rescale(source, output, self.alpha))
         # Multipliers are not negative: that of the magnitude is used, and the sign afterwards.
@@ -99,6 +101,7 @@ class LeakyRelu(Unary):
         return np.asarray(stored + zero_point_of(output))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        # ``>`` and not ``>=``, as LiteRT: a zero is multiplied, which shows in its sign if alpha is negative.
         return np.where(value > 0, value, value * self.alpha)
 
 
@@ -126,5 +129,8 @@ class PRelu(Binary):
 
 
 def rescaled(value: Array, rescale: Rescale) -> Whole:
-    """Return integers ``value`` times the factor of ``rescale``."""
+    """Return integers ``value`` times the factor of ``rescale``.
+
+    ``value`` are integers of at most 32 bits, without zero points; the result is int64 with the values of int32.
+    """
     return multiply_by_quantized_multiplier(value.astype(np.int64), rescale.multiplier, rescale.shift).astype(np.int64)

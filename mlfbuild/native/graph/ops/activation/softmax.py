@@ -46,6 +46,7 @@ _INT16 = (-(1 << 15), (1 << 15) - 1)
 
 _OUTPUTS = {
     (DType.INT8, DType.INT8): Quantization((1 / 256,), (-128,)),
+    # TFLite prescribes all of these, since a probability has the same range in every network.
     (DType.INT8, DType.INT16): Quantization((2.0**-16,), (-(1 << 15),)),
     (DType.INT16, DType.INT16): Quantization((2.0**-15,), (0,)),
 }
@@ -92,6 +93,7 @@ class Softmax(Single):
         return softmax_rescale(source, self.beta) if source.dtype is DType.INT8 else None
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # Beta is part of the scale of differences, so that integers need no multiplication by it.
         source, value = inputs[0], values[0]
         if source.dtype is DType.FLOAT32:
             # The maximum is subtracted, because exp overflows (in a kernel's float32 from 89 on). It cancels out in the
@@ -111,7 +113,9 @@ class Softmax(Single):
         headroom = 32 - np.frexp(sums)[1].astype(np.int64)
         reciprocals = reciprocal_of_one_plus((sums << headroom) - (1 << 31))
         shares = shift_right(high_multiply(reciprocals, powers), _SUM_INTEGER_BITS - headroom + 31 - 8 * dtype.size)
+        # The exponent of reference/softmax.h: the bits over unit, and 31 minus the 8 or 16 bits of the output.
         least, greatest = integer_range(dtype)
+        # Differences beyond the radius of the exponential count as 0, also in the sum.
         return np.asarray(np.where(counted, np.minimum(shares + least, greatest), least), dtype.numpy)
 
     def _reference_int16(self, source: Tensor, value: Raw) -> Array:
@@ -119,8 +123,10 @@ class Softmax(Single):
         rescale = softmax_table_rescale(source, self.beta)
         differences = value - value.max(axis=-1, keepdims=True)
         places = multiply_by_quantized_multiplier(differences, rescale.multiplier, rescale.shift).astype(np.int64)
+        # The table is indexed from -32768, which is the difference -10; 32767 is a difference of 0.
         powers = look_up(EXPONENTIALS, np.clip(places + 32767, *_INT16))
         sums = powers.sum(axis=-1, keepdims=True)
+        # Shifted so that the leading bit is bit 30: the sum is then 1 to 2 with 30 fraction bits.
         headroom = 31 - np.frexp(sums)[1].astype(np.int64)
         # Rounded to 16 fraction bits, and then shifted to the int16 range with which the table is read: 3 << 15 is the
         # middle of [1, 2], 1.5.
@@ -154,6 +160,7 @@ class LogSoftmax(Single):
         source, value = inputs[0], values[0]
         if source.dtype is DType.INT8:
             return (self._reference_int8(source, value.astype(np.int64)),)
+        # The maximum is subtracted for the same reason as in SOFTMAX, and also cancels out in a logarithm.
         shifted = value.astype(np.float64) - value.max(axis=-1, keepdims=True)
         return ((shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))).astype(np.float32),)
 
@@ -173,6 +180,7 @@ class LogSoftmax(Single):
 def _exponentials(value: Raw, scaling: SoftmaxRescale) -> tuple[Raw, Array, Raw]:
     """Return the Q0.31 exponentials of int8 values minus their row's maximum, which of them count, and the Q5.26."""
     differences = value - value.max(axis=-1, keepdims=True)
+    # The radius again: below it, exp(x) is less than a step of the sum.
     counted = differences >= scaling.least_difference
     scaled = high_multiply(np.where(counted, differences, 0) << scaling.rescale.shift, scaling.rescale.multiplier)
     return exp_of_negative(scaled, SOFTMAX_INTEGER_BITS), counted, scaled
@@ -180,6 +188,7 @@ def _exponentials(value: Raw, scaling: SoftmaxRescale) -> tuple[Raw, Array, Raw]
 
 def _sum(powers: Raw, counted: Array) -> Raw:
     """Return the sum of each row as Q12.19."""
+    # Each exponential loses 12 bits, so that the sum fits into 32 bits.
     return np.asarray(np.where(counted, shift_right(powers, _SUM_INTEGER_BITS), 0).sum(axis=-1, keepdims=True))
 
 

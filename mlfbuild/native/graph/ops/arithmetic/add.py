@@ -20,7 +20,10 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Addition(Arithmetic):
-    """A sum or difference of two elements."""
+    """A sum or difference of two elements.
+
+    int8 and int16 inputs are brought to a common scale before they are added (``rescales.py``).
+    """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -29,6 +32,7 @@ class Addition(Arithmetic):
         return add_rescales(first, second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        # 20 or 15 bits: as many as an input leaves free in 32 bits, so that rounding costs least.
         left_shift = SUM_LEFT_SHIFT[tensors[2].dtype]
         return on_one_scale(tensors, x, y, self.numbers(*tensors), left_shift, self._exact, self.activation)
 
@@ -64,6 +68,7 @@ class SquaredDifference(Binary):
         return rules.computable(lambda: squared_difference_rescales(first, second, output))
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        # The square of a difference on one scale; the output's factor contains the square of that scale.
         left_shift = DIFFERENCE_LEFT_SHIFT[tensors[2].dtype]
         return on_one_scale(tensors, x, y, squared_difference_rescales(*tensors), left_shift, self._real)
 

@@ -20,7 +20,10 @@ _MOST_TENSORS = 16
 
 @dataclass(frozen=True)
 class AddN(Operator):
-    """The sum of two or more tensors of the same shape; integers wrap."""
+    """The sum of two or more tensors of the same shape; integers wrap.
+
+    Integers of 8 bits must all have one scale, unlike those of ADD, and there are at most 16 of them.
+    """
 
     name: ClassVar[str] = "ADD_N"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.FLOAT32)
@@ -30,6 +33,7 @@ class AddN(Operator):
         if len(sources) < 2 or len(sources) < len(inputs):
             return "a required input is absent"
         if len(outputs) != 1:
+            # Wrapping would change a sum unnoticed; the bound makes it impossible.
             return f"has {len(outputs)} outputs, writes 1"
         return (
             rules.arithmetic(*sources, outputs[0], types=self.types)
@@ -46,8 +50,10 @@ class AddN(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source = inputs[0]
+        # int32 and int64 summands have no scale, and are added as they are.
         terms = [value if source.dtype in WHOLE else centred(source, value) for value in values]
         total = terms[0]
         for term in terms[1:]:
+            # In the order of the inputs, as the kernel adds: float32 sums depend on it.
             total = total + term
         return (stored_sums(total, source, outputs[0]),)

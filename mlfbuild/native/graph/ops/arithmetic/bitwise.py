@@ -51,6 +51,7 @@ class LeftShift(Binary):
     name: ClassVar[str] = "LEFT_SHIFT"
     types: ClassVar[tuple[DType, ...]] = WHOLE
 
+    # Shifts beyond the width are undefined in C, so that the result of the operator is defined here.
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(y < x.itemsize * 8, x << np.clip(y, 0, x.itemsize * 8 - 1), 0)
 
@@ -63,4 +64,5 @@ class RightShift(Binary):
     types: ClassVar[tuple[DType, ...]] = WHOLE
 
     def _real(self, x: Array, y: Array) -> Array:
+        # A shift by all bits but one leaves only copies of the sign, so that longer ones need no case.
         return np.asarray(np.right_shift(x, np.clip(y, 0, x.itemsize * 8 - 1)))

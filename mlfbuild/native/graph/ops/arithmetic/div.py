@@ -46,10 +46,13 @@ class Div(Arithmetic):
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         """Multiply by a fixed-point reciprocal of the divisor's magnitude, then by the scales."""
         output, rescale = tensors[2], self.numbers(*tensors)
+        # The sign goes to the dividend, because the reciprocal is made of a magnitude.
         dividend = np.where(y < 0, -x, x).astype(np.int64)
         divisor = np.maximum(np.abs(y), 1).astype(np.int64)
         divisor_headroom = 32 - _bits(divisor)
+        # A negative number has as many bits as its complement: -128 fits into 7 bits and the sign.
         headroom = 31 - _bits(np.where(dividend < 0, ~dividend, dividend))
+        # The divisor is scaled to [1, 2), the range of the iteration; the shift below removes the scaling.
         inverse = reciprocal_of_one_plus((divisor << divisor_headroom) - (1 << 31))
         quotient = high_multiply(high_multiply(dividend << headroom, inverse), rescale.multiplier)
         # The quotient is below 2**31, so it is 0 after a longer shift, which is undefined in C.

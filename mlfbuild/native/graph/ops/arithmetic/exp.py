@@ -31,6 +31,7 @@ class Log(Tabulated):
     name: ClassVar[str] = "LOG"
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
+        # The least stored value and not -infinity: LiteRT fills its table so, and integers have no infinity.
         lowest = np.float32(integer_range(output.dtype)[0] - zero_point_of(output)) * np.float32(scale_of(output))
         with np.errstate(all="ignore"):
             return np.where(real <= 0, lowest, super()._defined(real, output)).astype(np.float32)

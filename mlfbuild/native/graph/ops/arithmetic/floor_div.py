@@ -34,6 +34,7 @@ class FloorMod(Binary):
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:
+            # fmod of C has the sign of the dividend; a rest of the other sign is moved to that of the divisor.
             rest = np.fmod(x, y)
             return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest)
         return np.where(y == 0, 0, np.mod(x, np.where(y == 0, 1, y))).astype(x.dtype)

@@ -21,6 +21,7 @@ class Extreme(Binary):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        # Equal scales, because the elements are compared and copied by their stored values.
         return rules.same_quantization(first, output) or rules.same_quantization(second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
@@ -34,6 +35,7 @@ class Maximum(Extreme):
     name: ClassVar[str] = "MAXIMUM"
 
     def _real(self, x: Array, y: Array) -> Array:
+        # NaN compares as false, so that the second operand is the result; np.maximum would return NaN.
         return np.where(x > y, x, y)
 
 

@@ -23,6 +23,7 @@ class Pow(Binary):
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:
+            # In double and rounded once: the pow of a C library may differ from it in the last bit.
             return np.power(x.astype(np.float64), y.astype(np.float64))
         x, y = np.broadcast_arrays(x, y)
         # Unsigned, because products wrap: the low bits are those of the narrower type, whatever the width.

@@ -48,11 +48,14 @@ class PairwiseCoupling(Single):
         count = self.classes
         against = np.zeros((count, count), np.float32)
         for (first, second), share in zip(combinations(range(count), 2), pairs, strict=True):
+            # The probability of j against i is the complement; the diagonal stays 0.
             against[first, second], against[second, first] = share, 1 - share
+        # Q of the paper: -r_ji r_ij off the diagonal, and the sum of the squares r_ji**2 on it.
         matrix = -against.T * against
         for at in range(count):
             matrix[at, at] = _sum(against[other, at] ** 2 for other in range(count) if other != at)
         shares = np.full(count, np.float32(1 / count))
+        # As in libsvm, at least as many rounds as there are classes.
         for _ in range(max(_ITERATIONS, count)):
             products = np.array([_sum(row * shares) for row in matrix], np.float32)
             total = _sum(shares * products)
@@ -61,6 +64,8 @@ class PairwiseCoupling(Single):
             for at in range(count):
                 step = (total - products[at]) / matrix[at, at]
                 scale = 1 + step
+                # The shares must add up to 1, so that all are divided by the new sum; total and products follow from
+                # that.
                 shares[at] += step
                 total = (total + step * (step * matrix[at, at] + 2 * products[at])) / scale / scale
                 shares /= scale

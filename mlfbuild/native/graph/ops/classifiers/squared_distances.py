@@ -36,5 +36,6 @@ class SquaredDistances(Operator):
         return outputs[0].elements * inputs[0].shape[1]
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # In double: the kernel's float32 sum may be in another order.
         rows, points = (np.asarray(value, np.float64) for value in values)
         return (np.stack([((row - points) ** 2).sum(axis=1) for row in rows]).astype(np.float32),)

@@ -4,6 +4,8 @@ The trees are tables. A node sends a row to its first child if its feature is at
 second one; NaN goes to the first child only if the node says so. Readers of model files write other comparisons in
 this form, and sort the nodes so that children follow their parents. A leaf is a run of votes: each adds a weight to a
 target.
+
+The format is mlfbuild's own; TFLite has no such operator, and ONNX has two.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# In the order of the kernel's arguments; the checks go through both at once.
 _TABLES = {
     "features": (DType.INT32, 1),
     "thresholds": (DType.FLOAT32, 1),
@@ -73,13 +76,16 @@ class TreeEnsemble(Operator):
                 at = root
                 while at >= 0:
                     value = row[features[at]]
+                    # Comparison in float32, in which the thresholds of the file are stored.
                     first = nan[at] if np.isnan(value) else value <= thresholds[at]
                     at = int(children[at, 0 if first else 1])
+                # A leaf's votes end where those of the next begin; the last entry of the table is their total.
                 for vote in range(leaves[-1 - at], leaves[-at]):
                     sums[targets[vote]] = combine(sums[targets[vote]], weights[vote])
         return (result,)
 
 
+# Python's ``min`` and ``max`` keep their first argument if the numbers are equal, or one is NaN.
 def _least(old: np.float32, new: np.float32) -> np.float32:
     return min(old, new)
 
@@ -116,6 +122,7 @@ def _check_trees(width: int, tables: Sequence[Array]) -> str | None:
         return f"uses features that are not in rows of {width}"
     if not 0 <= targets.min() <= targets.max() < len(base):
         return f"votes for targets that are not among {len(base)}"
+    # Each leaf has a vote, because the compiled tables refer to a leaf by the position of its first one.
     if leaves[0] != 0 or leaves[-1] != votes or (np.diff(leaves) < 1).any():
         return f"the leaves do not divide {votes} votes"
     # The kernel checks no index, so that all of them are checked here.

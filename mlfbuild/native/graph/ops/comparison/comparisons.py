@@ -19,7 +19,10 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class ComparisonOperator(Binary):
-    """A relation between two elements."""
+    """A relation between two elements.
+
+    The output is bool, with the broadcast shape. int8 values are rescaled to a common scale first.
+    """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
@@ -31,6 +34,7 @@ class ComparisonOperator(Binary):
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.computable(lambda: comparison_rescale(first), lambda: comparison_rescale(second))
 
+    # 0 and NaN compare as in C; scales differ, so that stored values cannot be compared directly.
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         first, second = (
             rescaled(value * (1 << COMPARISON_LEFT_SHIFT), comparison_rescale(tensor))
@@ -47,6 +51,7 @@ class Ordering(ComparisonOperator):
     """An order relation; int16 tensors of the same scale are compared exactly, by their stored values."""
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        # LiteRT compares int16 tensors without rescaling, which is right only for equal scales.
         if first.dtype is DType.INT16:
             return rules.same_quantization(first, second)
         return super()._check_quantization(first, second, output)

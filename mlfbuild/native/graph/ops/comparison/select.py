@@ -30,6 +30,7 @@ class SelectV2(Operator):
             rules.arithmetic(condition, types=self.types)
             or next((f"mixes {output} and {t}" for t in (first, second) if t.dtype is not output.dtype), None)
             or rules.broadcast((condition, first, second), output)
+            # Alternatives are copied by their stored values, so that their scales must be those of the output.
             or rules.same_quantization(first, output)
             or rules.same_quantization(second, output)
         )

@@ -31,5 +31,6 @@ class Conv2D(Convolution):
         return f"the weights {weights} are for {weights.shape[3]} input channels, {source} has {source.shape[3]}"
 
     def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
+        # One matrix product over the input channels for all pixels of a tap.
         sums: Sums = pixels @ factors.T
         return sums

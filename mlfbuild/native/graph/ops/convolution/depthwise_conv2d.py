@@ -30,5 +30,6 @@ class DepthwiseConv2D(Convolution):
         return None
 
     def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
+        # Output channels of an input channel are adjacent, so that repeating the pixels aligns them with the filter.
         sums: Sums = np.repeat(pixels, self.depth_multiplier, axis=-1) * factors[0]
         return sums

@@ -48,6 +48,7 @@ class TransposeConv(Filtering):
                 computed=True,
             )
             or self._check_channels(source, weights, output)
+            # Output and input change places: the window slides over the larger image.
             or self.window(weights).problem(output, source)
             or self._check_rescales(source, weights, bias, output)
         )
@@ -59,6 +60,7 @@ class TransposeConv(Filtering):
 
     def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
         """Return whether sums have 64 bits, regardless of the bias."""
+        # LiteRT sums int16 in 64 bits here, whatever the bias.
         return weighted.sums_are_wide(source, None)
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
@@ -72,6 +74,7 @@ class TransposeConv(Filtering):
         pixels, factors = centred(source, image), centred(weights, filters)
         sums = np.zeros(output.shape)
         for tap, small, large in self.window(weights).taps(output, source):
+            # The same taps as a convolution from the output to the input, with the assignment reversed.
             sums[:, large[0], large[1]] += pixels[:, small[0], small[1]] @ factors[:, tap[0], tap[1]].T
         rescales, wide = self.rescales(source, weights, output), self.sums_are_wide(source, offset)
         return (finish(sums, bias, rescales, output, self.activation, wide=wide),)

@@ -22,11 +22,16 @@ CORNERS = 4
 
 
 def overlaps(box: Array, boxes: Array) -> Array:
-    """Return the intersection of ``box`` with each of ``boxes``, divided by the union; 0 if one has no area."""
+    """Return the intersection of ``box`` with each of ``boxes``, divided by the union; 0 if one has no area.
+
+    ``box`` has four numbers, two opposite corners, ``boxes`` [count, 4]. The result is float32 [count].
+    """
+    # Corners may be stored in any order: ONNX and TFLite both permit that.
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     with np.errstate(all="ignore"):
         area, areas = np.prod(high - low), np.prod(highs - lows, axis=1)
+        # A negative side means that the boxes do not meet, and two of them would give a positive product.
         sides = np.minimum(high, highs) - np.maximum(low, lows)
         shared = np.prod(np.maximum(sides, np.float32(0)), axis=1)
         shares = shared / (area + areas - shared)
@@ -40,13 +45,19 @@ def suppressed(
 
     Of equal scores the first one is better. A box that overlaps a better one by more than ``limit`` is left out; if
     ``inclusive``, also one that overlaps it by ``limit``, as does a box itself.
+
+    ``boxes`` are float32 [boxes, 4] and ``scores`` float32 [boxes]. The result has at most as many positions as there
+    are candidates, except with ``inclusive`` and boxes without area, which do not suppress themselves.
     """
     chosen: list[int] = []
     bound = np.float32(limit)
     while len(candidates) and len(chosen) < most:
+        # Callers select the candidates before: this function knows neither classes nor thresholds.
         best = int(candidates[np.argmax(scores[candidates])])
+        # Among the rest, the first of equal scores, as argmax returns it.
         chosen.append(best)
         shares = overlaps(boxes[best], boxes[candidates])
+        # A NaN share is not above the limit, so that such a box stays.
         candidates = candidates[~(shares >= bound) if inclusive else ~(shares > bound) & (candidates != best)]
     return chosen
 
@@ -95,6 +106,7 @@ class DetectionPostProcess(Operator):
             or rules.shape(boxes, (1, *boxes.shape[1:]))
             or rules.shape(anchors, (boxes.shape[1], CORNERS))
             or rules.within("num_classes", self.classes, 1, scores.shape[2])
+            # One more column than classes is that of the background, in front of the others.
             or rules.shape(scores, (1, boxes.shape[1], max(self.classes, min(scores.shape[2], self.classes + 1))))
             or rules.arithmetic(boxes, anchors)
             or rules.arithmetic(scores)
@@ -109,10 +121,12 @@ class DetectionPostProcess(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         encoded, scores, anchors = (_real(tensor, value) for tensor, value in zip(inputs, values, strict=True))
+        # From the end, so that the background in front is left out.
         boxes, scores = self._decoded(encoded[0], anchors), scores[0, :, -self.classes :]
         choose = self._best_of_anchors if self.per_class is None else partial(self._best_of_classes, self.per_class)
         places, classes, count = choose(boxes, scores)
         found = [np.zeros(output.shape, np.float32) for output in outputs]
+        # Positions of -1 are rows without a detection, which stay 0.
         found[0][0, places >= 0] = boxes[places[places >= 0]]
         found[1][0] = classes
         found[2][0, places >= 0] = scores[places[places >= 0], classes[places >= 0]]
@@ -121,6 +135,7 @@ class DetectionPostProcess(Operator):
 
     def _decoded(self, encoded: Array, anchors: Array) -> Array:
         """Return the corners of the boxes, computed in double and rounded as the runtimes do."""
+        # The encoding of the SSD box coder: offsets in units of the anchor's size, and logarithms of sizes.
         y, x, height, width = (encoded[:, at].astype(np.float64) / self.scales[at] for at in range(CORNERS))
         high, wide = (anchors[:, at].astype(np.float64) for at in (2, 3))
         with np.errstate(all="ignore"):
@@ -131,6 +146,7 @@ class DetectionPostProcess(Operator):
     def _best_of_anchors(self, boxes: Array, scores: Array) -> tuple[Array, Array, int]:
         """Return the anchors (-1 for none) and classes of all rows, and the number of detections."""
         best = np.fmax.reduce(scores, axis=1)  # ignores NaN
+        # Scores of an anchor's best class decide, as in the fast mode of TFLite's operator.
         chosen = suppressed(boxes, best, np.flatnonzero(best >= np.float32(self.score)), self.detections, self.overlap)
         places, classes = np.full((2, self.rows), -1)
         for at, box in enumerate(chosen):
@@ -148,7 +164,9 @@ class DetectionPostProcess(Operator):
             column = scores[:, label]
             candidates = np.flatnonzero(column >= np.float32(self.score))
             chosen = suppressed(boxes, column, candidates, most, self.overlap)
+            # Negated, so that an ascending and stable sort puts the best first and keeps the order of classes.
             kept += [(-float(column[box]), box, label) for box in chosen]
+            # Cut after each class, like the operator, so that equal scores at the end are the same.
             kept = sorted(kept, key=lambda row: row[0])[: self.detections]
         places, classes = np.full(self.rows, -1), np.zeros(self.rows, np.int64)
         places[: len(kept)], classes[: len(kept)] = [row[1] for row in kept], [row[2] for row in kept]
@@ -204,6 +222,7 @@ class NonMaxSuppressionV4(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         boxes, scores = values
+        # Above and not at the limit, as LiteRT compares it.
         candidates = np.flatnonzero(scores > np.float32(self.score))
         most = min(self.most, len(candidates))
         chosen = suppressed(boxes, scores, candidates, most, self.overlap, inclusive=True)
@@ -263,6 +282,7 @@ class NonMaxSuppression(Operator):
             own = scores[batch, label]
             above = ~np.isnan(own) if np.isneginf(least) else own > least
             for box in suppressed(boxes[batch], own, np.flatnonzero(above), int(most), float(overlap)):
+                # More rows than the file declares cannot be stored, but do not invalidate the first ones.
                 if count < len(rows):
                     rows[count] = batch, label, box
                     count += 1

@@ -66,6 +66,8 @@ class ResizeNearestNeighbor(Resize):
         """Return the source row, of ``size``, for each of ``wanted`` rows; computed in float32."""
         length, result = self._spread(size, wanted)
         offset = np.float32(0.5 if self.half_pixel_centers else 0)
+        # In float32 and with one rounded ratio, as in reference/resize_nearest_neighbor.h: a bit decides which pixel it
+        # is.
         places = (np.arange(wanted, dtype=np.float32) + offset) * (np.float32(length) / np.float32(result))
         whole: Array = round_half_away(places) if self.align_corners else np.floor(places)
         return np.clip(whole, 0, size - 1).astype(np.int32)
@@ -92,6 +94,7 @@ class ResizeBilinear(Resize):
     def _check_exact(self, source: Tensor, output: Tensor) -> str | None:
         """Return why fixed point does not give the numbers of float32, or ``None`` if both are exact."""
         bits = [self._share_bits(*lengths) for lengths in zip(source.shape[1:3], output.shape[1:3], strict=True)]
+        # A byte times two shares is exact in the 24 bits of a float32 only up to here.
         if None not in bits and sum(filter(None, bits)) <= _FLOAT_BITS - 8:
             return None
         return (
@@ -106,6 +109,7 @@ class ResizeBilinear(Resize):
         step, rest = divmod(one * length, result)
         if rest or (self.half_pixel_centers and step % 2):
             return None
+        # The lowest bit of any share, as the or of all of them shows it.
         shares = int(np.bitwise_or.reduce(self.line(size, wanted, DType.INT8).share, initial=one))
         return FRACTION_BITS - ((shares & -shares).bit_length() - 1)
 
@@ -119,6 +123,7 @@ class ResizeBilinear(Resize):
             lower = np.clip(np.floor(places), 0, size - 1)
             return ResampledLine(lower, np.minimum(np.ceil(places), size - 1), (places - lower).astype(np.float32))
         one = 1 << FRACTION_BITS
+        # The scale is rounded to nearest, as in reference/resize_bilinear.h of LiteRT.
         step = (one * length + result // 2) // result
         points = np.arange(wanted, dtype=np.int64) * step
         if self.half_pixel_centers:
@@ -135,12 +140,14 @@ class ResizeBilinear(Resize):
         one = 1 if output.dtype is DType.FLOAT32 else 1 << FRACTION_BITS
         wide = image.astype(np.float64)  # exact for integers
         across = rows.share.astype(np.float64).reshape(-1, 1, 1)
+        # Rows first, then columns; both orders are exact for integers.
         mixed = wide[:, rows.lower.astype(int)] * (one - across) + wide[:, rows.upper.astype(int)] * across
         along = columns.share.astype(np.float64).reshape(-1, 1)
         left, right = mixed[:, :, columns.lower.astype(int)], mixed[:, :, columns.upper.astype(int)]
         result = left * (one - along) + right * along
         if output.dtype is DType.FLOAT32:
             return (result.astype(np.float32),)
+        # Both shares have FRACTION_BITS, so that the product has twice as many.
         exact = result / (one * one)
         rounded = np.floor(exact + 0.5) if self.half_up else round_half_away(exact)
         return (rounded.astype(output.dtype.numpy),)

@@ -50,6 +50,9 @@ class GridSample(Operator):
 
     The numbers are from -1 to 1, the last dimension first; with ``corners``, -1 and 1 are the centres of the outermost
     pixels, otherwise their edges.
+
+    The result is [batch, as many sizes, channels]: for each position the mixed pixels around it. ``outside`` decides
+    what a pixel beyond the image is.
     """
 
     interpolation: Interpolation
@@ -74,12 +77,15 @@ class GridSample(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, grid = values
         sizes = source.shape[1:-1]
+        # The order of the numbers is that of ONNX's grid: x before y, so that the last axis of the image comes first.
         lines = [self._taps(grid[..., -1 - axis], size) for axis, size in enumerate(sizes)]
         batch = np.arange(len(source)).reshape(-1, *(1 for _ in sizes))
         total = np.zeros(outputs[0].shape)
+        # Two taps per dimension if linear, four if cubic: all products of shares, up to 64.
         for taps in itertools.product(*lines):
             places = [place for place, _ in taps]
             inside = np.logical_and.reduce([place >= 0 for place in places])[..., np.newaxis]
+            # -1 would read the last pixel, so that any valid index takes its place and the share is dropped.
             index = (batch, *(np.maximum(place, 0) for place in places))
             pixels = source[index].astype(np.float64)
             share = math.prod((share for _, share in taps), start=np.ones(()))[..., np.newaxis]
@@ -93,6 +99,7 @@ class GridSample(Operator):
             # In float32, like the runtimes: for NEAREST, one bit decides which pixel it is.
             at = (numbers + one) * half * np.float32(size - 1)
         else:
+            # Edges of pixels: -1 is the left edge of the first pixel, half a pixel before its centre.
             at = ((numbers + one) * np.float32(size) - one) * half
         if self.interpolation is Interpolation.NEAREST:
             # Half to even, as in ONNX's GridSample.
@@ -105,6 +112,7 @@ class GridSample(Operator):
         if self.interpolation is Interpolation.LINEAR:
             shares = [1 - rest, rest]
             return [(self._padded(first + tap, size), share) for tap, share in enumerate(shares)]
+        # One pixel before and two after, the support of Keys' function with a radius of 2.
         return [(self._padded(first + tap, size), _cubic(np.abs(rest - tap))) for tap in (-1, 0, 1, 2)]
 
     def _bounded(self, at: Array, size: int) -> Array:
@@ -122,6 +130,7 @@ class GridSample(Operator):
         if self.outside is Outside.ZEROS:
             return np.where((places >= 0) & (places < size), places, -1)
         if self.outside is Outside.REFLECTION:
+            # Again, because taps beside a reflected position can lie outside of the image.
             places = np.trunc(self._reflected(places.astype(np.float64), size)).astype(np.int64)
         return np.clip(places, 0, size - 1)
 
@@ -135,6 +144,7 @@ class GridSample(Operator):
         beyond = np.where(below, least - at, at - greatest)
         turns = np.floor(beyond / span)
         rest = beyond - turns * span
+        # Reflections at both ends alternate, so that an odd number of turns starts from the other end.
         from_least = below == (turns % 2 == 0)
         return np.where(beyond > 0, np.where(from_least, least + rest, greatest - rest), at)
 
@@ -142,6 +152,7 @@ class GridSample(Operator):
 def _cubic(distance: Array) -> Array:
     """Return the share of a pixel by Keys' cubic convolution with the parameter -0.75."""
     near = (1.25 * distance - 2.25) * distance * distance + 1
+    # The parameter -0.75 is ONNX's for GridSample, and that of PyTorch.
     far = ((-0.75 * distance + 3.75) * distance - 6) * distance + 3
     return np.where(distance <= 1, near, far)
 
@@ -153,6 +164,9 @@ class RoiAlign(Operator):
     Inputs: images [batch, height, width, channels], boxes (left, top, right, bottom), and the image of each box, int64.
     Each pixel is the average of ``samples`` by ``samples`` numbers, or as many as it has pixels of the image in each
     direction if that is 0. With ``greatest``, it is the greatest product of a pixel and its share, as in ONNX.
+
+    ONNX's RoiAlign. A box whose image does not exist is all zeros. Boxes are data, so that the number of samples has a
+    limit (``most_samples``).
     """
 
     size: tuple[int, int]
@@ -185,6 +199,7 @@ class RoiAlign(Operator):
         source, boxes, images = values
         made = np.zeros(outputs[0].shape, np.float32)
         for box, image, result in zip(boxes, images.tolist(), made, strict=True):
+            # A position outside of the batch is data, and must not become an address.
             if 0 <= image < len(source):
                 rows = self._lines(box[1], box[3], self.size[0], source.shape[1])
                 columns = self._lines(box[0], box[2], self.size[1], source.shape[2])
@@ -196,6 +211,7 @@ class RoiAlign(Operator):
         """Return the positions of the samples of each of ``size`` pixels."""
         first = np.float32(begin * np.float32(self.scale) - np.float32(0.5 * self.half_pixel))
         width = np.float32(end * np.float32(self.scale) - np.float32(0.5 * self.half_pixel)) - first
+        # Half pixels are the corrected form of opset 16, in which a box may be narrower than a pixel.
         width = width if self.half_pixel else max(width, np.float32(1))
         step = np.float32(width) / np.float32(size)
         limit = self.most_samples(pixels)
@@ -203,6 +219,7 @@ class RoiAlign(Operator):
         # A box is data: without a limit, a damaged one would take forever.
         count = self.samples or int(max(0, min(limit, np.ceil(step) if step == step else 0)))
         at = first.astype(np.float64)
+        # The centres of equal parts of a pixel, as many as there are samples.
         return [at + (pixel + (np.arange(count) + 0.5) / max(count, 1)) * step for pixel in range(size)]
 
     def most_samples(self, pixels: int) -> int:
@@ -224,6 +241,7 @@ class RoiAlign(Operator):
             total += parts.sum(axis=0)
             best = parts.max(axis=0)
             found = best if found is None else np.maximum(found, best)
+        # ONNX takes the greatest of the weighted corners, not of the interpolated samples.
         if self.greatest:
             return total if found is None else found
         # Zeros are samples, too: the divisor is the same for all boxes of a size.
@@ -232,6 +250,7 @@ class RoiAlign(Operator):
 
 def _corners(at: float, size: int) -> tuple[int, int, float]:
     """Return the two pixels around a position and the share of the second."""
+    # NaN is at the first pixel: the caller counts such samples as zeros.
     at = max(0.0, min(at, size - 1.0)) if at == at else 0.0
     first = int(at)
     return first, min(first + 1, size - 1), at - first
@@ -268,6 +287,7 @@ class DeformConv(Operator):
             return reason
         rows, columns, depth, channels = filters.shape
         taps, place = self.offset_groups * rows * columns, output.shape[:3]
+        # Groups and groups of offsets divide the channels independently of each other.
         if depth * self.groups != source.shape[3] or channels % self.groups or source.shape[3] % self.offset_groups:
             return f"{self.groups} groups and {self.offset_groups} groups of offsets do not fit {source} and {filters}"
         return (
@@ -291,10 +311,12 @@ class DeformConv(Operator):
         batch, height, width = outputs[0].shape[:3]
         moves = offsets.reshape(batch, height, width, self.offset_groups, rows, columns, 2)
         shares = np.ones(moves.shape[:-1]) if mask is None else mask.astype(np.float64).reshape(moves.shape[:-1])
+        # The bias comes first; sums are in double, so that the order does not matter.
         total = np.zeros(outputs[0].shape) + bias
         outs = channels // self.groups
         down, right = (np.arange(size) * step for size, step in zip((height, width), self.stride, strict=True))
         for row, column, channel in itertools.product(range(rows), range(columns), range(source.shape[3])):
+            # Neighbouring channels share a group of offsets, which need not have the size of a group of the filter.
             group, own = channel // depth, channel * self.offset_groups // source.shape[3]
             y = moves[:, :, :, own, row, column, 0] + (down - self.before[0] + row * self.dilation[0])[:, np.newaxis]
             x = moves[:, :, :, own, row, column, 1] + (right - self.before[1] + column * self.dilation[1])
@@ -308,6 +330,7 @@ def _between(images: Array, y: Array, x: Array) -> Array:
     """Return ``images`` [batch, height, width] at positions [batch, ...], with zeros outside."""
     batch = np.arange(len(images)).reshape(-1, *(1 for _ in y.shape[1:]))
     total = np.zeros(y.shape)
+    # Bounded before they become integers: an offset is data and can be anything.
     y, x = (np.clip(np.nan_to_num(at, nan=-FARTHEST), -FARTHEST, FARTHEST) for at in (y, x))
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     for below, beside in itertools.product((0, 1), (0, 1)):

@@ -13,6 +13,7 @@ from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
+# The kernel needs a copy of a matrix in scratch memory, which grows with the square.
 _MOST_ROWS = 256
 
 

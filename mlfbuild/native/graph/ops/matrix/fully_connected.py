@@ -62,6 +62,7 @@ class FullyConnected(Operator):
 
     def _check_shapes(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
         channels, depth = weights.shape
+        # Rows are cut from the flattened input, as TFLite does: [1, 7, 7, 2] is one row of 98.
         if source.elements % depth:
             return f"{source} cannot be cut into rows of {depth}, as the weights {weights} ask"
         if self.keep_num_dims:
@@ -78,8 +79,13 @@ class FullyConnected(Operator):
         return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)
 
     def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-        """Return a rescaling for each output channel, none for float32 and a double; raises ``OverflowError``."""
+        """Return a rescaling for each output channel, none for float32 and a double; raises ``OverflowError``.
+
+        The factor is input scale times weight scale divided by output scale. One scale of the weights gives the same
+        factor for every channel.
+        """
         if self.in_double:
+            # Only its error matters here: the check calls this function to learn whether the scale is supported.
             double_scale(source, weights, output)
             return ()
         if source.dtype is DType.FLOAT32:
@@ -118,6 +124,7 @@ class FullyConnected(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, weights, offset, output = convolution_tensors(inputs, outputs)
         rows, matrix, bias = values[0], values[1], values.optional(2)
+        # float64 products of int8 are exact, so that BLAS may add them in any order.
         sums = centred(source, rows).reshape(-1, weights.shape[1]) @ centred(weights, matrix).T
         if self.in_double:
             return (self._rounded_once(sums, bias, double_scale(source, weights, output).real, output),)
@@ -126,6 +133,7 @@ class FullyConnected(Operator):
 
     def _rounded_once(self, sums: Sums, bias: Array | None, scale: float, output: Tensor) -> Array:
         """Return the int8 result of sums, which wrap at 32 bits."""
+        # The cast to int32 wraps like the kernel's accumulator.
         whole = (sums if bias is None else sums + bias.reshape(-1)).astype(np.int64).astype(np.int32)
         stored = round_half_away(whole.astype(np.float64) * scale) + zero_point_of(output)
         clamped = np.clip(stored, *activation_range(self.activation, output))

@@ -30,6 +30,7 @@ class Concatenation(Joining):
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         reason, first = check_parts(inputs, outputs[0], self.axis), inputs[0].shape
+        # Only if the parts fit together is the output's shape the mistake, and worth a suggestion.
         if reason is None or not 0 <= self.axis < len(first) or any(len(one.shape) != len(first) for one in inputs):
             return reason
         length = sum(part.shape[self.axis] for part in inputs)
@@ -45,7 +46,10 @@ class Concatenation(Joining):
 
 
 def check_parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
-    """Return why ``parts``, concatenated along ``axis``, do not form ``whole``, or ``None``."""
+    """Return why ``parts``, concatenated along ``axis``, do not form ``whole``, or ``None``.
+
+    The sizes along ``axis`` must add up to that of ``whole``, and all other sizes must be equal.
+    """
     rank = len(whole.shape)
     if not 0 <= axis < rank:
         return f"axis {axis} is not a dimension of {whole}"

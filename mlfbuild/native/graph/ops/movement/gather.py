@@ -1,4 +1,7 @@
-"""GATHER and GATHER_ND: slices of a tensor, selected by indices."""
+"""GATHER and GATHER_ND: slices of a tensor, selected by indices.
+
+Elements are copied by their stored values, whatever the type.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,7 @@ class Gather(Picking):
         if source.shape[: self.batch_dims] != indices.shape[: self.batch_dims]:
             return f"{source} and {indices} differ in their first {self.batch_dims} dimensions"
         size = source.shape[self.axis]
+        # A constant position out of range is a mistake of the file; only computed ones are clamped.
         if indices.data is not None and not (indices.data.min() >= 0 and indices.data.max() < size):
             return f"{indices} holds positions that are not in dimension {self.axis} of {source}"
         return None
@@ -73,6 +77,7 @@ class Gather(Picking):
         value, positions = values
         common = value.shape[: self.batch_dims]
         batches = value.reshape(-1, *value.shape[self.batch_dims :])
+        # A negative position becomes 0; np.take would count it from the end.
         rows = np.clip(positions.reshape(len(batches), *positions.shape[self.batch_dims :]), 0, None)
         axis = self.axis - self.batch_dims
         picked = [np.take(batch, row, axis=axis, mode="clip") for batch, row in zip(batches, rows, strict=True)]
@@ -102,4 +107,5 @@ class GatherNd(Picking):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, places = values
         sizes = np.array(value.shape[: places.shape[-1]])
+        # A tuple of index arrays selects one slice for each row of positions.
         return (np.asarray(value[tuple(np.moveaxis(np.clip(places, 0, sizes - 1), -1, 0))]),)

@@ -55,5 +55,6 @@ def _layers(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
 
 def _slabs(whole: Array, axis: int) -> Iterator[Array]:
     """Yield views of the slices of ``whole`` along ``axis``; iteration would copy scalars."""
+    # A scalar slice of a 1-D array would be a copy and not a view; the ellipsis keeps it a view.
     turned = np.moveaxis(whole, axis, 0)
     return (turned[index, ...] for index in range(len(turned)))

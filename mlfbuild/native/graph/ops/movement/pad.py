@@ -65,6 +65,7 @@ class MirrorPad(Movement):
         if reason is not None:
             return reason
         for size, pair in zip(inputs[0].shape, self.paddings, strict=True):
+            # Without the border, one element fewer is available to mirror.
             if max(pair) > size - (not self.symmetric):
                 return f"paddings {self.paddings} are wider than {inputs[0]} can mirror"
         return None
@@ -75,6 +76,7 @@ class MirrorPad(Movement):
         inner = [slice(before, before + size) for size, (before, _) in zip(shape, self.paddings, strict=True)]
         yield sources[0], target[tuple(inner)]
         skipped = 0 if self.symmetric else 1
+        # Axis by axis, each over the full extent of those before it, so that corners are mirrored mirrors.
         for axis, (before, after) in enumerate(self.paddings):
             rows = np.moveaxis(target[(slice(None),) * (axis + 1) + tuple(inner[axis + 1 :])], axis, 0)
             end = before + shape[axis]
@@ -85,7 +87,10 @@ class MirrorPad(Movement):
 
 
 def padded_shape(paddings: Paddings, source: Tensor, output: Tensor) -> str | None:
-    """Return why ``source`` with ``paddings`` does not have the shape of ``output``, or ``None``."""
+    """Return why ``source`` with ``paddings`` does not have the shape of ``output``, or ``None``.
+
+    ``paddings`` has one pair for each dimension, in elements.
+    """
     if len(paddings) != len(source.shape):
         return f"{len(paddings)} pairs of paddings do not fit {source}"
     if any(min(pair) < 0 for pair in paddings):

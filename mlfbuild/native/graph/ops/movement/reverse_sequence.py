@@ -55,5 +55,6 @@ class ReverseSequence(Operator):
         # Each row of a view is one batch, and its first dimension the sequence.
         rows = np.moveaxis(result, (self.batch, self.sequence), (0, 1))
         for row, length in zip(rows, np.clip(lengths, 0, value.shape[self.sequence]), strict=True):
+            # A copy, because source and target of the assignment overlap.
             row[:length] = row[:length][::-1].copy()
         return (result,)

@@ -42,13 +42,17 @@ class ScatterNd(Operator):
             return f"{indices} holds positions that are not in {output}"
         return rules.shape(updates, (*indices.shape[:-1], *output.shape[depth:]))
 
+    # Updates are whole slices: the rows of positions name the leading dimensions only.
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (updates, places), output = values, outputs[0]
         depth = places.shape[-1]
         result = np.zeros(output.shape, output.dtype.numpy)
         slices = updates.reshape(-1, *output.shape[depth:])
+        # NumPy warns when integers wrap, which is the result here.
         with np.errstate(over="ignore", invalid="ignore"):
             for place, part in zip(places.reshape(-1, depth), slices, strict=True):
+                # A network on a device should go on, and must not write outside of the tensor.
                 if all(0 <= at < size for at, size in zip(place, output.shape, strict=False)):
+                    # Added and not assigned: positions that occur twice sum up.
                     result[tuple(place)] += part
         return (result,)

@@ -25,6 +25,7 @@ class ScatterUpdate(enum.Enum):
     MIN = "min"
 
 
+# ``max`` and ``min`` return their first argument unless the second is greater or less, which matters for NaN.
 _COMBINE: Mapping[ScatterUpdate, Callable[[Any, Any], Any]] = {
     ScatterUpdate.SET: lambda _, update: update,
     ScatterUpdate.ADD: lambda value, update: value + update,
@@ -73,6 +74,7 @@ class ScatterElements(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         (places, updates), given, output = values[1:], values.optional(0), outputs[0]
         value = np.zeros(output.shape, output.dtype.numpy) if given is None else given
+        # In double, and rounded once at the end, to have the kernel's result within the tolerance of float32.
         made = value.copy() if self.update is ScatterUpdate.SET else value.astype(np.float64)
         valid = (places >= 0) & (places < value.size)
         for place, update in zip(places[valid].tolist(), updates[valid], strict=True):

@@ -27,6 +27,7 @@ class Shift(Movement):
         kept, new = inputs
         if not 0 <= self.axis < len(kept.shape):
             return f"axis {self.axis} is not a dimension of {kept}"
+        # ``new`` is shorter than ``kept``: otherwise nothing of the old rows would stay.
         if len(new.shape) != len(kept.shape) or not new.shape[self.axis] < kept.shape[self.axis]:
             return f"{new} has no place in {kept} along dimension {self.axis}"
         wanted = (*kept.shape[: self.axis], new.shape[self.axis], *kept.shape[self.axis + 1 :])
@@ -35,6 +36,7 @@ class Shift(Movement):
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         (kept, new), (output,) = sources, outputs
         stay = kept.shape[self.axis] - new.shape[self.axis]
+        # Old rows first: in place, each row is read before it is overwritten.
         yield kept[self._rows(-stay, None)], output[self._rows(0, stay)]
         yield new, output[self._rows(stay, None)]
 

@@ -13,7 +13,10 @@ from mlfbuild.native.graph.tensors import Array, Tensor
 
 @dataclass(frozen=True)
 class Steps:
-    """The positions along one dimension: ``start``, ``start + step`` and so on, ``count`` of them."""
+    """The positions along one dimension: ``start``, ``start + step`` and so on, ``count`` of them.
+
+    Both SLICE and STRIDED_SLICE become this form, with positions counted from the front.
+    """
 
     start: int
     step: int
@@ -26,6 +29,7 @@ class Steps:
 
     def slice(self) -> slice:
         """Return the slice with these positions; there must be at least one."""
+        # A slice that counts down to 0 cannot have the end -1, which is the last element for NumPy.
         end = self.start + self.count * self.step
         return slice(self.start, None if end < 0 else end, self.step)
 
@@ -63,6 +67,7 @@ class Slice(Movement):
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         box = sources[0][tuple(steps.slice() for steps in self.steps)]
+        # Views only: negative steps become negative strides, and the lowering reads both.
         yield box.squeeze(self.dropped), outputs[0]
 
 

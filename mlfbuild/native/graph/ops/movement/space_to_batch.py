@@ -32,6 +32,7 @@ class Phases(Movement):
             return f"{spatial} sizes of blocks and {len(self.margins)} margins do not fit {fine}"
         if min(self.block) < 1 or any(min(pair) < 0 for pair in self.margins):
             return f"blocks {list(self.block)} must be at least 1 and margins {list(self.margins)} at least 0"
+        # The batch is dimension 0, so that the sizes of the blocks belong to dimensions 1 and following.
         whole = [size + before + after for size, (before, after) in zip(fine.shape[1:], self.margins, strict=False)]
         if any(size % block for size, block in zip(whole, self.block, strict=True)):
             return f"{fine} with margins {list(self.margins)} cannot be cut into blocks of {list(self.block)}"
@@ -41,8 +42,10 @@ class Phases(Movement):
     def phases(self, fine: Array, coarse: Array) -> Iterator[tuple[Array, Array]]:
         """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block."""
         batch = fine.shape[0]
+        # Row-major over the positions in a block, which is the order of the batches in TFLite.
         for index, place in enumerate(itertools.product(*(range(size) for size in self.block))):
             slices = [self._along(axis, offset, fine, coarse) for axis, offset in enumerate(place)]
+            # A block at the border may have none of its elements inside, if margins are as wide as a block.
             if all(there.start < there.stop for _, there in slices):
                 batches = slice(index * batch, (index + 1) * batch)
                 here = (slice(None), *(here for here, _ in slices))
@@ -53,6 +56,7 @@ class Phases(Movement):
         """Return the slices of the elements at ``offset`` in their block, for the fine and the coarse tensor."""
         step, before = self.block[axis], self.margins[axis][0]
         first = max(0, -((offset - before) // step))
+        # Rounding up: the first block whose element at this offset is inside the fine tensor.
         last = min(coarse.shape[1 + axis] - 1, (fine.shape[1 + axis] - 1 + before - offset) // step)
         start = first * step + offset - before
         return slice(start, start + (last - first) * step + 1, step), slice(first, last + 1)
@@ -70,6 +74,7 @@ class SpaceToBatchNd(Phases):
     def filling(self, output: Tensor) -> int | None:
         if not any(any(pair) for pair in self.margins):
             return None
+        # The stored value of 0; ``Movement.filling`` is a byte, enough for the types that have a zero point.
         return rules.resting(output)
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:

@@ -27,6 +27,7 @@ class Blocks(Movement):
         """Return ``fine`` as (batch, row, column, row in the square, column in it, channel)."""
         batch, rows, columns, channels = fine.shape
         sizes = (batch, rows // self.block, self.block, columns // self.block, self.block, channels)
+        # Splitting both sides into blocks makes the move one transposed assignment, without a loop.
         squares: Array = fine.reshape(sizes).transpose(0, 1, 3, 2, 4, 5)
         return squares
 

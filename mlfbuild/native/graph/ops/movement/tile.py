@@ -29,6 +29,7 @@ class Tile(Movement):
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         shape = sources[0].shape
+        # Interleaved with the sizes: a new dimension before each one repeats it.
         pairs = [size for pair in zip(self.multiples, shape, strict=True) for size in pair]
         single = sources[0].reshape([size for length in shape for size in (1, length)])
         yield np.broadcast_to(single, pairs), outputs[0].reshape(pairs)

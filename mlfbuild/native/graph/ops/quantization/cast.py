@@ -29,6 +29,7 @@ class Cast(Single):
         return rules.shape(output, source.shape)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # To convert NaN is undefined in C. Arm's VCVT gives 0, and so does this operator.
         value, dtype = values[0], outputs[0].dtype
         if value.dtype == np.float32 and dtype not in {DType.FLOAT32, DType.BOOL}:
             least, greatest = integer_range(dtype)
@@ -51,6 +52,7 @@ class BitCast(Single):
             return f"the elements of {source} and {output} differ in size"
         if output.dtype is DType.BOOL and source.dtype is not DType.BOOL:
             return f"{source} may have bits that are neither those of false nor of true"
+        # BIT_CAST must give the same bytes on a little-endian target, which NumPy's view does here.
         return rules.shape(output, source.shape)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:

@@ -65,9 +65,11 @@ class _Sequence(Operator):
 
     def reference(self, _inputs: Inputs, values: Values, _outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         rows, weights, recurrent, bias, hidden = (np.asarray(value, np.float64) for value in values)
+        # The bias of the products with x is added for all steps at once.
         own = bias[: len(weights)]
         results = []
         for row in rows @ weights.T + own:
+            # Rounded to float32 after each step, as the state is stored so; sums within a step are in double.
             hidden = self._step(row, hidden, recurrent, bias[len(weights) :]).astype(np.float32).astype(np.float64)
             results.append(hidden)
         return np.stack(results).astype(np.float32), hidden.astype(np.float32)
@@ -89,10 +91,12 @@ class Gru(_Sequence):
     def _step(self, row: _Real, hidden: _Real, recurrent: _Real, bias: _Real) -> _Real:
         units = hidden.shape[1]
         both = hidden @ recurrent[: 2 * units].T + bias[: 2 * units] + row[:, : 2 * units]
+        # The update and the reset gate share their products, which are the first two of the three blocks.
         update, reset = np.split(1 / (1 + np.exp(-both)), 2, axis=1)
         last, own = recurrent[2 * units :], bias[2 * units :]
         kept = reset * (hidden @ last.T + own) if self.reset_last else (reset * hidden) @ last.T + own
         candidate = np.tanh(row[:, 2 * units :] + kept)
+        # z * h + (1 - z) * n with one product less.
         after: _Real = candidate + update * (hidden - candidate)
         return after
 

@@ -59,6 +59,7 @@ class UnidirectionalSequenceLstm(Operator):
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != LSTM_INPUTS or len(outputs) != _OUTPUTS:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes {LSTM_INPUTS} and writes {_OUTPUTS}"
+        # All 15 are required: absent ones would be peepholes or a coupled gate.
         absent = next((at for at in range(len(inputs)) if inputs.optional(at) is None), None)
         if absent is not None:
             return f"input {absent} is absent"
@@ -68,6 +69,7 @@ class UnidirectionalSequenceLstm(Operator):
     def _check_types(self, tensors: LstmTensors) -> str | None:
         source, cell = tensors.source, tensors.cell
         cell_type = DType.FLOAT32 if source.dtype is DType.FLOAT32 else DType.INT16
+        # Cells of integer layers are int16 even for int8 activations, as in TFLite.
         if cell.dtype is not cell_type:
             return f"the cell state {cell} must be {cell_type.value}"
         return (
@@ -96,6 +98,7 @@ class UnidirectionalSequenceLstm(Operator):
         wanted = _BIAS[source.dtype]
         return None if bias.dtype is wanted else f"the bias {bias} must be {wanted.value} over {source.dtype.value}"
 
+    # The cell may have another shape in the file, but as many elements.
     def _check_shapes(self, tensors: LstmTensors) -> str | None:
         source = tensors.source
         reason = rules.rank(source, 3) or rules.rank(tensors.hidden, 2)
@@ -148,6 +151,7 @@ class UnidirectionalSequenceLstm(Operator):
         weights = LstmParameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
         shape, steps = cell.shape, sequence if self.time_major else sequence.swapaxes(0, 1)
         # The file may have the cell in any shape of as many elements.
+        # Reshaped back at the end, because the state tensor must keep its shape.
         cell = cell.reshape(hidden.shape)
         rescales = None if tensors.source.dtype is DType.FLOAT32 else self.rescales(tensors)
         rows = []

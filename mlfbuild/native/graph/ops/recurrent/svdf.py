@@ -60,6 +60,7 @@ class Svdf(Operator):
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 2:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
+        # Bias, at position 3, is the only optional input of SVDF.
         absent = next((at for at in (0, 1, 2, 4) if inputs[at] is None), None)
         if absent is not None:
             return f"input {absent} is absent"
@@ -67,6 +68,7 @@ class Svdf(Operator):
         return self._check_types(tensors) or self._check_shapes(tensors) or self._check_scales(tensors)
 
     def _check_types(self, tensors: SvdfTensors) -> str | None:
+        # The state of the integer form is int8 or int16, depending on the converter.
         source, feature, time, _, before, output, after = tensors
         kept = (DType.FLOAT32,) if source.dtype is DType.FLOAT32 else (DType.INT8, DType.INT16)
         return (
@@ -96,6 +98,9 @@ class Svdf(Operator):
         """Return the rescalings of a feature to the state and of a sum over the state to the output.
 
         They are computed in double, or in float32 with ``rounded_product``. Raises ``OverflowError``.
+
+        The first factor is input scale times feature scale divided by state scale, the second one state scale times
+        time scale divided by output scale.
         """
         kind = np.float32 if self.rounded_product else np.float64
         scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
@@ -113,16 +118,19 @@ class Svdf(Operator):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         tensors = svdf_tensors(inputs, outputs)
         (x, feature, time), bias, before = values[:3], values.optional(3), values[4]
+        # Rounded to the type of the state, before it counts in the sum, as in the kernel.
         latest = self._latest(tensors, centred(tensors.source, x) @ feature.T.astype(np.float64))
         rows = before.reshape(len(x), len(feature), -1)
         # The kernel shifts a row in the same pass that sums it, so that a ring buffer would save nothing.
         after = np.concatenate([rows[:, :, 1:], latest[:, :, np.newaxis]], axis=2)
+        # Filters of a unit are adjacent, so that the sum over the rank is a sum over the last dimension.
         sums = (centred(tensors.before, after) * time).sum(axis=2).reshape(len(x), -1, self.rank).sum(axis=2)
         if bias is not None:
             sums = sums + bias.reshape(-1)
         if tensors.source.dtype is DType.FLOAT32:
             result = finish_float(sums, self.activation)
         else:
+            # Only the second factor: the sum is over the state and the weights of time.
             result = finish_quantized(sums, self.rescales(tensors)[1:], tensors.output, Activation.NONE)
         return result, after.reshape(before.shape)
 

@@ -40,6 +40,7 @@ class ArgMax(Arg):
     name: ClassVar[str] = "ARG_MAX"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # NaN is replaced by the worst number, so that it never wins; np.argmax would select it.
         return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), outputs[0].dtype.numpy),)
 
 

@@ -47,21 +47,29 @@ class Cumsum(Single):
         source, value = inputs[0], values[0]
         order = slice(None, None, -1 if self.reverse else 1)
         ordered = np.moveaxis(centred(source, value) if source.dtype not in WHOLE else value, self.axis, 0)[order]
+        # The type of the values and not NumPy's default: int32 sums must wrap at 32 bits.
         sums = np.cumsum(ordered, axis=0, dtype=ordered.dtype)
         if self.exclusive:
+            # One element later, beginning with 0, in the direction of the sum.
             sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
         return (stored_sums(np.moveaxis(sums[order], 0, self.axis), source, outputs[0]),)
 
 
 def check_sum_scales(source: Tensor, output: Tensor) -> str | None:
-    """Return why sums of int8 ``source`` cannot be rescaled to ``output``, or ``None``."""
+    """Return why sums of int8 ``source`` cannot be rescaled to ``output``, or ``None``.
+
+    int8 sums are rescaled with the factor of an ADD of two tensors with the scale of ``source``.
+    """
     if source.dtype is not DType.INT8:
         return None
     return rules.computable(lambda: add_rescales(source, source, output))
 
 
 def stored_sums(sums: Array, source: Tensor, output: Tensor) -> Array:
-    """Return ``sums`` of elements of ``source``, without zero points, as ``output`` stores them."""
+    """Return ``sums`` of elements of ``source``, without zero points, as ``output`` stores them.
+
+    ``sums`` are float64 for int8 and float32, and integers otherwise. The result has their shape.
+    """
     if output.dtype is DType.FLOAT32:
         return finish_float(sums, Activation.NONE)
     if output.dtype in WHOLE:

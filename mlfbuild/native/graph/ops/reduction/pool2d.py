@@ -50,6 +50,7 @@ class Pool2D(Single):
             )
         )
 
+    # TFLite pools keep the scale; only ONNX networks have another one, which ``half_even`` stands for.
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
 
@@ -68,6 +69,7 @@ class AveragePool2D(Pool2D):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
         image = values[0].astype(np.float64)
+        # Sums and counts over the same taps, so that the padding is in neither of them.
         sums, counts = np.zeros(output.shape), self.window().counts(source, output)
         for _, write, read in self.window().taps(source, output):
             sums[:, write[0], write[1]] += image[:, read[0], read[1]]
@@ -87,6 +89,7 @@ class AveragePool2D(Pool2D):
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         if not self.half_even or source.dtype is DType.FLOAT32:
             return super()._check_quantization(source, output)
+        # The fewest and the most pixels under a window bound the factors of all counts between them.
         return rules.computable(
             lambda: self.rescale(source, output, 1), lambda: self.rescale(source, output, self.most)
         )
@@ -100,14 +103,19 @@ class AveragePool2D(Pool2D):
         """Return the rescaling of a sum of ``count`` pixels without zero points, with ``half_even``.
 
         Raises ``OverflowError`` if the scales do not allow it.
+
+        The factor is input scale divided by output scale and by ``count``; the result is for sums of at most as many
+        pixels.
         """
         least, greatest = integer_range(source.dtype)
+        # The greatest distance from the zero point, which bounds each pixel of the sum.
         reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
         return half_even_rescale(scale_of(source) / scale_of(output) / count, count * reach)
 
     def _rescaled(self, source: Tensor, output: Tensor, sums: Array, counts: Array) -> Array:
         """Return the means of ``sums`` of stored integers; ``counts`` has the pixels under each window."""
         stored = np.zeros(output.shape, np.int64)
+        # Windows at the border have fewer pixels, and each number of pixels has a factor of its own.
         for count in np.unique(counts):
             here = np.broadcast_to(counts == count, output.shape)
             real = sums[here] - count * zero_point_of(source)
@@ -124,6 +132,7 @@ class MaxPool2D(Pool2D):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
+        # -infinity is below all numbers and ignored by fmax, as NaN is; each window meets at least one pixel.
         greatest = np.full(output.shape, -np.inf)
         for _, write, read in self.window().taps(source, output):
             target = greatest[:, write[0], write[1]]

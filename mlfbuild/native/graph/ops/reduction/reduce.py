@@ -44,6 +44,7 @@ class Reduction(Single):
         )
 
     def _check_axes(self, source: Tensor) -> str | None:
+        # Ascending and different, so that equal reductions are equal operators.
         if list(self.axes) != sorted(set(self.axes)):
             return f"axes {list(self.axes)} must be ascending and different"
         if any(not 0 <= axis < len(source.shape) for axis in self.axes):
@@ -55,7 +56,10 @@ class Reduction(Single):
         raise TypeError(f"{self.name} is not quantised")
 
     def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of the reduced tensor."""
+        """Return the shape of the reduced tensor.
+
+        ``shape`` is that of the input; ``keep_dims`` decides between sizes of 1 and fewer dimensions.
+        """
         if self.keep_dims:
             return tuple(1 if axis in self.axes else size for axis, size in enumerate(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in self.axes)
@@ -103,6 +107,7 @@ class Summing(Reduction):
         rescale = self.rescale(source, output)
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
 
+    # int64 inside, so that a sum of int32 is exact before the quotient; the result wraps in the type.
     def _whole(self, source: Tensor, value: Array) -> Array:
         """Return the result for integers that are not quantised; a quotient is truncated."""
         sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
@@ -134,6 +139,7 @@ class Sum(Summing):
     name: ClassVar[str] = "SUM"
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        # The scale of a sum is that of its terms, so that the factor is the quotient of both scales.
         return requantize_rescale(source, output)
 
 
@@ -190,6 +196,7 @@ class ReduceProd(Reduction):
     name: ClassVar[str] = "REDUCE_PROD"
     types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
 
+    # Overflow and NaN are results of the product.
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         # int64 wraps at 64 bits, and its low 32 bits are those of a product that wraps at 32.
         wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)

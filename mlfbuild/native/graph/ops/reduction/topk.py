@@ -48,8 +48,11 @@ class TopkV2(Operator):
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value = values[0]
+        # Ranks instead of values, because their order can be reversed for every type, also for unsigned integers.
         rank = np.unique(value, return_inverse=True)[1].reshape(value.shape)  # NaN, the greatest, is after all numbers
         if not self.least:
+            # Negating the rank would put NaN first.
             rank = np.where(np.isnan(value), 1, -rank) if value.dtype == np.float32 else -rank
+        # Stable, so that equal elements keep the order of their positions.
         positions = np.argsort(rank, axis=-1, kind="stable")[..., : self.k]
         return np.take_along_axis(value, positions, axis=-1), positions.astype(np.int32)

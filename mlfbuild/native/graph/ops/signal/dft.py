@@ -54,14 +54,17 @@ class Dft(Operator):
             or rules.within("the step", self.step, 1, 1 << 24)
             or rules.within("the number of parts", parts, 1, 2)
             or rules.within("the number of parts", output.shape[4], 1, 2)
+            # More bins than samples do not exist: the spectrum is periodic.
             or rules.within("the number of bins", bins, 1, self.length)
             or rules.shape(output, (outer, frames, bins, inner, output.shape[4]))
+            # A single frame may reach beyond the samples, which are then 0; several frames may not.
             or (None if frames == 1 else rules.within("the end", (frames - 1) * self.step + self.length, 1, samples))
             or (None if window is None else rules.shape(window, (self.length,)))
         )
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = values[0].astype(np.float64), outputs[0]
+        # One part is a real signal, two parts are a complex one.
         samples = source[..., 0] + (1j * source[..., 1] if source.shape[3] == 2 else 0)
         results = []
         for start in range(0, output.shape[1] * self.step, self.step):
@@ -75,6 +78,7 @@ class Dft(Operator):
 
     def _spectrum(self, frame: Array) -> Array:
         if self.mirrored:
+            # The input may have fewer bins than half of the spectrum; those that are missing are 0.
             known = min(self.length // 2 + 1, frame.shape[1])
             whole = np.zeros((frame.shape[0], self.length, frame.shape[2]), np.complex128)
             whole[:, :known] = frame[:, :known]
@@ -91,11 +95,17 @@ class Dft(Operator):
         return source[3] == 1 and self.length % 2 == 0 and not self.inverse
 
     def size(self, source: Sequence[int]) -> int:
-        """Return the number of complex numbers that are transformed at a time."""
+        """Return the number of complex numbers that are transformed at a time.
+
+        Packed transforms of real samples have half as many.
+        """
         return self.length // 2 if self.packed(source) else self.length
 
     def unit_roots(self) -> Array:
-        """Return the roots of unity [length, 2]."""
+        """Return the roots of unity [length, 2].
+
+        The result is float32 [length, 2], cosine and sine; the inverse has the other sign.
+        """
         phases = (2 if self.inverse else -2) * math.pi * np.arange(self.length) / self.length
         return np.stack([np.cos(phases), np.sin(phases)], axis=-1).astype(np.float32)
 
@@ -124,6 +134,7 @@ class Rfft2d(Single):
         )
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
+        # NumPy cuts or pads rows and columns in the same way.
         made = np.fft.rfft2(values[0].astype(np.float64), (self.height, self.width))
         return (np.stack([made.real, made.imag], axis=-1).astype(np.float32),)
 

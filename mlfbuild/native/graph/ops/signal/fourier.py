@@ -34,6 +34,7 @@ class SignalFourier(Single):
     inverse: ClassVar[bool]
 
     def _check_length(self, source: Tensor, output: Tensor) -> str | None:
+        # Below 4, a transform has no pair of mirrored bins to separate.
         known = self.length >= 4 and self.length % 2 == 0 and math.prod(self.factors()) == self.length // 2
         return (
             (None if source.dtype in self.types else f"{source} must be {rules.alternatives(self.types)}")
@@ -54,8 +55,12 @@ class SignalFourier(Single):
         return found
 
     def order(self) -> Array:
-        """Return the positions of the complex numbers before the first stage."""
+        """Return the positions of the complex numbers before the first stage.
+
+        The result is uint16: complex number i of the input goes to position ``order[i]``.
+        """
         order = np.zeros(1, np.int64)
+        # The permutation of a mixed-radix transform: digits of the position in reverse order.
         for factor in reversed(self.factors()):
             order = np.concatenate([order * factor + at for at in range(factor)])
         return np.argsort(order).astype(np.uint16)
@@ -65,11 +70,15 @@ class SignalFourier(Single):
 
         The separation of the spectra of even and odd samples is the last step, or the first one of the inverse. A stage
         of 3 begins with a constant, and a stage of 5 with two: roots of unity of that size.
+
+        int16, int32 or float32 [roots, 2] with the cosine and the sine; integers are scaled by their greatest value.
         """
         unity, part, found = self._unity(dtype), 1, []
         for factor in reversed(self.factors()):
             stride = self.length // 2 // (part * factor)
+            # A stage of 3 needs one constant, one of 5 two; the others multiply by 1, -1, i and -i only.
             own = np.arange(1, {3: 2, 5: 3}.get(factor, 1)) * stride * part
+            # The roots of step 0 are 1 and left out.
             others = [np.arange(part) * stride * step for step in range(1, factor)]
             found.append(unity[np.concatenate([own, *others])])
             part *= factor
@@ -85,6 +94,7 @@ class SignalFourier(Single):
 
     def _circle(self, phases: Sequence[float], dtype: DType) -> Array:
         """Return cosines and sines; the functions of numpy may differ in the last bit, which rounding can magnify."""
+        # The inverse has the conjugate roots.
         signed = [-phase if self.inverse else phase for phase in phases]
         # One by one in C's library, not vectorised.
         parts = np.array([(math.cos(phase), math.sin(phase)) for phase in signed]).reshape(-1, 2)
@@ -101,6 +111,7 @@ class SignalFourier(Single):
     def _separate(self, low: _Complex, high: _Complex, numbers: _Numbers) -> tuple[_Complex, _Complex]:
         """Return the sum of two mirrored halves of a spectrum, and their difference times a root of unity."""
         roots = self._separation(numbers.dtype).astype(numbers.wide)
+        # The mirrored half is the conjugate of the spectrum of real samples. Division before the sum avoids overflow.
         first, last = (numbers.divided(each, 2) for each in (low, (high[0], numbers.wrapped(-high[1]))))
         return numbers.sum(first, last), numbers.product(numbers.difference(first, last), (roots[:, 0], roots[:, 1]))
 
@@ -125,6 +136,7 @@ class SignalRfft(SignalFourier):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         numbers, half = _Numbers(outputs[0].dtype), self.length // 2
         rows = values[0].reshape(-1, values[0].shape[-1]).astype(numbers.wide)
+        # Absent samples are 0, as TensorFlow Lite Micro pads the input.
         rows = np.pad(rows, ((0, 0), (0, self.length - rows.shape[1])))
         real, imaginary = self._transform((rows[:, 0::2], rows[:, 1::2]), numbers)
         spectra = np.zeros((len(rows), half + 1, 2), numbers.wide)
@@ -133,6 +145,7 @@ class SignalRfft(SignalFourier):
         even, odd = self._separate(
             (real[:, at], imaginary[:, at]), (real[:, half - at], imaginary[:, half - at]), numbers
         )
+        # Bins 0 and half are real: the sum and the difference of the first complex number's parts.
         spectra[:, 0, 0], spectra[:, half, 0] = numbers.wrapped(low + high), numbers.wrapped(low - high)
         spectra[:, at] = np.stack([numbers.mean(even[0], odd[0]), numbers.mean(even[1], odd[1])], axis=-1)
         spectra[:, half - at] = np.stack([numbers.mean(even[0], -odd[0]), numbers.mean(odd[1], -even[1])], axis=-1)
@@ -208,6 +221,7 @@ class _Numbers:
         """Return half of a sum; that of int16 does not wrap around."""
         if self.dtype is DType.FLOAT32:
             return np.asarray((one + two) * np.float32(0.5))
+        # int16 is added in 32 bits by the C and cannot wrap there; int32 does.
         return np.asarray((one + two if self.dtype is DType.INT16 else self.wrapped(one + two)) >> 1)
 
     def product(self, one: _Complex, two: _Complex) -> _Complex:
@@ -233,6 +247,7 @@ class _Numbers:
         steps = np.arange(size // factor) * (every // size)
         zero, *others = (self.divided(part, factor) for part in parts)
         turned = [self.product(part, (unity[0][at * steps], unity[1][at * steps])) for at, part in enumerate(others, 1)]
+        # Every root at multiples of a factor-th of the circle: the constants of this stage.
         own = [(unity[0][at], unity[1][at]) for at in range(0, every, every // factor)]
         results = {2: self._two, 3: self._three, 4: self._four, 5: self._five}[factor](zero, turned, own)
         # The stage of 4 multiplies by i without a root of unity, and i has the other sign in the inverse.
@@ -246,6 +261,7 @@ class _Numbers:
 
     def _three(self, zero: _Complex, turned: Sequence[_Complex], own: Sequence[_Complex]) -> list[_Complex]:
         total = self.sum(*turned)
+        # KISS FFT halves the sum with a shift for stages of 3, which rounds down.
         halves = self.mean(total[0], np.zeros_like(total[0])), self.mean(total[1], np.zeros_like(total[1]))
         middle, rest = self.difference(zero, halves), self._scaled(self.difference(*turned), own[1][1])
         return [self.sum(zero, total), self.difference(middle, _quarter(rest)), self.sum(middle, _quarter(rest))]
