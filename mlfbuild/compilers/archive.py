@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "module-name"
+# The option has one value, but is no switch: the default is mlfbuild's own part of the runtime.
 _RUNTIME, _BUNDLED = "runtime", "bundled"
 
 
@@ -42,7 +43,10 @@ class ArchiveCompiler:
         library = open_archive(request.source)
         if _NAME in request.options:
             library = _renamed(library, request)
+        # After the renaming, so that messages and the files that conversion creates have the names of this project.
         library = accepted(library, request, str(request.source))
+        # After `accepted`, which refuses an executor that does not fit: its message names the cause, and the hook's
+        # would not.
         if request.options.get(HOOK):
             library = hooked(library, request.name, str(request.source))
         return _with_its_runtime(library, request) if _RUNTIME in request.options else library
@@ -150,6 +154,7 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
             hint="remove it",
         )
     for module in library.modules:
+        # Parameters of graphs are in a file that mlfbuild turns into C; AOT code of TVM has them as arrays of its own.
         graph = module.executor == "graph"
         if placement.code is not None:
             raise _in_its_code(f"{place}.code", where, module.name, ".text .text.*")

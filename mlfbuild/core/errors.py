@@ -50,6 +50,7 @@ from typing import Any, TypeVar
 
 from typing_extensions import Self
 
+# About one screen; the number of nodes that fail for one reason is not limited, because they share a line.
 _REASONS = 20
 """How many reasons the text of a refusal shows."""
 
@@ -109,6 +110,7 @@ class MlfError(Exception):
 
     def within(self, place: object) -> Self:
         """Return this error with ``place``, which contains the place that it names, before it."""
+        # A copy: a caller may catch one error and report it for several places.
         other: Self = _restored(type(self), vars(self))
         other.place = f"{place}: {self.place}" if self.place else str(place)
         return other
@@ -122,6 +124,7 @@ class MlfError(Exception):
 
 
 def _restored(cls: type[_E], fields: dict[str, Any]) -> _E:
+    # `__init__` differs between the subclasses, so the fields are restored without it.
     error = cls.__new__(cls)
     error.__dict__.update(fields)
     error.args = (fields["code"],)
@@ -293,4 +296,5 @@ class StorageError(MlfError):
     exit_code = 8
 
 
+# 128 + SIGINT, as shells report a program that Ctrl-C ended.
 INTERRUPTED_EXIT_CODE = 130

@@ -73,6 +73,8 @@ def disassembled(path: Path) -> LinkedCode | None:
     try:
         elf = ELFFile(io.BytesIO(data))
         machine = elf["e_machine"] if elf.little_endian else ""
+        # Literal pools and jump tables are read from here: the listing prints them as data only if mapping symbols mark
+        # them.
         sections = tuple(
             (section["sh_addr"], section.data())
             for section in elf.iter_sections()
@@ -83,6 +85,7 @@ def disassembled(path: Path) -> LinkedCode | None:
         raise damaged_image(path, str(error)) from None
     if machine not in _COMPILERS:
         return None
+    # force-thumb: these cores have no Arm state, which objdump would otherwise take for possible.
     options = ("-m", "armv8.1-m.main", "-M", "force-thumb") if helium else ()
     return LinkedCode(machine, _listing(_objdump(_COMPILERS[machine]), options, path, sha256(data)), sections)
 

@@ -25,7 +25,10 @@ def operand_parts(operands: str) -> Sequence[str]:
 
 
 def registers_in(part: str) -> Sequence[str]:
-    """Return the registers that an operand names; of ranges only their ends."""
+    """Return the registers that an operand names; of ranges only their ends.
+
+    Aliases are replaced. Use ``listed_registers`` for a list in braces.
+    """
     return [REGISTER_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
 
 

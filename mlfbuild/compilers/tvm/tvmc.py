@@ -40,9 +40,11 @@ _OF_EXECUTOR = {
 }
 _OLD_RUNTIMES = {"crt": "c", "cpp": "c++"}
 _NOT_IN_0_8 = ("constant-byte-alignment", "opt-level")
+# TVM's C code generator has vector types in its output, which no header of the C runtime declares.
 _NO_VECTORS = "tir.disable_vectorize=1"
 _KNOWS_CPU = ("c", "cmsis-nn")
 """Targets with an attribute ``mcpu``, which is the name of a core."""
+# Commas inside quotes belong to an attribute: `c -keys="arm_cpu,cpu"` is one target.
 _TARGET = re.compile(r"""(?:[^,"']|"[^"]*"|'[^']*')+""")
 
 
@@ -158,6 +160,7 @@ def find_interpreter(program: CompilerProgram | None, model: str) -> str:
 
     Raises ``ToolNotFoundError``, which names ``model``.
     """
+    # A relative path in the project file is relative to that file, wherever the command was started.
     folder = program.folder if program else Path()
     return find_program((program.interpreter if program else None) or DEFAULT, folder, f"{model}: TVM's interpreter")
 

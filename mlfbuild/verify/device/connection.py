@@ -48,6 +48,8 @@ class Connection:
         """
         written, size = folder / arguments[-1], 0
 
+        # Called between the firmware's calls: the growth of its output file is the only sign of progress that a device
+        # gives.
         def served() -> None:
             nonlocal size
             now = written.stat().st_size if written.exists() else 0
