@@ -35,7 +35,10 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
         return partial(Mistake, self.code, reason=self.reason, hint=self.hint), ()
 
     def at(self, place: object) -> Diagnostic:
-        """Return this mistake as a finding at ``place``."""
+        """Return this mistake as a finding at ``place``.
+
+        ``place`` is turned into text: a path, a key such as ``models.kws.cpu``, or an option of the command line.
+        """
         return Diagnostic(self.code, str(place), reason=self.reason, hint=self.hint)
 
 

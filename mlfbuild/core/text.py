@@ -42,6 +42,7 @@ def terminal_text(text: str) -> str:
     """
     if text.isprintable():
         return text
+    # Line ends of Windows become plain ones first: a lone carriage return would let the next words overwrite the line.
     parts = _LINE_OR_TAB.split(text.replace("\r\n", "\n"))
     return "".join(part if part in "\n\t" or part.isprintable() else "".join(map(printable, part)) for part in parts)
 

@@ -20,6 +20,7 @@ from mlfbuild.core import CheckFailedError, printable
 from mlfbuild.executor.runtime import provided_names
 from mlfbuild.library import CodegenFile, Module, known_library, requirements_of
 
+# TVM writes each head on one line that starts with its type. Calls are indented, so they cannot match.
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TVM_NAME = re.compile(r"\b((?:TVM[A-Z][a-z]|tvmgen_)\w*)\s*\(")
@@ -68,7 +69,11 @@ class Kernels:
             yield from ((each[1], text[each.start() : end]) for each, end in zip(found, ends, strict=False))
 
     def defines(self, name: str) -> bool:
-        """Return whether a source or an object defines the global symbol ``name``."""
+        """Return whether a source or an object defines the global symbol ``name``.
+
+        Weak definitions count. Raises ``InputFileError`` for a damaged object.
+        """
+        # The cheap search first: `_defined` reads every token of every source.
         return name in self._functions or name in self._defined
 
     @cached_property
@@ -129,6 +134,7 @@ class Kernels:
 
     def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, text in self.texts.items():
+            # Most sources call only what the runtime provides, and then their tokens need not be read.
             names = set(_TVM_NAME.findall(text)) - provided_names().keys() - self._functions
             if names:  # these may be mere declarations, or words in comments
                 words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]

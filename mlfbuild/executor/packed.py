@@ -46,6 +46,8 @@ def packed_plan(functions: Sequence[Module]) -> GraphPlan:
     for function, its in zip(functions, arguments, strict=True):
         _check_types(function, [tensor for tensor, _ in its])
     tensors = [tensor for its in arguments for tensor, _ in its]
+    # A graph without nodes: the static executor needs only shapes and types of the tensors, which it passes as
+    # DLTensor.
     graph = ExecutorGraph(
         nodes=(),
         arg_nodes=(),

@@ -38,6 +38,7 @@ _OF_NATIVE = re.compile(
     r"TVMGEN_\w+_WORKSPACE (?P<alignment>)static (?P<type>union mlf_\w+_workspace) (?P<name>tvmgen_\w+_workspace);$",
     re.MULTILINE,
 )
+# TVM makes one pool for each memory that its target names, which are few; the limit is for hostile sources.
 _MOST = 16  # pools of a source
 _REMOVE = "remove it from the list"
 
@@ -104,6 +105,7 @@ def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
             alignment = max(1, int(match["alignment"] or ALIGNMENT))
+            # Not overlapping: TVM plans the pools of a module together, and all of them hold tensors during a run.
             offset = aligned(found[-1].end, alignment) if found else 0
             found.append(PlacedPool(path, match["type"], match["name"], int(match["size"]), alignment, offset))
     prefix = f"mlf_{sanitize_name(kernels.module.name)}_place_pools"
@@ -122,6 +124,7 @@ def why_not_shared(module: Module) -> Mistake | None:
     if module.model_id and module.executor == "aot":
         return _why_not_native(kernels)
     for file in kernels.objects:
+        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
         size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
         if size:
             reason = f"the object codegen/{file.path} defines {size:,} bytes of workspace in {WORKSPACE_SECTION}"

@@ -50,7 +50,10 @@ class TargetBudgets:
         )
 
     def to_json(self) -> str:
-        """Return the text of ``budgets.json``."""
+        """Return the text of ``budgets.json``.
+
+        Keys are sorted, and limits that are not set are left out: equal budgets give equal bytes.
+        """
         models = {
             name: {"budget": _limits(budget), "modules": self.modules_of(name)} for name, budget in self.models.items()
         }
@@ -86,6 +89,7 @@ def read_budgets(path: Path) -> TargetBudgets:
     format version, or has a kind of budget that this version of mlfbuild does not know.
     """
     top = Fields(parse_json(read_bytes(path, "file of budgets"), str(path), _REMAKE), str(path), advice=_REMAKE)
+    # Any JSON file could be named by mistake, and one without budgets would pass every check.
     if _VERSION_KEY not in top or top.integer(_VERSION_KEY) != _VERSION:
         raise InputFileError(
             "not-a-file-of-budgets",

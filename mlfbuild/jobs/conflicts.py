@@ -133,6 +133,8 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     owners: dict[str, str] = {}
     for job in jobs:
         names = modules_of(job)
+        # Libraries of devices are named after the folders of their code, which is all that an older tree records of
+        # them.
         devices = sorted(path.name for path in (job.tree / "codegen").glob("*/") if path.name != HOST_FOLDER)
         for name in names:
             shown = job.module_title(name, names)

@@ -60,6 +60,7 @@ class TargetDevices:
         if keys is None:
             return None
         compiler, flags, variable = self._compiler(keys)
+        # Without a known CPU, nothing shows that the machine and the ABI are those of the host, so it is not linked.
         own = None if keys.cpu is None else CPUS[keys.cpu]
         linked = own is not None and own.links_with(self.cpu) if keys.link is None else keys.link
         return DeviceTools(compiler, (*flags, *keys.flags), linked, keys.section, variable)
@@ -71,9 +72,11 @@ class TargetDevices:
             modified = keys.toolchain.stat().st_mtime_ns if keys.toolchain.exists() else 0
             return (*_of_toolchain(keys.toolchain, modified), "")
         cpu = None if keys.cpu is None else CPUS[keys.cpu]
+        # A toolchain file wins over cpu, and c-compiler over the compiler of cpu: the more explicit key decides.
         if keys.c_compiler is None:
             return ("", (), "") if cpu is None else _of_cpu(cpu)
         program = self._path(keys.c_compiler)
+        # clang compiles for its own machine unless it is told otherwise; GCC has its target in its name.
         foreign = cpu is not None and cpu.is_arm and Path(program).name.startswith(CLANG)
         return program, (*(("--target=arm-none-eabi",) if foreign else ()), *(cpu.flags if cpu else ())), ""
 
@@ -144,6 +147,7 @@ def _of_toolchain(toolchain: Path, _modified: int) -> tuple[str, tuple[str, ...]
         (command,) = json.loads((place / "build/compile_commands.json").read_text())
         program, *options = shlex.split(command["command"])
         kept = tuple(_kept(options, place))
+    # The words become part of Makefiles and CMake files, where some characters cannot be quoted.
     for word in (program, *kept):
         mistake = COMPILER_WORD.check(word)
         if mistake is not None:

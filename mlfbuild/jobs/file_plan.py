@@ -40,6 +40,7 @@ class Outline:
 
         Other headers are in further folders, and only sources in this tree include them.
         """
+        # A dict keeps the order of the archive, which is also that of compilation in Ninja's log.
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
             paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
@@ -60,7 +61,10 @@ class Outline:
         return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
     def interface(self, part: Part) -> tuple[str, ...]:
-        """Return the headers of ``part`` that firmware includes."""
+        """Return the headers of ``part`` that firmware includes.
+
+        Their paths are relative to the tree.
+        """
         return tuple(path for path in self.compiled if path.rpartition("/")[0] in part.include_dirs)
 
     @cached_property

@@ -15,6 +15,7 @@ def pinned(project: Project) -> Project:
     If the lock file has no commit, the provider stores the reason, which is raised when its files are used. Raises
     ``InputFileError`` for a damaged lock file, which is read only if the project has repositories without a commit.
     """
+    # A commit in the project file itself needs no lock file.
     unpinned = [each for each in project.dependencies.values() if each.kind == "git" and not each.commit]
     if not unpinned:
         return project

@@ -50,7 +50,10 @@ def has_symbol(image: Path, symbol: str) -> bool | None:
 
 
 def section_names(image: Path) -> list[str]:
-    """Return the names of the sections of ``image`` that occupy memory; raises as ``linked_section``."""
+    """Return the names of the sections of ``image`` that occupy memory; raises as ``linked_section``.
+
+    They are in the order of the file; debug information and empty sections are left out.
+    """
     return _allocated(_open(read_bytes(image, "firmware image"), str(image)))
 
 
@@ -67,6 +70,7 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
             hint="name the linked image",
         )
     try:
+        # A section, not a symbol: an image may be stripped of symbols, and programmers of flash do not need them.
         section = elf.get_section_by_name(name)
         if section is None or not _takes_memory(section):
             known = listed(_allocated(elf)) or "none, because its section headers were stripped"
@@ -172,6 +176,7 @@ def placement_of(words: Sequence[str]) -> Placement:
                 hint="give it once",
             )
     placement = Placement(**named)
+    # The first mistake is enough here: a command line is short, and each word has its own place.
     for name, mistake in placement.problems():
         place = f"--place {name}={named[name]}"
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
@@ -186,6 +191,7 @@ def check_placed(job: FirmwareJob) -> None:
     """
     if not job.target.placed:
         return
+    # A section is missing if --gc-sections dropped it with the model that nothing calls; then it need not be placed.
     names = section_names(job.elf)
     for section in job.target.placed:
         if section.name in names and has_symbol(job.elf, section.start) is False:

@@ -17,6 +17,7 @@ from mlfbuild.project.nodes import ListNode, MappingNode, ScalarNode, SyntaxProb
 from mlfbuild.project.problems import KeyPath, Position, Problem, end_of
 from mlfbuild.project.scalars import read_scalar
 
+# Far above any real project file; a model or a log that was named by mistake is refused before YAML parses it.
 _LARGEST_FILE = 1024 * 1024
 _MOST_VALUES = 50_000
 _KEY_HINTS = {"": "write a name", "<<": "repeat the keys, because merge keys are not accepted"}
@@ -48,7 +49,10 @@ class Document:
         return self.values.get(path) or self.key_position(path)
 
     def mapping(self, *path: str) -> Mapping[str, object]:
-        """Return the mapping at ``path``, an empty one if there is none."""
+        """Return the mapping at ``path``, an empty one if there is none.
+
+        Values of the wrong type count as none: the checks of types report them.
+        """
         return mapping_in(self.data, *path)
 
     def entries(self, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -149,6 +153,7 @@ class _Reader:
             raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))
         if node.tag is not None:
             tag = in_quotes(node.tag.replace(_YAML_TAGS, "!!"))
+            # Tags can make parsers construct objects, and values such as !!binary have no meaning here.
             document.refuse(
                 path, Mistake("yaml-tag", reason=f"tag {tag} is not accepted", hint="write the plain value")
             )
@@ -166,6 +171,7 @@ class _Reader:
         except Mistake as mistake:
             self.document.refuse(path, mistake)
             return None
+        # `flash:` without a value is a key that was begun and forgotten; taking it for the default would hide that.
         if value is None and path:
             hint = "write a value or remove the key"
             self.document.refuse(path, Mistake("missing-value", reason="has no value", hint=hint))
@@ -178,6 +184,7 @@ class _Reader:
             if key is None:
                 continue
             place = (*path, key)
+            # YAML's own parsers keep the last of two equal keys without a word (YAML 1.2 forbids them).
             first = self.document.keys.get(place)
             if first is not None:
                 mistake = Mistake(

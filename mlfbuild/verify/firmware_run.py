@@ -54,6 +54,7 @@ def run_firmware(
     try:
         if target.runner is not None:
             return _run_on_device(elf, target, timeout, printed, on_progress if load else None)
+        # A target without a toolchain is this machine, whose images are ordinary programs.
         output = run([elf], timeout=timeout) if target.toolchain is None else _run_on_board(elf, target, timeout)
     except TimedOutError as error:
         error.output = _end_of(error.output)
@@ -115,6 +116,7 @@ def _run_on_device(
             runner.load(elf, on_progress)
         ended = run_to_end(runner, elf, timeout, printed)
         device = runner.name
+    # A fault, a breakpoint or a lost connection: the firmware did not reach its end.
     if ended.exit_status is None:
         raise ProcessFailedError("firmware-stopped", ended.output, place=elf.name, reason=ended.stopped, hint=LOOK)
     return _passed(elf, ended.output, ended.exit_status, device)

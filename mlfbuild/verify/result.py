@@ -43,6 +43,7 @@ class VerifyReport:
     def for_model(self, model: str) -> VerifyReport:
         """Return the report under the name that the project gives the model; all problems begin with it."""
         named = replace(self, model=model)
+        # Problems are texts that begin with the old title, which is replaced once at their begin.
         problems = (f"{named.title}{problem.removeprefix(self.title)}" for problem in self.problems)
         return replace(named, problems=tuple(problems))
 
@@ -52,7 +53,10 @@ class VerifyReport:
         return not self.problems
 
     def summary(self) -> str:
-        """Return the first problem, and how many others there are."""
+        """Return the first problem, and how many others there are.
+
+        Call it only if the module did not pass.
+        """
         more = len(self.problems) - 1
         return f"{self.problems[0]}{f' (and {more} more)' if more else ''}"
 

@@ -88,6 +88,7 @@ def run_in_sandbox(
     words = [str(find_tool("bwrap")), *_walls(readable), "--", "/bin/sh", "-c", _RUN, "sh", *limits, *command]
     with tempfile.TemporaryFile() as errors:
         with running(words, env=_environment(), stderr=errors) as process:
+            # A timer, because the read below blocks until the pipe ends, and only the death of the process ends it.
             stop = threading.Timer(seconds, process.kill)
             stop.start()
             try:
@@ -158,6 +159,7 @@ def _arrays(answer: bytes, size: int) -> dict[str, Array]:
             # The sum that the directory claims; numpy would otherwise unpack a bomb into memory.
             if sum(member.file_size for member in file.infolist()) > size:
                 raise ValueError
+        # Without pickles: they would run code of the sandbox outside of it.
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:
             return dict(arrays)
     except UNREADABLE:

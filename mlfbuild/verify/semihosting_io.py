@@ -33,7 +33,10 @@ _RECORD = [(name, "<i4" if name == "status" else "<u4") for name in ("status", "
 
 
 def exchange_names() -> tuple[str, str]:
-    """Return the names of the file that the firmware reads, and of the one that it writes."""
+    """Return the names of the file that the firmware reads, and of the one that it writes.
+
+    Both are relative to the folder in which the firmware runs.
+    """
     return _INPUTS, _OUTPUTS
 
 
@@ -43,6 +46,7 @@ def interleaved(inputs: Sequence[Array]) -> bytes:
     ``[in0, in1]`` with two cases gives in0[0], in1[0], in0[1], in1[1]: firmware reads a case at a time and has no room
     for more.
     """
+    # As bytes, because the inputs of a module may have different types.
     cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
     return np.concatenate(cases, axis=1).tobytes()
 
@@ -156,6 +160,7 @@ def flaws(subject: Subject, run: Any) -> Iterator[str]:
         _outside_workspace(subject, index),
         f"wrote outside the state of {subject.state_size} bytes",
     )
+    # The index is that of the first damage that the firmware found; later ones are often its consequence.
     text = texts[run["damage"]]
     if text is not None:
         yield text

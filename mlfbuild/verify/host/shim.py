@@ -41,6 +41,7 @@ def _head(module: Module) -> Iterator[str]:
 def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
     for pool in external:
         name = sanitize_name(pool.name)
+        # TVM's header has size and content of each pool as macros, so that this file needs no numbers of its own.
         macro = f"{macro_prefix(module.name)}_{name.upper()}"
         if pool.kind == "workspace":
             yield f"static uint8_t pool_{name}[{macro}_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));"
@@ -92,7 +93,10 @@ def print_mapped(module: Module) -> Iterator[str]:
 
 
 def print_copied_outputs(module: Module) -> Iterator[str]:
-    """Yield copies of the outputs in the pools to the caller's."""
+    """Yield copies of the outputs in the pools to the caller's.
+
+    They follow the call even if it failed: the caller reads the status first.
+    """
     for at, each in enumerate(module.outputs):
         yield _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each)
 

@@ -84,6 +84,7 @@ def _outputs(graph: ExecutorGraph, index: int) -> range:
 def print_graph_trace(module: Module) -> Iterator[str]:
     """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``."""
     yield f"#define MLF_MODULE {sanitize_name(module.name)}"
+    # The header sizes an array of arguments with it, which only the file with the executor uses.
     yield "#define MLF_MOST_ARGUMENTS 1"
     if module.hook:
         yield "#define MLF_HOOKED"
@@ -136,11 +137,13 @@ def print_traced_shim(module: Module) -> Iterator[str]:
     may alternate.
     """
     name, prefix, macros = sanitize_name(module.name), struct_prefix(module.name), macro_prefix(module.name)
+    # The traced run function takes the state from its caller, which is the file that is printed here.
     kept = ", kept" if module.state_size else ""
     yield f'#include "{prefix}.h"'
     yield "#include <stddef.h>"
     yield "#include <string.h>"
     yield ""
+    # One byte more, because C has no arrays of size 0 and a network may need no workspace.
     yield f"static uint8_t workspace[{macros}_WORKSPACE_SIZE + 1] __attribute__((aligned(64)));"
     if module.state_size:
         yield f"static uint8_t kept[{module.state_size}] __attribute__((aligned(64)));"

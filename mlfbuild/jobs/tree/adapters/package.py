@@ -159,6 +159,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     options = _OPTIONS.search(text)
     paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
+    # A source that a generated unit includes must not be compiled a second time.
     linked = [
         path
         for path in paths
@@ -168,6 +169,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     headers = {PurePosixPath(*path.parts[:3]) for path in paths if _is_codegen_header(path)}
     runtime = {PurePosixPath(*path.parts[:2]) for path in paths if _is_of_our_runtime(path)}
     bundled = {PurePosixPath(BUNDLED_FOLDER)} & {path.parent for path in paths}
+    # Sources of TVM include its runtime's headers even if mlfbuild executes the graph.
     if bundled or (linked and any(map(_is_of_runtime, paths))):
         runtime = {*bundled, PurePosixPath(RUNTIME_HEADERS)}
     # Before kernels are added: their headers are beside the sources that include them, so systems need no list of them.
@@ -232,7 +234,10 @@ def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") ->
 
 
 def refuse_objects(system: str, model: ModelFiles) -> None:
-    """Raise ``UnsupportedModelError`` if ``model`` has compiled objects."""
+    """Raise ``UnsupportedModelError`` if ``model`` has compiled objects.
+
+    ``system`` is the name for ``--for``, which the hint repeats.
+    """
     if model.objects:
         raise UnsupportedModelError(
             "objects-in-package",

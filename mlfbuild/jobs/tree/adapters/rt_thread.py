@@ -26,7 +26,10 @@ _MANIFEST = {
 
 
 def files(package: Package) -> dict[str, str]:
-    """Return the files of the package without its SConscript: path -> text."""
+    """Return the files of the package without its SConscript: path -> text.
+
+    The SConscript is the one that every tree has; ``Kconfig`` sets the switches that it reads.
+    """
     values = {"models": package.models, "cpu": package.cpu}
     return {
         ".gitignore": rendered("rt-thread/gitignore", **values),
