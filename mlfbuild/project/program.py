@@ -38,6 +38,7 @@ _SCHEMA: Mapping[str, Any] = {
         },
     ]
 }
+# Doubled braces come first, so that `{{source}}` is text and not a placeholder in braces.
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"})
 
@@ -56,6 +57,8 @@ def split_command(value: object) -> object:
     except ValueError as error:
         raise Mistake("unclosed-quote", reason=f"cannot be split into words: {str(error).lower()}") from None
     for word in words:
+        # The program would receive `>` as an argument, and most exporters then fail with a message about something
+        # else.
         if word in _SHELL:
             raise Mistake(
                 "command-needs-shell",
@@ -86,7 +89,10 @@ def word_problem(word: str) -> Mistake | None:
 
 
 def asked_for(command: Sequence[str]) -> set[str]:
-    """Return the names of all placeholders in ``command``."""
+    """Return the names of all placeholders in ``command``.
+
+    Unknown names are included; braces that are doubled are not placeholders.
+    """
     return {found[1] for word in command for found in _BRACES.finditer(word) if found[1] is not None}
 
 

@@ -94,6 +94,7 @@ def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress 
     problem = git_problem(url)
     if problem is not None:
         raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
+    # A full commit cannot move, so the server need not be asked what it is.
     if _COMMIT.fullmatch(version):
         return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
     commit = _commit_of(url, version)
@@ -129,6 +130,7 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
     Raises ``NotFetchedError`` if the cache does not have the commit or its files were changed, and ``InputFileError``
     if the commit has other files than the pin.
     """
+    # Hashing costs about as much as reading the files once, which the build does anyway.
     if cache.is_intact(pin.commit, pin.tree):
         return cache.tree(pin.commit)
     written = cache.written_hash(pin.commit)
@@ -178,6 +180,7 @@ def _commit_of(url: str, version: str) -> str:
         *([HEAD] * (version == HEAD)),
     )
     commit = next((refs[name] for name in names if name in refs), "")
+    # `ls-remote` lists only commits with a name, so only the tip of a branch or a tag can be found by its first digits.
     if not commit and _ABBREVIATED.fullmatch(version):
         commit = next((each for each in refs.values() if each.startswith(version.lower())), "")
     return commit or _no_version(
@@ -212,6 +215,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProg
         repository = work / "repository"
         hashes = "sha256" if len(commit) == 64 else "sha1"
         # An empty template: the user's own could bring hooks and attributes.
+        # The kind of hash must be known when the repository is made; the length of the commit tells it.
         _git("init", "-q", "--bare", "--template=", f"--object-format={hashes}", repository)
         (repository / "info").mkdir(exist_ok=True)
         (repository / "info/attributes").write_text(_ATTRIBUTES)
@@ -235,7 +239,9 @@ def _written(repository: Path, commit: str, where: str, cache: Cache) -> str:
         _git("read-tree", f"{commit}^{{commit}}", repository=repository)
     except ProcessFailedError:
         _no_version(where, commit, [])
+    # Not `git checkout`: this only writes files, without hooks, branches and submodules.
     _git(f"--work-tree={folder}", "checkout-index", "--all", "--force", repository=repository)
+    # Before the files get into the cache: a build that follows such a link would read files of the user.
     link = leading_out(folder)
     if link:
         raise InputFileError(

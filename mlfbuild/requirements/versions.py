@@ -67,6 +67,7 @@ def same_version(one: str, other: str) -> bool:
     one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
     if one == other:
         return True
+    # Before releases: a commit of digits only is also a valid release number for pip.
     if is_commit(one) and is_commit(other):
         shorter, longer = sorted((one.lower(), other.lower()), key=len)
         return longer.startswith(shorter)
@@ -79,6 +80,7 @@ def satisfies(stated: str, wanted: str) -> bool:
     if not is_range(wanted):
         return same_version(stated, wanted)
     found = release(stated)
+    # A project may state a pre-release on purpose, which pip's specifiers exclude by default.
     return found is not None and _specifiers(wanted).contains(found, prereleases=True)
 
 

@@ -49,6 +49,7 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
     instruction of the handler.
     """
     before = runner.registers()
+    # xPSR exists on M-profile cores only, and the steps below rely on Thumb state and on their exceptions.
     if "xpsr" not in before:
         reason = "calls of functions on devices are only known for Cortex-M cores"
         raise UsageError("runner-cannot", place=runner.name, reason=reason)
@@ -87,6 +88,7 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
 
 def _stack_of(pointer: int, arguments: int) -> int:
     """Return the stack pointer at the call: aligned to 8 bytes, with the words that do not fit into registers."""
+    # AAPCS requires a stack that is aligned to 8 bytes at each public call.
     return (pointer - 4 * max(0, arguments - _IN_REGISTERS)) & ~7
 
 

@@ -109,6 +109,7 @@ def _ran(
             status = running.process.wait(timeout)
         except subprocess.TimeoutExpired:
             status = None
+    # After the block, in which the program was ended: only then is its output complete.
     if status is None:
         raise TimedOutError(
             "command-timed-out",

@@ -23,6 +23,7 @@ class SerialConsole:
     def __init__(self, port: str, baud: int, place: str) -> None:
         """Open the port; raises what ``SerialPort`` raises."""
         self._name, self._port = port, SerialPort(port, baud, place)
+        # Incremental, because a read may end in the middle of a UTF-8 sequence.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._text = ""
         self._lost: Exception | None = None

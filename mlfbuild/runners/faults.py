@@ -61,6 +61,7 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
     registers = runner.registers()
     number = registers["xpsr"] & 0x1FF
     name = _NAMES.get(number, f"exception {number}")
+    # DFSR is between HFSR and MMFAR, and of no interest here: it is about debugging.
     status = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
     # At the handler's first instruction, sp is the main stack pointer.
     stack = registers.get("psp") if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]

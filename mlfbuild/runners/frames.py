@@ -52,8 +52,10 @@ def decode(segment: bytes) -> SerialFrame | None:
     """Return the frame between two zero bytes, or ``None`` if it is damaged."""
     body, at = bytearray(segment), 0
     while at < len(segment):
+        # Each length byte of COBS stands for the zero byte at the end of its run; the first one stands for none.
         body[at] = 0
         at += segment[at]
+    # The last run must end exactly at the end, which most damaged frames do not.
     if at != len(segment) or len(body) - 1 < _SMALLEST_BODY:
         return None
     content, crc = bytes(body[1:-_CRC]), bytes(body[-_CRC:])
@@ -91,6 +93,7 @@ class Receiver:
         frame = decode(segment)
         if frame is not None or not segment:
             return [frame] if frame else []
+        # Text needs no CRC: a wrong character in it is seen by the reader and harms nothing.
         if _is_text(segment):
             self._text += segment[shown:]
             return []

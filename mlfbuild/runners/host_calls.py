@@ -177,6 +177,7 @@ class HostCalls:
             self._end(None, f"the device stopped at {self._firmware.place_of(at)}")
         return self._ended
 
+    # Also after an error, so that what was written is on the disk when the error is read.
     def close(self) -> None:
         """Close the files of the firmware."""
         for file in self._files.values():
@@ -222,6 +223,7 @@ class HostCalls:
         if operation == _CMDLINE:
             return self._give_command_line(argument, *block)
         handle = block[0]
+        # A handle that was never opened, or was closed, as after a stray write in the firmware.
         if handle not in self._files:
             return -1
         file = self._files[handle]
@@ -244,6 +246,7 @@ class HostCalls:
             if operation == _SEEK:
                 file.seek(block[1])
                 return 0
+            # SYS_FLEN must not move the position.
             position = file.tell()
             length = file.seek(0, 2)
             file.seek(position)

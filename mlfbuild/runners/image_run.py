@@ -72,6 +72,7 @@ def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None
     """Let the firmware run; return its exit status, or why it has none."""
     vectors = firmware.vectors()
     fault = None if vectors is None else vectors[1][3] & ~1
+    # An image may lack both, if it never ends; it then runs until the time limit.
     ends = [at for name in _ENDS if (at := firmware.function(name)) is not None]
     at = runner.go([*ends, *([] if fault is None else [fault])], timeout)
     if at == fault:
@@ -90,6 +91,7 @@ def _console_shown(runner: Runner, printed: Callable[[str], object]) -> Iterator
             if text := runner.console():
                 printed(text)
 
+    # A thread, because `go` blocks until the firmware stops.
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
     try:

@@ -127,6 +127,7 @@ class Link:
             hello = Hello(*_HELLO.unpack(got.payload))
             return hello if hello.session == session else None
 
+        # HELLO has sequence number 0, and the first request of the session has 1.
         frame = encode("H", 0, session.to_bytes(4, "little"))
         hello = self._exchange(frame, answer, seconds, lambda: self._nobody(seconds), _HELLO.size)
         assert hello is not None
@@ -204,6 +205,8 @@ class Link:
         """
         answer = self._asked(kind, payload, size, None, attempts)
         if answer is None:
+            # The firmware may already have performed the request; with the same number it would answer, not perform it
+            # again.
             self._sequence = (self._sequence - 1) % 256
         return answer
 
@@ -304,6 +307,7 @@ class Link:
         what was lost.
         """
         deadline = time.monotonic() + seconds
+        # 16 more bytes for the frame around the answer: zero bytes, COBS, kind, sequence number and CRC.
         wire = (len(frame) + size + 16) * _BITS_A_BYTE / self._baud
         pause, repeated = max(_SHORTEST_PAUSE, 3 * self._round), 0
         while True:
@@ -361,6 +365,7 @@ class Link:
 
     def _is_ours(self, stop: SerialFrame) -> bool:
         """Return whether a report of a stop is of this session; raise ``ProcessFailedError`` if it is of none."""
+        # A firmware that was just reset reports session 0: it has none yet.
         session = stop.payload[:4]
         if self._session and session == bytes(4):
             self._session = 0

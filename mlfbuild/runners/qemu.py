@@ -18,6 +18,7 @@ class EmulatedBoard(Gdb):
     def __init__(
         self, board: Board, place: str, memory: Sequence[MemoryRegion] = (), timeout: float = ANSWER_SECONDS
     ) -> None:
+        # Memories of the target's microcontroller win, because they may be smaller than those of the board.
         regions = tuple(memory) or tuple(board.regions.values())
         server = GDB_SERVERS["qemu"]
         super().__init__(f"qemu {board.name}", place, server, memory=regions, timeout=timeout, console=self._printed)

@@ -78,16 +78,27 @@ class Runner(Protocol):
         """
 
     def read(self, address: int, size: int) -> bytes:
-        """Return ``size`` bytes of memory."""
+        """Return ``size`` bytes of memory.
+
+        Any address that the core can read is allowed, also that of a peripheral, whose register may change by being
+        read.
+        """
 
     def write(self, address: int, data: bytes) -> None:
-        """Change memory in RAM."""
+        """Change memory in RAM.
+
+        ``address`` and ``data`` may have any alignment. Writes outside of RAM fail or are ignored, as the transport
+        decides.
+        """
 
     def registers(self) -> Mapping[str, int]:
         """Return the core's registers by their names in GDB: ``r0`` to ``r12``, ``sp``, ``lr``, ``pc``, ``xpsr``."""
 
     def set_registers(self, values: Mapping[str, int]) -> None:
-        """Change registers."""
+        """Change registers.
+
+        Those that are not in ``values`` keep their content. The names are those that ``registers`` returns.
+        """
 
     def console(self) -> str:
         """Return what the device has printed since the last call; empty if no console is connected."""

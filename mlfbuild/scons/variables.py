@@ -23,6 +23,7 @@ def listed(env: Any, key: str) -> list[Any]:
         return []
     if isinstance(value, str):
         return [word for word in value.split(_SEPARATORS[key]) if word]
+    # SCons accepts a single node or object in place of a list.
     return list(value) if isinstance(value, (list, tuple, UserList, deque)) else [value]
 
 
@@ -46,6 +47,7 @@ def time_limit(env: Any) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0
+    # This also refuses NaN, which compares false.
     if not 0 < seconds < math.inf:
         raise UsageError(
             "invalid-timeout",

@@ -15,7 +15,12 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(dict(rows("cpus", Cpu)))
 
 
 def toolchain_text(cpu: Cpu, compiler: str) -> str:
-    """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``."""
+    """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``.
+
+    The result is the text of the file; it sets the flags of the core and includes the file that the compiler's
+    toolchains share. ``make generate`` writes it.
+    """
+    # What all CPUs of a compiler have in common is in a file that a human wrote.
     shared = f"{compiler_program(cpu, GCC).removesuffix(GCC)}{compiler}.cmake"
     settings = {
         "CMAKE_SYSTEM_PROCESSOR": cpu.name,

@@ -61,6 +61,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
 def _arm(cpu: Cpu) -> Iterator[MacroRule]:
     name = _ARCHITECTURES[cpu.architecture]
     architecture = f"does not compile for {cpu.architecture}, the architecture of {cpu.name}"
+    # The architecture first: with a wrong one, all other rules would be broken as a consequence.
     yield MacroRule(f"#define __ARM_ARCH_{name}__ ", True, architecture)
     # GCC 12 has one name for Armv8-M and Armv8.1-M Mainline, so that MVE tells them apart.
     if "mve" in cpu.features:

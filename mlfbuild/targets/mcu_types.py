@@ -100,6 +100,7 @@ class Mcu:
                 "clock-out-of-range", place=f"{clock} Hz", reason=reason, hint="choose a clock in the range"
             )
         slower = {
+            # Steps are ascending, so the first one that reaches the clock has the fewest wait states that suffice.
             name: replace(self.memories[name], waits=next(waits for highest, waits in steps if clock <= highest))
             for name, steps in self.wait_states.items()
         }
@@ -117,6 +118,7 @@ class Mcu:
 
         The required values of a new memory or cache are 0 if ``keys`` has none.
         """
+        # Copies: the row of the table is shared by all targets.
         memories, caches, steps = dict(self.memories), dict(self.caches), dict(self.wait_states)
         for name, memory in keys.memories.items():
             memories[name] = _merged(memories.get(name), memory, TimedMemory)

@@ -46,6 +46,7 @@ def _at_most(largest: int) -> Rule:
 
 
 def _power_of_two(value: int) -> Mistake | None:
+    # A number with one bit set; 0 and negative numbers get the message about these instead.
     if value <= 0 or value & (value - 1) == 0:
         return _positive(value)
     return Mistake("not-a-power-of-two", reason=f"{value} is no power of two", hint="use one, such as 16")

@@ -97,6 +97,7 @@ def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -
 
 def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:
     """Return the costs of the steps of a basic block."""
+    # A block that is no loop is entered with an idle pipeline.
     issue = _Issue(core)
     if not loops:
         return [Cost(cycles, taken, step.kind) for step, (cycles, taken) in zip(steps, issue.run(steps), strict=True)]
@@ -150,6 +151,7 @@ class _Issue:
         """Return the mean cost if ``step`` can be issued together with the one before; ``None`` if it cannot."""
         if self._first is None or step.cycles > 1:
             return None
+        # The pair is issued in the cycle before, so operands and units must be ready there.
         if self._ready(step, step.waits | step.waits_as_second) > self._now - 1:
             return None
         return self._core.together(self._first, step)
@@ -172,6 +174,7 @@ class _Issue:
         else:
             early_results = {}
         for at, (register, made) in enumerate(step.writes):
+            # Words of a list arrive in order, a few per cycle, so its first registers are ready before the last.
             ready = min(start + at // step.lists, end) if step.lists else end
             self._made[register] = ready, early_results.get(register, made)
         for unit, cycles in step.blocks.items():

@@ -328,6 +328,7 @@ _predicted = block_costs(
 
 def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
     found = _predicted(block, loops)
+    # Only a backward branch ends a loop; all others are predicted or charged by `_taken`.
     if _direction(block[-1]) != "backward":
         return found
     missed = _end_of_loop(block, found)
@@ -338,6 +339,7 @@ def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
 
 def _end_of_loop(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction:
     """Return the cycles of the misprediction at the end of a loop."""
+    # From the branch back to the instruction that sets its flags: the core knows the condition that much earlier.
     since = Fraction(0)
     for instruction, cost in zip(reversed(block), reversed(found), strict=True):
         if "flags" in instruction.writes:
