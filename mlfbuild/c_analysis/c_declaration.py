@@ -57,7 +57,11 @@ class Linkage:
 
 
 class Declaration:
-    """The tokens of a declaration at file scope, up to its ``;`` or, with ``body``, to a ``{``."""
+    """The tokens of a declaration at file scope, up to its ``;`` or, with ``body``, to a ``{``.
+
+    ``tokens`` are those of ``c_text`` without directives. ``attributes`` are the words inside of attributes, ``tokens``
+    all others, and ``top`` the indices of those outside of parentheses, which decide what the declaration means.
+    """
 
     def __init__(self, tokens: Sequence[Token], linkage: Linkage, *, body: bool) -> None:
         # Attributes may stand anywhere in a declaration and have parentheses of their own, which would otherwise look
@@ -73,7 +77,10 @@ class Declaration:
 
     @property
     def is_function(self) -> bool:
-        """Whether the body that follows is that of a function."""
+        """Whether the body that follows is that of a function.
+
+        The last word outside of parentheses is then ``)``: ``int f(void) {`` against ``int a[] = {`` or ``struct s {``.
+        """
         words = [self.tokens[index].text for index in self.top]
         while words and words[-1] in _BEHIND and self.linkage.is_cplusplus:
             words.pop()

@@ -135,7 +135,11 @@ def _start(statement: Sequence[Token], text: str) -> int:
 
 
 def included_files(source: Iterable[Token]) -> tuple[str, ...]:
-    """Return the names that the C file with the tokens ``source`` includes, in order."""
+    """Return the names that the C file with the tokens ``source`` includes, in order.
+
+    They are as written between the quotes or angle brackets, and a name may occur twice. Includes under ``#if`` are
+    returned whatever the condition is.
+    """
     return _included(token.text for token in source if token.kind == "directive")
 
 

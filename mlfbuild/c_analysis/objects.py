@@ -170,7 +170,10 @@ def check_elf_image(data: bytes, where: object) -> None:
 
 
 def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:
-    """Yield the names of the symbols in the GIMPLE of ``elf``, which was read from ``data``; none without GIMPLE."""
+    """Yield the names of the symbols in the GIMPLE of ``elf``, which was read from ``data``; none without GIMPLE.
+
+    Local symbols are not in these tables. Raises ``ValueError`` if a table is damaged.
+    """
     yield from (name for name, _ in _lto_entries(elf, data))
 
 

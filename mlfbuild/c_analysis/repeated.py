@@ -77,7 +77,11 @@ def repeated_declarations(text: str) -> tuple[RepeatedDeclaration, ...]:
 
 
 def without_repeated_declarations(text: str) -> str:
-    """Return ``text`` with each superfluous declaration replaced by the real one; every other line keeps its number."""
+    """Return ``text`` with each superfluous declaration replaced by the real one; every other line keeps its number.
+
+    A text without superfluous declarations is returned as it is. The result compiles if only these declarations
+    kept it from compiling.
+    """
     parts, at = [], 0
     for each in repeated_declarations(text):
         parts += [text[at : each.start], each.replacement]

@@ -32,7 +32,10 @@ _DRIVERS = "TVMDevice"
 
 
 class Kernels:
-    """The C and C++ sources and the compiled objects of a module; each is read on first use."""
+    """The C and C++ sources and the compiled objects of a module; each is read on first use.
+
+    Contents stay in memory as long as this object, so make one for each module and use it for all questions about it.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -91,7 +94,11 @@ class Kernels:
         return (*found, *self.symbols.values())
 
     def require(self, name: str, caller: str) -> None:
-        """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls."""
+        """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls.
+
+        ``caller`` is for the message. A ``name`` that is no C identifier is never defined. Raises ``InputFileError``
+        for a damaged object.
+        """
         if not _IDENTIFIER.fullmatch(name) or not self.defines(name):
             raise CheckFailedError(
                 "function-not-defined",
@@ -101,7 +108,11 @@ class Kernels:
             )
 
     def require_called(self) -> None:
-        """Raise ``CheckFailedError`` if code calls a function of TVM that neither it nor the runtime defines."""
+        """Raise ``CheckFailedError`` if code calls a function of TVM that neither it nor the runtime defines.
+
+        Functions of device drivers and of required libraries are left out, because the firmware defines them. Raises
+        ``InputFileError`` for a damaged object.
+        """
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(

@@ -18,7 +18,10 @@ _FIRST_ENTRY = "tvm__run_func"
 
 
 def packed_name(module: Module) -> str:
-    """Return the unique name that the packed function of ``module`` gets in firmware."""
+    """Return the unique name that the packed function of ``module`` gets in firmware.
+
+    Models in one image must not share global symbols, and before TVM 0.8 all packed functions have one name.
+    """
     return f"mlf_{module.name}_packed_run"
 
 

@@ -83,7 +83,10 @@ class PlacedPools:
         yield from (f"#define {pool.name} (*{_pointer(pool)})" for pool in self.pools)
 
     def definition(self) -> Iterator[str]:
-        """Yield the lines of the unit after the source: the function."""
+        """Yield the lines of the unit after the source: the function.
+
+        It takes the address of the shared workspace, and the run function calls it first.
+        """
         # The unit of a C++ source is C++, and the entry that calls the function is C.
         yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
         yield from [self.prototype.removesuffix(";"), "{"]
@@ -98,7 +101,11 @@ def _pointer(pool: PlacedPool) -> str:
 
 
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
-    """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
+    """Return the pools of each source that defines any, one behind the other, because a run uses all of them.
+
+    Sources are in the order of the archive. ``offset`` of a pool is in bytes from the begin of the shared workspace and
+    a multiple of its alignment. Objects are not searched: ``why_not_shared`` refuses those with pools.
+    """
     found: list[PlacedPool] = []
     # The first form is what `native/printing/workspace.py` writes: a change there must be made here as well.
     form = _OF_NATIVE if kernels.module.model_id else _POOL

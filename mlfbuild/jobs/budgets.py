@@ -67,7 +67,10 @@ class TargetBudgets:
         return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
     def modules_of(self, model: str) -> list[str]:
-        """Return the names of the modules of ``model``."""
+        """Return the names of the modules of ``model``.
+
+        They are sorted. A model whose modules are not known has one of its own name.
+        """
         return sorted(module for module, name in self.modules.items() if name == model) or [model]
 
 
@@ -76,7 +79,10 @@ def _limits(budget: Budget) -> dict[str, int]:
 
 
 def budgets_of(project: Project, target: str) -> TargetBudgets:
-    """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects."""
+    """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects.
+
+    ``modules`` is empty in the result: the names of modules are known only when the archives exist.
+    """
     models = {model.name: model.budget for model in project.models_on(target)}
     firmware = {spec.name: spec.budget for spec in project.firmware.values() if target in spec.targets}
     return TargetBudgets(target, models, firmware, project.budget_file.name if project.budget_file else "")

@@ -85,12 +85,19 @@ class TargetDevices:
         return program if "/" not in program else (self.root.absolute() / program).as_posix()
 
     def settings(self) -> dict[str, object]:
-        """Return everything that determines how code of the devices is built, ready for JSON."""
+        """Return everything that determines how code of the devices is built, ready for JSON.
+
+        Builds compare it with that of the last build. Raises as ``tools``.
+        """
         return {name: asdict(tools) for name in self.declared if (tools := self.tools(name)) is not None}
 
 
 def require_device_compilers(devices: TargetDevices, tree: Path) -> None:
-    """Raise ``ToolNotFoundError`` if ``tree`` has sources for a device whose declared compiler is missing."""
+    """Raise ``ToolNotFoundError`` if ``tree`` has sources for a device whose declared compiler is missing.
+
+    ``tree`` is the unpacked tree of a model, which must exist. An environment variable of the compiler wins over
+    ``PATH``. Raises as ``TargetDevices.tools``.
+    """
     for name in devices.names:
         tools = devices.tools(name)
         if tools is None or not tools.compiler or not (tree / "codegen" / name / "src").is_dir():

@@ -87,7 +87,10 @@ class Outline:
         return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
-        """Return whether every file of the modules exists in the tree, with any content."""
+        """Return whether every file of the modules exists in the tree, with any content.
+
+        This is a quick check of an earlier build: thousands of files are looked up, and none is read.
+        """
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in all_files(module))
         # Which kernel headers the tree has is known only after the model was compiled.

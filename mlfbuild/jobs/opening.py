@@ -21,7 +21,10 @@ from mlfbuild.targets import CPUS
 
 
 def is_model(path: Path) -> bool:
-    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file."""
+    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file.
+
+    The file need not exist: the suffix decides then. No error is raised for a file that cannot be read.
+    """
     # The suffix decides for models, and the content for archives: an archive may have been saved as `kws.tflite`.
     if SOURCES.get(source_suffix(path.name)) == "native":
         return not looks_like_archive(path)

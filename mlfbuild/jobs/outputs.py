@@ -30,7 +30,11 @@ def check_arrays_output(output: Path, *sources: Path) -> None:
 def check_replaced(
     output: Path, sources: tuple[Path, ...], what: str, kind: str, may_be_replaced: Callable[[Path], bool]
 ) -> None:
-    """Check as ``check_output`` a file named ``what`` in messages, which may only replace a file of this ``kind``."""
+    """Check as ``check_output`` a file named ``what`` in messages, which may only replace a file of this ``kind``.
+
+    ``may_be_replaced`` gets the path of an existing file that is none of ``sources``; nothing is checked if ``output``
+    does not exist. Raises ``UsageError`` for a folder and ``ConflictError`` otherwise.
+    """
     if output.is_dir():
         raise UsageError("output-is-folder", place=output, reason="is a folder", hint=f"name the {what} with -o")
     if not output.is_file():

@@ -48,7 +48,11 @@ def locked(project: Project) -> dict[str, GitPin]:
 
 
 def locked_pins(project: Project, lock: Lock | None) -> dict[str, GitPin]:
-    """Return the commits in ``lock`` of the repositories whose address and version have not changed since."""
+    """Return the commits in ``lock`` of the repositories whose address and version have not changed since.
+
+    The keys are the names of providers; ``lock`` may be ``None``, and then there are none. Providers of other kinds are
+    left out.
+    """
     entries = {} if lock is None else lock.dependencies
     return {
         name: _pin(entries[name])

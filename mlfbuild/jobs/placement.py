@@ -42,7 +42,10 @@ def linked_section(image: Path, name: str = PARAMS_SECTION) -> LinkedSection:
 
 
 def has_symbol(image: Path, symbol: str) -> bool | None:
-    """Return whether ``image`` defines ``symbol``; ``None`` if it was stripped. Raises as ``linked_section``."""
+    """Return whether ``image`` defines ``symbol``; ``None`` if it was stripped. Raises as ``linked_section``.
+
+    Local and global symbols count; C++ names must be given as the linker sees them.
+    """
     from elftools.elf.sections import SymbolTableSection
 
     table = _open(read_bytes(image, "firmware image"), str(image)).get_section_by_name(".symtab")
@@ -154,7 +157,11 @@ def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary
 
 
 def placement_of(words: Sequence[str]) -> Placement:
-    """Parse ``CLASS=SECTION`` words of a command line to a placement; raises ``UsageError``."""
+    """Parse ``CLASS=SECTION`` words of a command line to a placement; raises ``UsageError``.
+
+    For example, ``["params=.mlf_params", "workspace=.bss.fast"]``. A class may be given twice with the same section.
+    The classes are those of ``placement`` in a project file.
+    """
     named: dict[str, Any] = {}
     for word in words:
         name, equals, section = word.partition("=")

@@ -99,7 +99,11 @@ def watched(watch: Progress, task: Task) -> Iterator[None]:
 
 
 def raise_first(errors: Mapping[int, MlfError], watch: Progress) -> None:
-    """Raise the error with the lowest number, if there is one, and report the others to ``watch``."""
+    """Raise the error with the lowest number, if there is one, and report the others to ``watch``.
+
+    ``errors`` has errors by the number of their job. The others are reported in the order of these numbers, before the
+    first one is raised.
+    """
     # By number and not by time, so that a build with several errors always ends with the same one.
     for number in sorted(errors)[1:]:
         watch.another(errors[number])

@@ -44,7 +44,11 @@ def read_project(path: Path, *, vectors: bool = True) -> Project:
 
 
 def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield what is wrong with the files and options that ``project`` names; ``vectors`` as for ``load``."""
+    """Yield what is wrong with the files and options that ``project`` names; ``vectors`` as for ``load``.
+
+    Each is the way to a key, such as ``("models", "kws", "source")``, and the mistake in its value. Nothing is raised
+    for files that are missing or cannot be read.
+    """
     files = partial(_missing_files, vectors=vectors)
     own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
     # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.

@@ -16,7 +16,11 @@ _MODELLED = ("cycles", "latency")
 
 
 def check_targets_of_budgets(document: Document) -> None:
-    """Add a problem to ``document`` for each budget that no target of its model or firmware can check."""
+    """Add a problem to ``document`` for each budget that no target of its model or firmware can check.
+
+    A budget of flash, RAM or stack needs a target that is not this machine, ``instructions`` a board or a modelled
+    part, ``cycles`` and ``latency`` a microcontroller. A budget that some of the targets can check is accepted.
+    """
     targets = dict(document.entries("targets"))
     entries = ((section, *entry) for section in ("models", "firmware") for entry in document.entries(section))
     # A budget is an error only if no target can check it: a model for a device and for this machine keeps its budget.

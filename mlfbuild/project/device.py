@@ -51,7 +51,11 @@ class DeviceKeys(Keys):
 
 
 def check_devices(document: Document, target: str, keys: Mapping[str, object]) -> None:
-    """Add every mistake between the keys of the devices of ``target`` to the problems of ``document``."""
+    """Add every mistake between the keys of the devices of ``target`` to the problems of ``document``.
+
+    ``keys`` are those of the target as plain values, which may be of any type. Mistakes in single values are those of
+    ``DeviceKeys``.
+    """
     # Two names that differ in case or punctuation would define the same symbols, which only the linker would notice.
     first: dict[str, str] = {}
     devices = keys.get(DEVICES)

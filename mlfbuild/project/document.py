@@ -37,7 +37,10 @@ class Document:
     refused: set[KeyPath] = field(default_factory=set)
 
     def key_position(self, path: KeyPath) -> Position:
-        """Return where the key of ``path`` starts, or of the nearest enclosing value."""
+        """Return where the key of ``path`` starts, or of the nearest enclosing value.
+
+        Lines and columns count from 1. For a path that is not in the file it is the nearest part that is.
+        """
         for end in range(len(path), -1, -1):
             position = self.keys.get(path[:end]) or self.values.get(path[:end])
             if position:
@@ -62,14 +65,21 @@ class Document:
                 yield name, entry
 
     def add(self, path: KeyPath, mistake: Mistake, *, at_key: bool = False) -> None:
-        """Report a mistake unless the value at ``path``, or one around it, was already refused."""
+        """Report a mistake unless the value at ``path``, or one around it, was already refused.
+
+        Its place is that of the value or, with ``at_key``, that of the key: use this for a mistake about the entry as a
+        whole, such as a missing key.
+        """
         if any(path[:end] in self.refused for end in range(len(path) + 1)):
             return
         position = self.key_position(path) if at_key else self.value_position(path)
         self.problems.append(Problem(position, path, mistake))
 
     def refuse(self, path: KeyPath, mistake: Mistake) -> None:
-        """Report a mistake that makes the value at ``path`` meaningless."""
+        """Report a mistake that makes the value at ``path`` meaningless.
+
+        Later mistakes at ``path`` and in what it contains are dropped: they would be consequences of this one.
+        """
         self.add(path, mistake)
         self.refused.add(path)
 

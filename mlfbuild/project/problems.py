@@ -53,7 +53,10 @@ def in_file_order(file: Path, problems: Iterable[Problem]) -> list[Diagnostic]:
 
 
 def dotted(path: KeyPath) -> str:
-    """Return ``models.kws.targets[0]`` for the way to a value."""
+    """Return ``models.kws.targets[0]`` for the way to a value.
+
+    Segments that are not plain words are in double quotes with escapes, so the result is one printable line.
+    """
     text = ""
     for segment in path:
         if isinstance(segment, int):

@@ -72,7 +72,10 @@ def split_command(value: object) -> object:
 
 
 def word_problem(word: str) -> Mistake | None:
-    """Return the mistake in the placeholders of a command's word, ``None`` if they are all known."""
+    """Return the mistake in the placeholders of a command's word, ``None`` if they are all known.
+
+    Only the first mistake is returned. ``{{`` and ``}}`` are accepted as braces, single ones are not.
+    """
     for found in _BRACES.finditer(word):
         name = found[1]
         if name is not None and name not in PLACEHOLDERS:

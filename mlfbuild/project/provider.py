@@ -103,7 +103,11 @@ class Provider(Keys):
 
 
 def check_dependencies(document: Document) -> None:
-    """Add every mistake between keys of dependencies, and between their names, to the problems of ``document``."""
+    """Add every mistake between keys of dependencies, and between their names, to the problems of ``document``.
+
+    Exactly one of ``KINDS`` is needed, with the keys that it requires and without those that belong to another.
+    Mistakes in single values are those of ``Provider``.
+    """
     first: dict[str, str] = {}
     # Archives name libraries in several spellings (CMSIS_NN, cmsis-nn), which all mean one dependency.
     for name, keys in document.mapping("dependencies").items():

@@ -33,7 +33,11 @@ Use = tuple[KeyPath, str]
 
 
 def check_sections(document: Document) -> None:
-    """Add every mistake about sections to the problems of ``document``."""
+    """Add every mistake about sections to the problems of ``document``.
+
+    A section has one kind of content in the whole project. A region of a target must be for a section that its models
+    use, and must exist on its board if mlfbuild knows that.
+    """
     models = document.mapping("models")
     uses = [
         *_uses(models),

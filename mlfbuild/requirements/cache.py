@@ -81,7 +81,10 @@ class Cache:
         return self.trusted_text(self._hash_file(name))
 
     def trusted_text(self, path: Path) -> str:
-        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted."""
+        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted.
+
+        White space around it is removed. A file that is not ASCII counts as missing.
+        """
         try:
             # A folder for all users of a machine, such as one in /var/cache, is writable by some of them.
             trusted = path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}

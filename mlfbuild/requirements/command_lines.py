@@ -32,7 +32,11 @@ def requires(requirement: Requirement) -> str:
 
 
 def needs(requirements: Sequence[Requirement]) -> str:
-    """Return which archives need a library, in which versions, and why; ``requirements`` are all for one library."""
+    """Return which archives need a library, in which versions, and why; ``requirements`` are all for one library.
+
+    For example, ``kws (kws.tar) needs CMSIS-NN v4.1.0 (the code includes arm_nnfunctions.h)``. ``requirements`` must
+    not be empty. Texts of archives are made printable.
+    """
     origins = list(dict.fromkeys(map(origin, requirements)))
     versions = [f"{shown(one.version)}{_tested(one)}" for one in requirements if one.version]
     headers = dict.fromkeys(shown(header) for one in requirements for header in one.headers)

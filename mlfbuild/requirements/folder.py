@@ -233,14 +233,20 @@ def _check_release(library: ResolvedLibrary, provider: Provider, known: KnownLib
 
 
 def base_folder(pattern: str) -> str:
-    """Return the folder that contains all matches of ``pattern``, empty for the top."""
+    """Return the folder that contains all matches of ``pattern``, empty for the top.
+
+    ``Source/**/*.c`` has the folder ``Source``, and ``src/[ab]/x.c`` has ``src``: the names before the first wildcard.
+    """
     names = _names(pattern)[:-1]
     wild = next((index for index, name in enumerate(names) if not set("*?[").isdisjoint(name)), len(names))
     return "/".join(names[:wild])
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether ``pattern`` matches ``path``, a file with slashes between its folders; case matters."""
+    """Return whether ``pattern`` matches ``path``, a file with slashes between its folders; case matters.
+
+    The rules are those of this module: ``matches("Source/**/*.c", "Source/a.c")`` is true.
+    """
     return _fits(_names(pattern), path.split("/"))
 
 

@@ -145,7 +145,10 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
 
 
 def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
-    """Return what ``version`` was when it was fetched last, ``None`` if it was not; uses no network."""
+    """Return what ``version`` was when it was fetched last, ``None`` if it was not; uses no network.
+
+    A full commit stands for itself. The files are not hashed here, which ``git_root`` does.
+    """
     commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
     tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
     return GitPin(commit, tree) if tree else None

@@ -34,7 +34,10 @@ class Difference:
     note: str = ""
 
     def as_drift(self) -> str:
-        """Return the line of a frozen build; the old side is the lock file, the new side the present state."""
+        """Return the line of a frozen build; the old side is the lock file, the new side the present state.
+
+        For example, ``model kws: file: locked 1f0c5ad3b2e1, here 90ab12cd34ef``.
+        """
         if self.old is None:
             return shown(f"{self.what}: is not in the lock file", _LINE)
         if self.new is None:

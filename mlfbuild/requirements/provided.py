@@ -28,7 +28,10 @@ def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedL
 
 
 def public_address(provider: Provider) -> str:
-    """Return the address that an archive may contain, without a password; empty for a folder of this machine."""
+    """Return the address that an archive may contain, without a password; empty for a folder of this machine.
+
+    ``path``, ``file://`` and a repository on this machine give an empty text.
+    """
     # A path says something about the machine and its user, and means nothing on another one.
     local = provider.kind == "path" or provider.folder is not None or provider.place.startswith("file:")
     return "" if local else without_secret(provider.place)

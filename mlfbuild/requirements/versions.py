@@ -29,7 +29,10 @@ def is_range(wanted: str) -> bool:
 
 
 def range_problem(wanted: str) -> str | None:
-    """Return why ``wanted`` is not a valid range; ``None`` for a version and for a valid range."""
+    """Return why ``wanted`` is not a valid range; ``None`` for a version and for a valid range.
+
+    The reason follows the name of the version in a sentence. Syntax only: a range that no release satisfies is valid.
+    """
     if not is_range(wanted):
         return None
     try:
@@ -76,7 +79,11 @@ def same_version(one: str, other: str) -> bool:
 
 
 def satisfies(stated: str, wanted: str) -> bool:
-    """Return whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range."""
+    """Return whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range.
+
+    ``satisfies("v7.0.0", ">=6,<8")`` is true; ``satisfies("main", ">=6")`` is false, because a branch has no place in
+    an order. A range must be valid, which ``range_problem`` checks; pre-releases are in it.
+    """
     if not is_range(wanted):
         return same_version(stated, wanted)
     found = release(stated)

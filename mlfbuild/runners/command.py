@@ -177,7 +177,10 @@ class Command:
 
 
 def no_memory_access(place: str) -> UsageError:
-    """Return the error for work that needs more of a device than a command."""
+    """Return the error for work that needs more of a device than a command.
+
+    ``place`` locates the runner in the project file.
+    """
     return UsageError(
         "runner-cannot",
         place=place,

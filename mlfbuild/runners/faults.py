@@ -71,7 +71,10 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
 
 
 def describe_printed_fault(output: str, firmware: Firmware) -> str | None:
-    """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``."""
+    """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``.
+
+    ``None`` if the output has no such report. The device need not be connected any more: all registers are in the text.
+    """
     # The last one, because firmware can print the same words itself before it faults.
     head, found, report = output.rpartition("\nmlf_board: stopped by ")
     del head

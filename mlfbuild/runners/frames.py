@@ -39,7 +39,11 @@ class Damaged:
 
 
 def encode(kind: str, sequence: int, payload: bytes = b"") -> bytes:
-    """Return a frame with the zero bytes around it."""
+    """Return a frame with the zero bytes around it.
+
+    ``kind`` is one ASCII letter, ``sequence`` 0 to 255. ``payload`` has at most 248 bytes, so that the body fits one
+    block of COBS.
+    """
     body = kind.encode("ascii") + bytes([sequence]) + payload
     body += zlib.crc32(body).to_bytes(_CRC, "little")
     assert len(body) <= LARGEST_BODY
@@ -74,7 +78,11 @@ class Receiver:
         self._lock = threading.Lock()  # the console may be read while the firmware runs
 
     def feed(self, data: bytes) -> list[SerialFrame | Damaged]:
-        """Return the frames that ``data`` completes, and what was damaged, in their order."""
+        """Return the frames that ``data`` completes, and what was damaged, in their order.
+
+        ``data`` may begin and end anywhere, also within a frame; the rest is kept for the next call. Text between
+        frames is not returned here: ``text`` returns it.
+        """
         found: list[SerialFrame | Damaged] = []
         *ends, rest = data.split(b"\0")
         with self._lock:

@@ -92,7 +92,10 @@ def start_at_entry(runner: Runner, firmware: Firmware) -> None:
 
 
 def counter(runner: Runner) -> int | None:
-    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted."""
+    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted.
+
+    Bit 0, which marks Thumb code in pointers, is clear. The device must be halted.
+    """
     try:
         return runner.registers()["pc"] & ~1
     except UsageError:

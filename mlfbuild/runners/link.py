@@ -114,7 +114,11 @@ class Link:
     # Sessions ---------------------------------------------------------------------------------------------------------
 
     def connect(self, patience: float | None = None) -> Hello:
-        """Begin a session. Raises ``ProcessFailedError`` if something else answers, ``TimedOutError`` if nothing."""
+        """Begin a session. Raises ``ProcessFailedError`` if something else answers, ``TimedOutError`` if nothing.
+
+        The firmware must be in its monitor, or reach it within ``patience`` seconds, by default those of the link. An
+        earlier session of this link ends. Raises ``ProcessFailedError`` also for another version of the protocol.
+        """
         seconds = self.patience if patience is None else patience
         # Random and never 0, so that an answer to an earlier process on the same line, which is still in a buffer, is
         # not taken for one to this.
@@ -233,7 +237,10 @@ class Link:
         return got.payload
 
     def query(self) -> Stop:
-        """Return where the firmware has stopped."""
+        """Return where the firmware has stopped.
+
+        Raises as ``ask``.
+        """
         return _stop(self.ask("Q", size=_STOPPED.size))
 
     def go(self, timeout: float) -> Stop:

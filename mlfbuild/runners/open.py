@@ -64,7 +64,10 @@ def needed_for(keys: RunnerKeys) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def device_memory(keys: RunnerKeys) -> tuple[MemoryRegion, ...]:
-    """Return the memories that ``keys`` describes, none without ``memory``."""
+    """Return the memories that ``keys`` describes, none without ``memory``.
+
+    Their names are ``FLASH`` and ``RAM``, as in mlfbuild's linker scripts, in this order.
+    """
     if keys.memory is None:
         return ()
     regions = {"FLASH": keys.memory.flash, "RAM": keys.memory.ram}

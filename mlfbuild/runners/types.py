@@ -68,7 +68,10 @@ class Runner(Protocol):
         """
 
     def reset(self) -> None:
-        """Reset the device and halt it before its first instruction."""
+        """Reset the device and halt it before its first instruction.
+
+        Peripherals have their state after reset; RAM usually keeps its content.
+        """
 
     def go(self, stops: Sequence[int], timeout: float) -> int:
         """Let the firmware run until it reaches one of the addresses ``stops``, and return that address.
@@ -101,7 +104,10 @@ class Runner(Protocol):
         """
 
     def console(self) -> str:
-        """Return what the device has printed since the last call; empty if no console is connected."""
+        """Return what the device has printed since the last call; empty if no console is connected.
+
+        It does not wait. Text that arrives while the device runs is kept until it is read here.
+        """
 
     def close(self) -> None:
         """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""

@@ -114,7 +114,11 @@ def _leave_up_to_date(nodes: list[Any]) -> None:
 
 
 def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
-    """Turn errors of ``function``, which runs while SConscripts are read, into SCons' ``UserError``."""
+    """Turn errors of ``function``, which runs while SConscripts are read, into SCons' ``UserError``.
+
+    SCons then prints one line with the place in the SConscript that called it, and exits with status 2. Other
+    exceptions pass: they are defects.
+    """
 
     @functools.wraps(function)
     def run(*arguments: Any, **keywords: Any) -> T:

@@ -36,7 +36,10 @@ _targets: dict[str, tuple[str, Any]] = {}
 
 
 def model_tree(env: Any, job: CompileJob) -> TreeNodes:
-    """Return the nodes that make the archive and the tree of ``job``."""
+    """Return the nodes that make the archive and the tree of ``job``.
+
+    A second call for the same tree returns the same nodes, also from another SConscript. Raises as ``tree_outline``.
+    """
     folder = env.Dir(str(job.tree))
     # By its path, which is the same from every SConscript.
     key = folder.get_abspath()

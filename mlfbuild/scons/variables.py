@@ -17,7 +17,11 @@ _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
 
 
 def listed(env: Any, key: str) -> list[Any]:
-    """Return the elements of the construction variable ``key``, as SCons reads it."""
+    """Return the elements of the construction variable ``key``, as SCons reads it.
+
+    ``key`` is one of those in ``_SEPARATORS`` if its value is a string. Elements are texts or nodes, and are not
+    expanded. The list is new and may be changed.
+    """
     value = env.get(key)
     if value is None:
         return []

@@ -43,7 +43,11 @@ def compiler_program(cpu: Cpu, compiler: str) -> str:
 
 
 def advice(cpu: Cpu, compiler: str) -> str:
-    """Return the hint for a program that is ``compiler`` but does not support ``cpu``."""
+    """Return the hint for a program that is ``compiler`` but does not support ``cpu``.
+
+    It names the environment variable with the path of the compiler, the oldest version that knows the core, and the
+    other compilers of the table.
+    """
     from mlfbuild.core import tool_variable
 
     variable = tool_variable(compiler_program(cpu, compiler))

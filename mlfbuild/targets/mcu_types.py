@@ -107,7 +107,11 @@ class Mcu:
         return replace(self, clock=clock, memories={**self.memories, **slower})
 
     def with_data_in(self, memory: str) -> Mcu:
-        """Return the part with its data in ``memory`` instead of its second one."""
+        """Return the part with its data in ``memory`` instead of its second one.
+
+        ``memory`` is a name in ``memories`` (``KeyError`` otherwise). The first memory, with code and constants, stays
+        first.
+        """
         code, *_ = self.memories
         # The second memory has all data.
         order = dict.fromkeys((code, memory, *self.memories))

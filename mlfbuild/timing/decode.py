@@ -100,7 +100,10 @@ def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
 
 
 def updates_base(instruction: DecodedInstruction) -> bool:
-    """Return whether a load or store with one address writes that back."""
+    """Return whether a load or store with one address writes that back.
+
+    Both forms count: before the access (``[r0, #4]!``) and after it (``[r0], #4``). Lists and ``push`` do not.
+    """
     return bool(_written_back(operand_parts(instruction.operands)))
 
 

@@ -100,7 +100,10 @@ class Disassembly:
         )
 
     def first_behind(self, address: int) -> int | None:
-        """Return the start of the first function after ``address``."""
+        """Return the start of the first function after ``address``.
+
+        ``None`` if there is none. ``address`` need not be that of a function.
+        """
         at = bisect_right(self._addresses, address)
         return self._addresses[at] if at < len(self._addresses) else None
 

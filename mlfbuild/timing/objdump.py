@@ -45,7 +45,11 @@ class LinkedCode:
     """First address and content of each section with content."""
 
     def word(self, address: int) -> int | None:
-        """Return the word at an address of the image; ``None`` if there is none."""
+        """Return the word at an address of the image; ``None`` if there is none.
+
+        It is unsigned and little-endian, and may be at any alignment. Memory without content in the file, such as
+        ``.bss``, has none.
+        """
         return self._number(address, 4)
 
     def half(self, address: int) -> int | None:

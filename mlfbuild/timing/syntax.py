@@ -33,7 +33,10 @@ def registers_in(part: str) -> Sequence[str]:
 
 
 def listed_registers(part: str) -> Iterator[str]:
-    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``."""
+    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``.
+
+    Ranges are expanded, and aliases replaced. Braces are optional.
+    """
     for each in part.strip("{}").split(","):
         first, _, last = each.strip().partition("-")
         kind, numbers = first[:1], (first[1:], last[1:])

@@ -25,7 +25,10 @@ _LAST_CHARACTERS = 8000
 
 
 def run_image(elf: Path, target: TargetJob, log: Path, timeout: float) -> str:
-    """Run ``elf`` as ``run_firmware``; write its output to ``log`` and return it. Nothing is written after an error."""
+    """Run ``elf`` as ``run_firmware``; write its output to ``log`` and return it. Nothing is written after an error.
+
+    ``timeout`` is in seconds. Raises as ``run_firmware``, and ``StorageError`` if the log cannot be written.
+    """
     output = run_firmware(elf, target, timeout)
     write_atomic(log, output.encode())
     return output

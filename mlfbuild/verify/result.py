@@ -75,7 +75,11 @@ class VerifyReport:
         return found or ([f"{start}: was not reached"] if case >= self.ran else [])
 
     def text(self) -> str:
-        """Return one line if the module passed, otherwise the first problems and their number."""
+        """Return one line if the module passed, otherwise the first problems and their number.
+
+        Remarks about the vectors follow in lines of their own; there is no line end after the last one. Names in it may
+        come from an archive: print it with ``terminal_text``.
+        """
         if self.passed:
             plural = "case" if self.cases == 1 else "cases"
             line = ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])

@@ -148,7 +148,11 @@ def runs_layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
 
 
 def flaws(subject: Subject, run: Any) -> Iterator[str]:
-    """Yield the faults of a run other than wrong numbers: an error code, or a write outside its buffers."""
+    """Yield the faults of a run other than wrong numbers: an error code, or a write outside its buffers.
+
+    ``run`` is one record of ``read_runs``, such as ``run0`` of a case. Each text is a clause whose subject is the
+    module.
+    """
     if run["status"] != 0:
         yield f"the run function returned {run['status']}, not 0"
     index = int(run["index"])

@@ -80,7 +80,10 @@ class Keys:
 
     @classmethod
     def fields(cls) -> dict[str, dataclasses.Field[Any]]:
-        """Return the fields that are keys, by key."""
+        """Return the fields that are keys, by key.
+
+        They are in the order of declaration, base classes first, which is also that of the reference page.
+        """
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
         return {spelled(field.name): field for field in fields if field.metadata != DERIVED}
 

@@ -57,7 +57,11 @@ def _shown(version: str) -> str:
 
 
 def check_dependency_name(name: str) -> None:
-    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path."""
+    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path.
+
+    Lower-case letters, digits, ``+``, ``-`` and ``.`` are accepted, with a letter or digit first. Upper case is
+    refused, because folders whose names differ only in case are one folder on some disks.
+    """
     if not _NAME.fullmatch(name):
         raise InputFileError(
             "requirement-name-not-buildable",

@@ -50,7 +50,11 @@ class Record:
 
     @classmethod
     def of(cls, files: Mapping[str, Content], archive: str = "", models: tuple[str, ...] = ()) -> Record:
-        """Return the record of ``files`` (path -> content)."""
+        """Return the record of ``files`` (path -> content).
+
+        All contents are read for their hashes. ``archive`` is the SHA-256 of the archive, and ``models`` are the names
+        for the folder of a target; the record is marked as complete.
+        """
         records = {path: FileRecord(sha256(chunks(files[path])), len(files[path])) for path in sorted(files)}
         return cls(archive, records, models=models)
 

@@ -30,7 +30,11 @@ _PERIOD = 4
 
 
 def delays(table: str) -> Delays:
-    """Return the delays of a table in text form, as in the example of this module."""
+    """Return the delays of a table in text form, as in the example of this module.
+
+    The first line has the words for uses, each further line a word for how a result is made and a number for each use.
+    Raises ``ValueError`` for a line with another count of numbers.
+    """
     uses, *rows = (line.split() for line in table.strip().splitlines())
     return {
         (made, use): int(cycles)
@@ -96,7 +100,11 @@ def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -
 
 
 def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:
-    """Return the costs of the steps of a basic block."""
+    """Return the costs of the steps of a basic block.
+
+    Each is in core cycles and has no waits for memories. With ``loops``, the block branches to its own start: the costs
+    are then means over some iterations, so they may be fractions.
+    """
     # A block that is no loop is entered with an idle pipeline.
     issue = _Issue(core)
     if not loops:

@@ -137,7 +137,11 @@ def _in_lists(register: str) -> tuple[str, int]:
 
 @functools.cache
 def pieces(register: str) -> Sequence[str]:
-    """Return the registers of 32 bits that a register consists of: two of ``d1``, four of ``q1``."""
+    """Return the registers of 32 bits that a register consists of: two of ``d1``, four of ``q1``.
+
+    Names are those of the FPU, ``s0`` and so on: MVE and the FPU share one register file, so a load of ``s4`` delays a
+    use of ``q1``. Any other register is returned as it is.
+    """
     kind, number = register[0], register[1:]
     if kind in "dq" and number.isdigit():
         size = 2 if kind == "d" else 4

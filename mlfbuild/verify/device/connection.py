@@ -62,6 +62,9 @@ class Connection:
 
 @contextlib.contextmanager
 def connected(device: Device) -> Iterator[Connection]:
-    """Connect to ``device`` for the block; it is reset and released at the end. Raises as ``open_runner``."""
+    """Connect to ``device`` for the block; it is reset and released at the end. Raises as ``open_runner``.
+
+    No other process can use the device meanwhile (``ConflictError``).
+    """
     with open_runner(device.keys, device.place, device.memory) as runner:
         yield Connection(device, runner)

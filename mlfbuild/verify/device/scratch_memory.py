@@ -99,11 +99,18 @@ class Scratch:
         return found
 
     def outputs(self, head: bytes) -> list[bytes]:
-        """Return the outputs in ``head``, the first piece after a run."""
+        """Return the outputs in ``head``, the first piece after a run.
+
+        They are raw bytes in call order, with the byte order of the device.
+        """
         return [head[tensor.start : tensor.end] for tensor in self._outputs]
 
     def damage(self, base: int, before: Sequence[tuple[int, bytes]], after: Sequence[bytes]) -> tuple[int, int]:
-        """Return the first damage in the pieces after a run, and the number of the input or output."""
+        """Return the first damage in the pieces after a run, and the number of the input or output.
+
+        ``before`` is what ``pieces`` returned, ``after`` the same memory read after the run. The kinds of damage are
+        those of ``enum damage`` in verify.c; 0 means that nothing but the outputs has changed.
+        """
         for (address, old), new in zip(before, after, strict=True):
             # Changes of outputs are wanted, so `_damage_at` may return None, and the search goes on.
             for at in np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8)):

@@ -90,7 +90,11 @@ class Counting:
         return [CountedCall(int(name), int(count), self._cycles(units)) for name, count, *units in words]
 
     def blocks(self) -> list[CountedBlock]:
-        """Return the blocks of a run with modelled cycles that QEMU executed; code may be in several of them."""
+        """Return the blocks of a run with modelled cycles that QEMU executed; code may be in several of them.
+
+        They are sorted by address; ``first`` and ``behind`` are addresses, ``cycles`` the sum over all executions. Call
+        it only if the run had an ``mcu``.
+        """
         found = []
         for line in self._lines("blocks"):
             first, behind, *numbers = line.split()

@@ -109,7 +109,10 @@ def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | 
 
 
 def shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
-    """Return ``values`` (cases, elements) as an array of this machine, (cases, *shape) if ``shape`` is known."""
+    """Return ``values`` (cases, elements) as an array of this machine, (cases, *shape) if ``shape`` is known.
+
+    The result owns its memory and may be written.
+    """
     # A copy: the records are a read-only view of the whole file, which would stay in memory as long as one output does.
     own = np.array(values, values.dtype.newbyteorder("="))
     return own if shape is None else own.reshape(len(values), *shape)

@@ -85,7 +85,10 @@ def print_structs(module: Module) -> Iterator[str]:
 
 
 def print_mapped(module: Module) -> Iterator[str]:
-    """Yield the structs of the tensors in the pools ``pools``, and copies of the inputs to them."""
+    """Yield the structs of the tensors in the pools ``pools``, and copies of the inputs to them.
+
+    The lines use the variables ``pools`` and ``inputs``, and declare ``its_inputs`` and ``its_outputs``.
+    """
     prefix = struct_prefix(module.name)
     for kind in ("inputs", "outputs"):
         yield f"    struct {prefix}_{kind} its_{kind} = {prefix}_map_{kind}(&pools);"

@@ -82,7 +82,11 @@ def _outputs(graph: ExecutorGraph, index: int) -> range:
 
 
 def print_graph_trace(module: Module) -> Iterator[str]:
-    """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``."""
+    """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``.
+
+    ``mlf_host_trace(inputs, outputs, traced)`` runs the graph and copies each tensor of ``traced_tensors``, in its
+    order, to the pointer in ``traced``.
+    """
     yield f"#define MLF_MODULE {sanitize_name(module.name)}"
     # The header sizes an array of arguments with it, which only the file with the executor uses.
     yield "#define MLF_MOST_ARGUMENTS 1"

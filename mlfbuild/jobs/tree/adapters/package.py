@@ -125,7 +125,11 @@ class LibraryFiles:
 
 
 def library_files(source: ResolvedLibrary) -> LibraryFiles:
-    """Return the files that a build uses of ``source``, which are in the folder ``dependencies``."""
+    """Return the files that a build uses of ``source``, which are in the folder ``dependencies``.
+
+    Paths get the prefix ``dependencies/<name>/``, because those of a package are relative to the folder of all trees.
+    ``source`` must be compiled from sources, not be a CMake package.
+    """
 
     def below(paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"{DEPENDENCIES_FOLDER}/{source.name}/{path}" for path in paths)
@@ -248,7 +252,10 @@ def refuse_objects(system: str, model: ModelFiles) -> None:
 
 
 def refuse_spaces(system: str, owner: str, paths: Iterable[str]) -> None:
-    """Raise ``UnsupportedModelError`` if a file of ``owner`` has a space in its path."""
+    """Raise ``UnsupportedModelError`` if a file of ``owner`` has a space in its path.
+
+    ``system`` is the name for ``--for``, and ``owner`` the place in the message, such as ``model 'kws'``.
+    """
     for path in paths:
         if " " in path:
             raise UnsupportedModelError(
