@@ -47,6 +47,7 @@ class Linkage:
         ``inline namespace n``. The blocks of these contain declarations at file scope; all others are bodies or values.
         """
         words = [token.text for token in tokens]
+        # `extern "C++" {` inside of `extern "C" {` is valid and gives names C++ linkage again.
         if len(words) == 2 and words[0] == "extern" and tokens[1].kind == "string":
             return Linkage(words[1] != '"C"', self.space, self.anonymous, self.is_cplusplus)
         if words[:1] == ["inline"]:
@@ -129,6 +130,7 @@ def _kinds(declaration: Declaration, name: str, is_function: bool, defines: bool
     inline = is_function and declaration.has("inline", "__inline", "__inline__", "constexpr")
     # In C++ a const object at file scope has internal linkage; in C it is external.
     constant = not is_function and cplusplus and _is_constant(declaration) and not declaration.has("extern")
+    # First, because `static inline` and names in an anonymous namespace are local whatever else they are.
     if declaration.has("static") or declaration.linkage.anonymous or constant:
         yield "local", name
     elif inline and not cplusplus and not declaration.has("extern"):
@@ -233,6 +235,7 @@ def _before_value(tokens: Sequence[Token], declarator: Sequence[int]) -> list[in
 
 def _has_type(words: Sequence[str]) -> bool:
     """Return whether there is a type before the last word: ``struct point;`` and ``unsigned;`` declare no object."""
+    # `struct { int a; } name;` has a type without a tag, which stands here as the braces alone.
     kept = [word for word in words[:-1] if word != "{}"]
     for position, word in enumerate(kept):
         if word in _TAGS:

@@ -167,6 +167,7 @@ def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
     statement = _Statement()
     for token in found:
         mark = token.text if token.kind == "punctuation" else ""
+        # A `}` at depth 0 closes an `extern "C" {`, whose opening was taken for the end of a statement.
         if statement.depth == 0 and (mark in {";", "}"} or (mark == "{" and statement.is_linkage())):
             yield statement.tokens
             statement = _Statement()
@@ -233,6 +234,7 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
             members.append(last)
         # Numbers as well: a tensor called 0 becomes a member of this name, which C refuses and `validate` reports
         # (MLF304).
+        # `__attribute__` may follow the name of a member, and is not the name itself.
         elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
             last = token.text
     return words[at - 1], tuple(members)

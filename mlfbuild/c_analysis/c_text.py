@@ -28,6 +28,7 @@ class Token(NamedTuple):
 
 # No alternative below can fail once it has begun, so nothing is ever read twice.
 _SPLICE = r"\\(?:\r\n|[\s\S]|\Z)"  # a backslash and the escaped character, which may be the end of a line
+# Not nested, and up to the end of the text if it is not closed: the lexer accepts any text.
 _BLOCK_COMMENT = r"/\*[\s\S]*?(?:\*/|\Z)"
 _LINE_COMMENT = rf"//[^\\\n]*(?:{_SPLICE}[^\\\n]*)*"
 _STRING = rf'"[^"\\\n]*(?:{_SPLICE}[^"\\\n]*)*"?'

@@ -35,6 +35,7 @@ SHARED = "common"
 MERGED = "merged"
 """A definition that may be merged with others, or GIMPLE, for which this is unknown."""
 
+# Bounds the search for the end of a name, so that a table of overlapping names cannot take quadratic time.
 _MAX_NAME = 4096  # bytes; TVM's own limit of a function's name is 120
 _LOCAL, _GLOBAL, _WEAK, _UNIQUE = 0, 1, 2, 10  # STB_* of the ELF specification, and GNU's
 _UNDEFINED, _COMMON = 0, 0xFFF2  # SHN_*
@@ -303,6 +304,7 @@ def _relocations(elf: ELFFile, index: int, start: int, size: int) -> Iterator[tu
         if not isinstance(section, RelocationSection) or section["sh_info"] != index:
             continue
         symbols: Any = elf.get_section(section["sh_link"])
+        # Relocations of a whole section are in one table; only those inside of the symbol belong to it.
         for relocation in section.iter_relocations():
             if start <= relocation["r_offset"] < start + size:
                 target = symbols.get_symbol(relocation["r_info_sym"])

@@ -68,6 +68,7 @@ def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
     for section in elf.iter_sections():
         if section["sh_type"] != "SHT_SYMTAB":
             continue
+        # sh_link of a symbol table is the section with its names (ELF specification).
         strings = elf.get_section(section["sh_link"])
         # A copy, not an edit in place: linkers may share the end of one name with another one (`bar` in `foobar`), so a
         # changed byte could rename a second symbol.

@@ -34,12 +34,14 @@ from mlfbuild.core import Diagnostic, UsageError
 from mlfbuild.library import CMSIS_NN, Library, Module, requirements_of
 from mlfbuild.targets import CPUS, Cpu
 
+# Other releases have other sizes; a finding for one of them could be wrong in either direction.
 _VERSIONS = frozenset({"v4.0.0", "v4.1.0"})
 # The three forms that TVM's `relay/backend/contrib/cmsisnn/tir_to_runtime.cc` prints, one statement each. Digits and
 # lengths are bounded: the text comes from an archive and is untrusted.
 _CONTEXT = re.compile(r"\bcmsis_nn_context (\w+)\s*=\s*\{\s*\w+\s*,\s*(\d{1,9})\s*\};", re.ASCII)
 _STRUCT = re.compile(r"\bcmsis_nn_(?:dims|tile|\w*params) (\w+)\s*=\s*\{([^{};]{0,200})\};", re.ASCII)
 _CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]{0,1000})\);", re.ASCII)
+# From `arm_nnsupportfunctions.h` of CMSIS-NN.
 _CHANNELS_MVE = 124
 """``CH_IN_BLOCK_MVE``: channels that a depthwise convolution with MVE processes at a time."""
 _SIZES = ("input_dims", "filter_dims")
@@ -103,6 +105,8 @@ def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
     contexts = list(_CONTEXT.finditer(text))
     ends = [*(each.start() for each in contexts[1:]), len(text)]
     for context, end in zip(contexts, ends, strict=False):
+        # The call follows its context, and nothing between the two belongs to another call: TVM prints a block for
+        # each.
         call = _CALL.search(text, context.end(), end)
         if call is None or call[2] != context[1] or call[1] not in _NEEDED:
             continue
@@ -119,6 +123,7 @@ def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
 def _read(arguments: list[str], structs: Mapping[str, str]) -> _Call:
     """Return the call with these ``arguments`` after the context; ``_too_small`` catches what it raises."""
     values = [word.strip() for word in structs[arguments[0]].split(",")]
+    # The dimensions are found by their names, because their positions differ between the functions.
     source, filter_ = (_Dims(*_integers(structs[name])) for name in arguments if name in _SIZES)
     one = (1, 1)
     if len(values) == 3:  # cmsis_nn_pool_params: stride, padding, activation
@@ -254,6 +259,7 @@ def exported_cpu(library: Library) -> str:
 
     For RISC-V they name the architecture only: the result is then the first CPU of the table that has it.
     """
+    # All modules must agree: an archive with code for several CPUs has no single answer.
     texts = [target.text for module in library.modules for target in module.targets]
     words = {match[1] if (match := _CPU_OR_ARCHITECTURE.search(text)) else "" for text in texts}
     found = [cpu.name for cpu in CPUS.values() if words == {cpu.name if cpu.is_arm else cpu.architecture}]

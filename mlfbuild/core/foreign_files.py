@@ -33,6 +33,7 @@ _IR_VERSION = b"\x08"
 _AFTER_IR_VERSION = (b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42")
 """The tags of fields that follow it: names of the producer, versions, texts, the graph and the opsets."""
 _SAVED_MODEL = "saved_model.pb"
+# A longer path would fill the hint, and the command would no longer be readable.
 _LONGEST_IN_COMMAND = 200
 
 
@@ -54,6 +55,7 @@ def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
     if start[257:262] == b"ustar" and not error.code.startswith("archive-"):
         hint = "name the file .tar, or choose the compiler archive"
         return Mistake("archive-not-model", reason="the file is an archive, not a model", hint=hint)
+    # Models that the user passed to a command for archives: the remedy is to compile them first.
     if error.code == "archive-not-tar" and (start[4:8] == b"TFL3" or path.suffix.lower() == ".onnx"):
         name = in_command(str(path))
         archive = shlex.quote(str(Path(name).with_suffix(".tar")))

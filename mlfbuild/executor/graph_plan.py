@@ -17,6 +17,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.cgen import Buffer, Span, aligned, place
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
+# A table of 32-bit numbers would double the flash that the calls take.
 MOST_TENSORS = 1 << 16
 """The most tensors of a static graph, because calls refer to them by 16-bit numbers."""
 # Names of TVM's graph executor (`src/runtime/graph_executor`), which handles both itself instead of calling a kernel.

@@ -131,6 +131,7 @@ class Kernels:
 
     def _is_known(self, name: str) -> bool:
         """Return whether a file defines ``name`` as a local or global symbol, or as a macro."""
+        # Some generated files define a function of the runtime as a macro, which no symbol shows.
         macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
         return (
             self.defines(name)

@@ -37,6 +37,7 @@ def operator_functions(module: Module) -> tuple[Module, ...]:
 
 def _function(module: Module, name: str, body: str) -> Module:
     buffers = tuple(buffer for buffer in module.buffers if buffer.function == name)
+    # The index is the position in the arguments, which may differ from the order of the lines.
     handles = {int(index): handle for handle, index in _HANDLE.findall(body)}
     data = {handle: variable for variable, handle in _DATA.findall(body)}
     written = {words[0] for store in _STORE.findall(body) if (words := _pointers(store, data))}

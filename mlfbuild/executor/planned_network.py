@@ -47,6 +47,7 @@ class _Planned:
     def __init__(self, module: Module, graph: ExecutorGraph, arguments: GraphArguments, kernel_bytes: int) -> None:
         self._module, self._graph, self._arguments, self._kernel_bytes = module, graph, arguments, kernel_bytes
         self._plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
+        # The same nodes in the same order as in the plan, so that both can be zipped.
         self._nodes = [node for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
         self._calls = self._plan.calls[: len(self._nodes)]
         """The calls without the copies of outputs, which follow them in the plan."""
@@ -157,6 +158,7 @@ def _names(module: Module, graph: ExecutorGraph) -> dict[int, str]:
         first, end = graph.node_row_ptr[index : index + 2]
         nodes |= dict.fromkeys(range(first, end), node)
         names |= {at: node.name if end - first == 1 else f"{node.name}:{at - first}" for at in range(first, end)}
+    # The metadata lists traced tensors in the order in which calls write them.
     written = [entry for entry, node in nodes.items() if node.op == CALL]
     if len(written) == len(module.trace):
         names |= {entry: traced.tensor.name for entry, traced in zip(written, module.trace, strict=True)}

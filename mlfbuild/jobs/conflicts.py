@@ -120,6 +120,7 @@ def _state(elf: Path) -> bytes | None:
 
 def _link_inputs(job: FirmwareJob) -> Iterator[Path]:
     """Yield the files that Ninja links the image from, directly and through other libraries."""
+    # Ninja knows what CMake links, including libraries that come in through others.
     for line in run([find_tool("ninja"), "-C", job.build, "-t", "query", job.elf.name]).splitlines():
         if line.startswith("  outputs:"):
             return

@@ -24,6 +24,7 @@ cmake_minimum_required(VERSION 3.22)
 project(device LANGUAGES C)
 add_library(device OBJECT device.c)
 """
+# Options of a build, which CMake adds to the command for its own object and dependency files.
 _WITH_VALUE = ("-o", "-MF", "-MT", "-MQ")
 _OF_BUILDS = ("-c", "-MD", "-MMD")
 

@@ -45,6 +45,8 @@ class Outline:
         for module, part in zip(self.library.modules, self.modules, strict=True):
             paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
             names |= dict.fromkeys(part.files)
+            # Only headers directly in an include folder of the interface: others are found by the sources that include
+            # them.
             names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
             for blobs in part.blobs:
                 names |= dict.fromkeys([blobs.assembler, blobs.array, blobs.header, *blobs.reads])

@@ -121,6 +121,7 @@ def _takes_memory(section: Section) -> bool:
 
 def _load_address(elf: ELFFile, address: int, offset: int) -> int:
     """Return the load address of bytes at ``offset`` of the file, which differs if start-up code copies them."""
+    # Program headers have load addresses (p_paddr); section headers have only those at run time.
     for segment in elf.iter_segments():
         inside = segment["p_offset"] <= offset < segment["p_offset"] + segment["p_filesz"]
         # By the offset in the file and not by the address, because addresses of sections are those at run time.

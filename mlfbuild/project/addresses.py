@@ -50,6 +50,7 @@ def git_problem(address: str) -> Mistake | None:
     as an option or as a command (``ext::``), and a user name, password or token before the host, which would be
     committed with the file. For SSH, a user name alone is accepted.
     """
+    # Before anything else: `--upload-pack=COMMAND` is not an address, but Git would run the command.
     if address.startswith("-") or _HELPER.match(address):
         return Mistake(
             "address-is-option",

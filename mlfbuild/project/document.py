@@ -19,6 +19,7 @@ from mlfbuild.project.scalars import read_scalar
 
 # Far above any real project file; a model or a log that was named by mistake is refused before YAML parses it.
 _LARGEST_FILE = 1024 * 1024
+# More than a file of the largest size accepted has without aliases in practice.
 _MOST_VALUES = 50_000
 _KEY_HINTS = {"": "write a name", "<<": "repeat the keys, because merge keys are not accepted"}
 _YAML_TAGS = "tag:yaml.org,2002:"

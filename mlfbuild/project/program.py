@@ -40,6 +40,7 @@ _SCHEMA: Mapping[str, Any] = {
 }
 # Doubled braces come first, so that `{{source}}` is text and not a placeholder in braces.
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+# Words, not characters: a `>` inside of a word may be part of a file name or an expression.
 _SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"})
 
 

@@ -34,6 +34,7 @@ LICENSE_FILES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*")
 # CMSIS-NN has some hundred files. These limits stop a pattern that takes in a home folder or a whole SDK.
 MOST_FILES = 20_000
 MOST_BYTES = 256 * 1024 * 1024
+# Python's recursion would end deeper folders with an error that names no file.
 _DEEPEST = 64
 _COMPILED = frozenset({".c", ".cc", ".cpp", ".cxx", ".S", ".s"})
 _HEADERS = HEADER_SUFFIXES | {".hxx", ".inc"}
@@ -286,6 +287,8 @@ class FolderFile(LazyBytes):
 
     def read(self, offset: int, size: int) -> bytes:
         """Return ``size`` bytes from ``offset``; raises ``InputFileError`` if they can no longer be read."""
+        # The size is that of the first look, which hashes and archives rely on; a file that has grown since is cut
+        # there.
         wanted = max(0, min(size, self._size - offset))
         try:
             with self._path.open("rb") as file:

@@ -175,6 +175,7 @@ def _mismatch(pin: GitPin, tree: str) -> InputFileError:
 def _commit_of(url: str, version: str) -> str:
     """Return the commit that the tag, the branch or the beginning of a commit ``version`` is on the server now."""
     refs = {name: commit for commit, name in _REF.findall(_git("ls-remote", "--", url, url=url))}
+    # A tag comes before a branch of the same name, as in Git's own rules for revisions (gitrevisions).
     names = (
         # The commit of an annotated tag: the name without ^{} is that of the tag object.
         f"refs/tags/{version}^{{}}",

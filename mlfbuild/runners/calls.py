@@ -95,6 +95,7 @@ def _stack_of(pointer: int, arguments: int) -> int:
 def _fault_handlers(runner: Runner) -> list[int]:
     """Return the addresses of the handlers of faults, the common one first, as the running firmware has set them."""
     table = int.from_bytes(runner.read(_VECTOR_TABLE, 4), "little")
+    # HardFault, MemManage, BusFault and UsageFault are neighbours in the vector table.
     size = 4 * (_USAGE_FAULT - _HARD_FAULT + 1)
     handlers = struct.unpack("<4I", runner.read(table + 4 * _HARD_FAULT, size))
     distinct = dict.fromkeys(handler & ~1 for handler in handlers if handler)

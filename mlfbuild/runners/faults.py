@@ -16,6 +16,7 @@ from mlfbuild.runners.types import Runner
 
 _STATUS = 0xE000ED28
 """CFSR; HFSR, DFSR, MMFAR and BFAR follow it."""
+# MemManage has bits 0 to 7 (MMFSR), BusFault 8 to 15 (BFSR), UsageFault 16 to 31 (UFSR).
 _CAUSES = {
     0: "instruction fetch from protected memory",
     1: "access to protected memory",
@@ -112,6 +113,7 @@ def _causes(status: int, hard: int, protected: int, bus: int) -> Iterator[str]:
             # is set.
             known = address is not None and status >> address[0] & 1
             yield f"{cause} at {address[1]:#010x}" if known and address else cause
+    # Of HFSR only this bit is a cause of its own: FORCED says that the cause is in CFSR.
     if hard >> _VECTOR_ERROR & 1:
         yield "the vector table cannot be read"
 

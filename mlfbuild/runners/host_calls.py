@@ -131,6 +131,7 @@ class HostCalls:
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
         self._stop, self._call, self._vectors = stop, call, vectors[1]
+        # Entry 3 of the vector table is HardFault, to which other faults escalate while their handlers are disabled.
         self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
@@ -215,6 +216,7 @@ class HostCalls:
         else:
             block = struct.unpack(f"<{count}I", self._runner.read(argument, 4 * count))
             if operation == _EXIT:
+                # The block has the reason and the status; a process on a POSIX system also ends with 8 bits.
                 self._exit(block[1] & 0xFF)
                 return
             result = self._perform(operation, argument, block)

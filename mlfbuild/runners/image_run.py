@@ -71,6 +71,7 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
 def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None, str]:
     """Let the firmware run; return its exit status, or why it has none."""
     vectors = firmware.vectors()
+    # Entry 3 of the vector table is HardFault.
     fault = None if vectors is None else vectors[1][3] & ~1
     # An image may lack both, if it never ends; it then runs until the time limit.
     ends = [at for name in _ENDS if (at := firmware.function(name)) is not None]

@@ -38,6 +38,7 @@ _SECONDS_TO_RESET = 1.0
 _LOOK_SECONDS = 0.1
 _SECONDS_TO_RETURN = 5.0
 """How long a port may be away: a board with its own USB is, while it resets."""
+# Little-endian, as all cores with the monitor are.
 _HELLO = struct.Struct("<BBIIIII")
 _STOPPED = struct.Struct("<III")
 _CANNOT_RESET = 3

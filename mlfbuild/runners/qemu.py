@@ -23,6 +23,7 @@ class EmulatedBoard(Gdb):
         server = GDB_SERVERS["qemu"]
         super().__init__(f"qemu {board.name}", place, server, memory=regions, timeout=timeout, console=self._printed)
         self._board = board
+        # For the file of the console, which QEMU writes until it ends.
         self._folder = tempfile.TemporaryDirectory(prefix="mlfbuild-qemu-")
         self._shown = 0
 

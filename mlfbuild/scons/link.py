@@ -71,6 +71,7 @@ def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -
 
 
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
+    # By its name, because SCons does not tell which family a compiler belongs to.
     compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
     # Options that other compilers may not know.
     quiet = (
@@ -264,6 +265,7 @@ def _folder(env: Any, tree: TreeNodes) -> Any:
     ``MLFBUILDDIR`` would be relative to the SConscript that calls ``apply``. Each variant folder has a folder here, so
     that a build of one variant does not replace the libraries of another.
     """
+    # The tree of a model is at BUILD/mlf/TARGET/MODEL.
     build, here = tree.folder.up().up().up(), env.Dir(".")
     shared = here.srcnode() is here or build.is_under(here)
     variant = "" if shared else f".{here.get_internal_path().strip(os.sep).replace(os.sep, '.')}"

@@ -48,6 +48,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
     if cpu.is_arm:
         yield from _arm(cpu)
     elif cpu.architecture.startswith("rv32"):
+        # The width of an integer register: riscv64-unknown-elf-gcc has 64 bits unless it gets -march.
         yield MacroRule("#define __riscv_xlen 32", True, f"does not compile for 32-bit RISC-V, as {cpu.name} is")
         yield MacroRule(
             "#define __riscv_float_abi_soft ", True, f"passes floats in FPU registers, {cpu.name} has no FPU"

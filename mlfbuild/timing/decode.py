@@ -62,6 +62,7 @@ _SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qad
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
 _BRANCHES = frozenset({"b", "bl", "cbz", "cbnz", "le", "letp", "wls", "wlstp"})
 _WIDE = re.compile(r"\.(w|n)$")
+# `vcls` would otherwise be `vc` with the condition `ls`, and `vmovlt` a `vmovl` in a VPT block.
 _OWN_SUFFIX = re.compile(
     r"vp[st]*t[te]*|vj?cvt[a-z]?|vmov[ln]t|vqmovu?nt|vq?r?shru?nt|vshllt|vq?d?mullt|vpnot|vcmpe|vmls|vnmls|vcls"
 )
@@ -139,6 +140,7 @@ def _shape(text: str, operands: str) -> _Shape:
 
 def _name(text: str, helium: bool) -> tuple[str, str, bool]:
     """Return the mnemonic without width, condition and ``s``, the condition, and whether it sets flags."""
+    # The mnemonic ends at the first dot; what follows are data types such as `.f32` or `.s8`.
     stem, _, types = _WIDE.sub("", text.lower()).partition(".")
     if types in {"w", "n"} or types.startswith(("w.", "n.")):
         types = types[2:]

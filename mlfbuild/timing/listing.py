@@ -66,6 +66,7 @@ class Disassembly:
     """The functions of an image by address; ``text`` is what ``objdump -d --no-show-raw-insn`` prints."""
 
     def __init__(self, text: str) -> None:
+        # Labels inside of a function would cut it into pieces, each of which looked like a function.
         heads = [head for head in _HEADER.finditer(text) if not head[2].startswith(_INNER)]
         ends = [*(head.start() for head in heads[1:]), len(text)]
         functions = [

@@ -35,6 +35,7 @@ _LARGEST_JSON = 1 << 20
 # Larger files would have to fit the memory of the machine with the device, often a small one.
 _LARGEST_VECTORS = 1 << 30
 _MOST_MODELS = 1000
+# The end of the address space of every supported core.
 _ADDRESSES = 1 << 32
 _HASH = re.compile(r"[0-9a-f]{64}")
 _AGAIN = "make the bundle again with mlfbuild bundle"

@@ -84,6 +84,7 @@ def run_in_sandbox(
     inside and are made printable), and ``ProcessFailedError`` for any other end and for an answer that is not arrays.
     """
     command = [sys.executable, "-m", "mlfbuild", "run", *arguments, "-o", _OUTPUT, "--format", "json"]
+    # ulimit takes seconds for -t and kibibytes for -v.
     limits = [str(CPU_SECONDS), str(MEMORY // 1024)]
     words = [str(find_tool("bwrap")), *_walls(readable), "--", "/bin/sh", "-c", _RUN, "sh", *limits, *command]
     with tempfile.TemporaryFile() as errors:
@@ -126,6 +127,7 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
     yield from ("--size", str(DISK), "--tmpfs", "/tmp")  # noqa: S108 - a path inside the sandbox
     package = Path(mlfbuild.__file__).parent
     sites = (Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+    # A virtual environment links to the Python that it was made with, so both must be visible.
     for path in (Path(sys.base_prefix), Path(sys.prefix), *sites, package, cmake_folder(), *readable):
         if not path.absolute().is_relative_to("/usr"):
             yield from ("--ro-bind-try", str(path.absolute()), str(path.absolute()))

@@ -113,6 +113,7 @@ def _stop_signals() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():  # no other thread may set handlers, or is interrupted
         yield received
         return
+    # Signals that the parent ignores stay ignored: `nohup` relies on that.
     before = {
         number: signal.signal(number, lambda got, _frame: received.append(got))
         for number in STOP_SIGNALS

@@ -82,6 +82,7 @@ def _with_defaults(options: Mapping[str, OptionValue], executor: str) -> dict[st
 
 
 def _check(request: CompileRequest, executor: str, version: Version) -> None:
+    # Options of the other executor only: those that no executor has were refused when the project file was read.
     known = {option for options in _OF_EXECUTOR.values() for option in options} - {*_OF_EXECUTOR[executor]}
     for key in request.options:
         where = f"{request.name}: options.{key}"
@@ -174,6 +175,7 @@ def tvm_version(python: str) -> tuple[tuple[int, int], str]:
     try:
         printed = run_program([python, "-c", _ASK], python, folder=Path())
     except ProcessFailedError as error:
+        # The last line of a Python traceback has the exception, such as `ModuleNotFoundError: No module named 'tvm'`.
         why = next((line for line in reversed(error.output.splitlines()) if line.strip()), error.message)
         reason = f"cannot import tvm ({shown(why.strip())})"
         raise ToolNotFoundError("tvm-not-importable", place=python, reason=reason, hint=_ADVICE) from None

@@ -21,6 +21,7 @@ from mlfbuild.core import ConflictError, InputFileError, file_sha256, sha256
 from mlfbuild.library import Content, Fields, chunks, parse_json
 
 RECORD = "RECORD.json"
+# The key shows who wrote the file, and its number how to read it.
 _FORMAT_KEY = "mlfbuild_record"
 _FORMAT = 1
 # Opening a buffered file costs more than the hash of a small one, and nearly all are small.

@@ -21,6 +21,7 @@ from mlfbuild.jobs.tree.record import (
 )
 from mlfbuild.library import Content, chunks
 
+# All files of a foreign folder may be in conflict.
 _SHOWN_CONFLICTS = 10
 
 

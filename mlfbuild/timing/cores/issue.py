@@ -128,7 +128,9 @@ class _Issue:
         self._core = core
         self._now = 0  # the first cycle in which nothing is issued
         self._first: Step | None = None  # issued alone in the cycle before, so that a second one can join it
+        # By register: the cycle from which delays count, and how the result was made.
         self._made: dict[str, tuple[int, str]] = {}
+        # By unit: the first cycle in which it is free again.
         self._free: dict[str, int] = {}
 
     def run(self, steps: Sequence[Step]) -> Iterator[tuple[Fraction, Fraction]]:
@@ -157,6 +159,7 @@ class _Issue:
 
     def _joined(self, step: Step) -> Fraction | None:
         """Return the mean cost if ``step`` can be issued together with the one before; ``None`` if it cannot."""
+        # An instruction of several cycles is never the second one of a pair on these cores.
         if self._first is None or step.cycles > 1:
             return None
         # The pair is issued in the cycle before, so operands and units must be ready there.

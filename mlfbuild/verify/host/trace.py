@@ -156,6 +156,7 @@ def print_traced_shim(module: Module) -> Iterator[str]:
     yield ""
     yield "static void hand_out(void *context, uint32_t tensor, const void *data)"
     yield "{"
+    # The copy must not write beyond the arrays that Python passed, whatever number the code reports.
     yield f"    if (tensor < {len(module.trace)}) {{"
     yield "        memcpy(((void **)context)[tensor], data, sizes[tensor]);"
     yield "    }"

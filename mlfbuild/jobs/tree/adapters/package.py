@@ -19,6 +19,7 @@ from mlfbuild.jobs.tree.record import RECORD, read_record
 from mlfbuild.library import DEVICE_CODE_SUFFIXES, ResolvedLibrary, device_of, kernel_include_dirs
 
 # Patterns of lines that ``mlf.cmake`` of a tree has, which mlfbuild writes itself.
+# The generator expression with which the fragment gives options to GCC and clang only.
 _OPTIONS = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:([^>]+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
@@ -162,6 +163,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
     options = _OPTIONS.search(text)
     paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]
+    # Generated sources are directly in the folder of the executor; the runtime's headers are deeper.
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     # A source that a generated unit includes must not be compiled a second time.
     linked = [

@@ -46,6 +46,7 @@ def files(package: Package) -> dict[str, str]:
 
     Raises ``UnsupportedModelError`` for libraries that are CMake packages.
     """
+    # Cargo cannot find a target of CMake, and `cc` has only files to compile.
     for dependency in package.dependencies:
         if dependency.package:
             raise UnsupportedModelError(
