@@ -120,8 +120,8 @@ def _spelled(name: str, declaration: Declaration, is_function: bool) -> str:
     if not declaration.linkage.cplusplus:
         # The symbol of a name with C linkage is the same in every namespace.
         return name.rpartition("::")[2]
-    # The exact symbol depends on the types of the arguments after all conversions, which needs a whole parser.
-    # Overloads differ in their arguments, which are not parsed: "()" stands for all of them.
+    # Overloads differ in their arguments, which are not parsed: "()" stands for all of them. The exact symbol depends
+    # on types behind typedefs and templates, which only a whole parser knows.
     return declaration.linkage.space + name + ("()" if is_function else "")
 
 

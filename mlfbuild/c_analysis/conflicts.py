@@ -212,7 +212,7 @@ def _other_definition(
 ) -> ComparedObject | None:
     """Return the first object in ``seen`` of another model that defines the name differently from ``found``."""
     for other, theirs in seen:
-        # Two common symbols have equal definitions, none at all, but share one variable: that is why SHARED differs
+        # Two common symbols have no definitions that could differ, but share one variable: that is why SHARED differs
         # even from itself.
         if other.model != found.model and MERGED not in {mine, theirs} and (theirs != mine or mine == SHARED):
             return other

@@ -70,7 +70,7 @@ def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
             continue
         # sh_link of a symbol table is the section with its names (ELF specification).
         strings = elf.get_section(section["sh_link"])
-        # A copy, not an edit in place: linkers may share the end of one name with another one (`bar` in `foobar`), so a
+        # A copy, not an edit in place: tools may let one name be the end of another one (`bar` in `foobar`), so that a
         # changed byte could rename a second symbol.
         table = bytearray(_content(strings, data))
         for at, name in _globals(_content(section, data), table, order, form):

@@ -154,13 +154,13 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
             hint="remove it",
         )
     for module in library.modules:
-        # Parameters of graphs are in a file that mlfbuild turns into C; AOT code of TVM has them as arrays of its own.
+        # Parameters of graphs are in a file that mlfbuild turns into C; AOT code of TVM contains them as arrays.
         graph = module.executor == "graph"
         if placement.code is not None:
             raise _in_its_code(f"{place}.code", where, module.name, ".text .text.*")
         if placement.names_constants and not (graph and module.params):
             raise _in_its_code(f"{place}.params", where, module.name, ".rodata.tvm")
-        # The C of the native compiler has its workspace as a union of its own; the executor's is generated here.
+        # The C of the native compiler defines its workspace as a union; the executor's is generated here.
         if placement.workspace is not None and module.model_id and not graph:
             raise _in_its_code(f"{place}.workspace", where, module.name, ".bss.noinit.tvm")
 

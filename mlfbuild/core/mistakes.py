@@ -47,6 +47,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     Case is ignored. The text begins with a blank, so that it can follow a reason as it is.
     """
+    # difflib counts a letter in another case as a difference, which is the most common mistake in names.
     by_lower_case = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     return f" (did you mean {in_quotes(by_lower_case[near[0]])}?)" if near else ""

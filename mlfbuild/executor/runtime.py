@@ -28,6 +28,7 @@ _RUNTIME = RUNTIME / "tvm"
 # The renaming is read from the header itself, so that C and Python cannot disagree about a name.
 _OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
 
+# Headers directly in the folder belong to mlfbuild's executor; only those in subfolders stand for TVM's own.
 PROVIDED_HEADERS = tuple(
     path.relative_to(_RUNTIME).as_posix() for path in sorted(_RUNTIME.rglob("*.h")) if path.parent != _RUNTIME
 )

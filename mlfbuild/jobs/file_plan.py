@@ -40,7 +40,7 @@ class Outline:
 
         Other headers are in further folders, and only sources in this tree include them.
         """
-        # A dict keeps the order of the archive, which is also that of compilation in Ninja's log.
+        # A dict keeps the order of the archive, and each name once.
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
             paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]

@@ -19,7 +19,7 @@ from mlfbuild.project.scalars import read_scalar
 
 # Far above any real project file; a model or a log that was named by mistake is refused before YAML parses it.
 _LARGEST_FILE = 1024 * 1024
-# More than a file of the largest size accepted has without aliases in practice.
+# Real project files have some hundreds; only aliases of aliases lead to so many.
 _MOST_VALUES = 50_000
 _KEY_HINTS = {"": "write a name", "<<": "repeat the keys, because merge keys are not accepted"}
 _YAML_TAGS = "tag:yaml.org,2002:"
@@ -195,7 +195,7 @@ class _Reader:
             if key is None:
                 continue
             place = (*path, key)
-            # YAML's own parsers keep the last of two equal keys without a word (YAML 1.2 forbids them).
+            # Most parsers of YAML keep the last of two equal keys without a message, although YAML forbids them.
             first = self.document.keys.get(place)
             if first is not None:
                 mistake = Mistake(

@@ -54,8 +54,8 @@ def check_sections(document: Document) -> None:
 
 def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
     """Check that every section can contain code, constants or memory, and only one of them in the whole project."""
-    # A linker refuses to mix sections with and without contents under one name, with a message about its input files
-    # only.
+    # One output section for constants and memory has contents for both: the zeros of a workspace would take flash,
+    # without a message of the linker.
     first: dict[str, tuple[SectionContent, KeyPath]] = {}
     for path, section in uses:
         content = _content(path)

@@ -40,6 +40,7 @@ def _release(value: str) -> Mistake | None:
 
 def _pattern(value: str) -> Mistake | None:
     try:
+        # RecursionError and OverflowError: deep nesting and huge repetitions in a hostile pattern.
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
         return Mistake("invalid-pattern", reason=f"{in_quotes(value)} is not a regular expression: {error}")

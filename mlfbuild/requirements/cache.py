@@ -69,7 +69,7 @@ class Cache:
     def tree(self, name: str) -> Path:
         """Return the folder with the files of the commit or archive ``name``.
 
-        It need not exist; ``is_intact`` tells whether its files are those that were written.
+        It need not exist; ``is_intact`` returns whether its files are those that were written.
         """
         return self.root / "trees" / name
 

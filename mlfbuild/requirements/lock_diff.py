@@ -91,6 +91,7 @@ def left_over(lock: Lock, targets: Mapping[str, Collection[str]], dependencies: 
 
     ``targets`` has the names of the models by target, ``dependencies`` the names of the providers.
     """
+    # A model of any target is still in the project, even if it is no longer built for some of them.
     models = {model for of in targets.values() for model in of}
     for name in lock.models.keys() - models:
         yield Difference(f"model {name}", "", "", None).as_drift()

@@ -21,6 +21,7 @@ def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedL
     ``pin`` is the commit of a repository, by default that of ``pin_of``. Raises as ``root_of`` and ``folder_library``.
     """
     cache = default_cache()
+    # Once for both uses below: the record of the last fetch may change in between.
     if provider.kind == "git" and pin is None:
         pin = pin_of(provider, cache)
     library = folder_library(root_of(provider, cache, pin), provider, commit=pin.commit if pin else "")

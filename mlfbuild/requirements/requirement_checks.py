@@ -10,7 +10,7 @@ from mlfbuild.library import ARCHIVE_FOLDER, NAME, URL_TYPES, Requirement
 from mlfbuild.requirements.versions import range_problem
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
-# `git@host:path`, Git's own spelling of SSH; a slash after the colon would make it a URL.
+# `git@host:path`, Git's own spelling of SSH; without `(?!/)`, `https://host` would also match.
 _SSH = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(.+)")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:]*)(?::\d*)?(.*)")
 

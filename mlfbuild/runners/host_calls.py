@@ -181,9 +181,8 @@ class HostCalls:
             self._end(None, f"the device stopped at {self._firmware.place_of(at)}")
         return self._ended
 
-    # Also after an error, so that what was written is on the disk when the error is read.
     def close(self) -> None:
-        """Close the files of the firmware."""
+        """Close the files of the firmware, also after an error, so that what it has written is on the disk."""
         for file in self._files.values():
             if file is not None:
                 file.close()

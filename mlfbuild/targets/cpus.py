@@ -20,7 +20,7 @@ def toolchain_text(cpu: Cpu, compiler: str) -> str:
     The result is the text of the file; it sets the flags of the core and includes the file that the compiler's
     toolchains share. ``make generate`` writes it.
     """
-    # What all CPUs of a compiler have in common is in a file that a human wrote.
+    # What all CPUs of a compiler have in common is in a shared file, which is not generated.
     shared = f"{compiler_program(cpu, GCC).removesuffix(GCC)}{compiler}.cmake"
     settings = {
         "CMAKE_SYSTEM_PROCESSOR": cpu.name,

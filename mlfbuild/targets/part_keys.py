@@ -175,6 +175,7 @@ class PartMemoryKeys(DeviceMemoryKeys):
     """Document with its section."""
 
 
+# TOML has long texts in one string; sources and assumptions are lists of such texts.
 def _paragraphs(value: object) -> list[str]:
     """Return the paragraphs of a text, which blank lines separate, one line each."""
     if not isinstance(value, str):

@@ -39,7 +39,7 @@ _INTEGER = _words(
     uxtab uxtab16 uxtah uxtb uxtb16 uxth wfe wfi wls wlstp yield"""
 )
 """Mnemonics of the core. Those of its FPU and of MVE begin with ``v`` and end before a condition or predicate."""
-# A trailing `s` is part of the mnemonic only for these; `mls` or `lsls` must not be cut elsewhere.
+# Only these may end with an `s` that sets flags; that of `mls` or `vmls` belongs to the name.
 _SETS_FLAGS = _words("adc add and asr bic eor lsl lsr mov mul mvn neg orr orn ror rrx rsb sbc sub")
 _COMPARES = frozenset({"cmp", "cmn", "tst", "teq"})
 _GREATER_OR_EQUAL = re.compile(r"[su](add|sub)(8|16)|[su](asx|sax)")
@@ -56,7 +56,7 @@ _READS_RESULT = re.compile(
     r"|vins|vpnot|vmaxn?ma|vminn?ma|v(max|min)(nm)?a?v"
 )
 """Accumulating and inserting instructions: the result is also an operand."""
-# The two-operand form of 16-bit encodings: `adds r0, r1` is `adds r0, r0, r1`.
+# The short form of the assembler language: `adds r0, r1` is `adds r0, r0, r1`.
 _SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv")
 """With two operands, the first one is the result and an operand."""
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
@@ -124,7 +124,7 @@ def _shape(text: str, operands: str) -> _Shape:
     base = name.partition(".")[0]
     parts = operand_parts(operands)
     target = next((int(found[1], 16) for part in parts[-1:] if (found := _TARGET.match(part))), None)
-    # Other last operands look like addresses, too: `ldr r0, [pc, #4]` is printed with the label of its literal.
+    # Other last operands also look like addresses: `ldr r0, [pc, #4]` is printed with the label of its literal.
     if base not in _BRANCHES:
         target = None
     elif target is not None:

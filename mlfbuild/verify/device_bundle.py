@@ -244,7 +244,7 @@ def _hash(fields: Fields, key: str) -> str:
 
 def _known(fields: Fields, key: str, table: Mapping[str, _Known]) -> _Known:
     name = fields.text(key)
-    # Names, not values: the reader's tables describe a CPU, so the bundle cannot smuggle in settings of its own.
+    # Names, not values: the reader's tables describe a CPU, so the bundle cannot smuggle in other settings.
     if name not in table:
         raise fields.error(key, f"this mlfbuild has no {key} {name!a:.120}", hint="use the mlfbuild that wrote it")
     return table[name]

@@ -58,7 +58,7 @@ def vectors_file(inputs: Sequence[Array], outputs: Sequence[Array], origin: Vect
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stubs take a name for the option allow_pickle
     # In the comment, because readers would take an additional member for an array.
     with zipfile.ZipFile(file, "a") as archive:
-        # A ZIP comment has at most 65,535 bytes; the note has some hundred.
+        # A ZIP comment has at most 65,535 bytes; the note has some hundred bytes.
         noted = {_FORMAT: 1, **asdict(replace(origin, arrays=_digest(arrays)))}
         archive.comment = json.dumps(noted).encode()
     return file.getvalue()

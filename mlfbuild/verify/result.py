@@ -84,6 +84,7 @@ class VerifyReport:
             plural = "case" if self.cases == 1 else "cases"
             line = ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])
             return "\n".join([line, *self._remarks()])
+        # A line for each problem, because each one names a case and an element.
         lines = list(self.problems[:_SHOWN])
         hidden = len(self.problems) - len(lines)
         if hidden:

@@ -162,6 +162,7 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
     include_dirs = sorted(
         {f"codegen/{path.parts[0]}/include" for path in paths if len(path.parts) > 2 and path.parts[1] == "include"}
     )
+    # Names in an archive are untrusted, and a quote or a dollar sign would change the meaning of a build file.
     for path in (*files, *include_dirs):
         check_path(path)
     part = Part(

@@ -127,6 +127,7 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     fused = _FUSED.fullmatch(name) is not None
     cycles = _FLOAT_CYCLES.get(name, 1)
     moves = name in {"vmov", "vmrs", "vmsr"}
+    # Two commas and more: `vmov r0, r1, d0` and `vmov s0, s1, r0, r1`.
     if name == "vmov" and instruction.operands.count(",") > 1:  # two registers of the core: as on the Cortex-M4
         cycles = 2
     return Step(

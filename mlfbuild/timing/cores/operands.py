@@ -21,7 +21,7 @@ from mlfbuild.timing.syntax import operand_parts, registers_in
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})
-# No instruction waits for pc: reading it gives the address of the instruction itself.
+# No instruction waits for pc: its value follows from the address of the instruction.
 _NEVER_MADE = frozenset({"pc"})
 
 MULTIPLIES = re.compile(r"mul|ml[as]|[us]mull|[us]mlal\w*|umaal|smul\w+|smla\w+|smls\w+|smu[as]dx?|smml[as]r?|smmulr?")

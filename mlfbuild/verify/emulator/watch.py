@@ -36,7 +36,7 @@ def run_while_it_writes(
 def _output(
     process: subprocess.Popen[bytes], timeout: float | None, written: Path | None, grown: Callable[[int], None] | None
 ) -> bytes:
-    # Without a reason to look, one wait is enough and wakes up for nothing.
+    # Without a reason to look, one wait is enough, which never wakes up in between.
     if timeout is None and grown is None:
         return process.communicate()[0]
     allowed = math.inf if timeout is None else timeout

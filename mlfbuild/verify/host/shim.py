@@ -13,6 +13,7 @@ def print_shim(module: Module) -> str:
 
     Raises ``UnsupportedModelError`` if its caller must provide a device driver or a pool of unknown size.
     """
+    # Drivers are C structs of functions that only firmware for the device can provide.
     if module.devices:
         raise UnsupportedModelError(
             "module-needs-driver",
@@ -41,7 +42,7 @@ def _head(module: Module) -> Iterator[str]:
 def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
     for pool in external:
         name = sanitize_name(pool.name)
-        # TVM's header has size and content of each pool as macros, so that this file needs no numbers of its own.
+        # TVM's header has size and content of each pool as macros, so that this file contains no numbers.
         macro = f"{macro_prefix(module.name)}_{name.upper()}"
         if pool.kind == "workspace":
             yield f"static uint8_t pool_{name}[{macro}_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));"
