@@ -56,6 +56,7 @@ def compile(  # noqa: A001 - the verb of the command, and called as mlfbuild.com
     damaged or of another kind, ``UnsupportedModelError`` if the compiler does not support the model, and
     ``ToolNotFoundError`` if a package that reads the file is not installed.
     """
+    # Imported here, as in the functions below: `import mlfbuild` must stay fast, because every command pays for it.
     from pathlib import Path
 
     from mlfbuild.usecases import compiled_archive
@@ -136,6 +137,9 @@ def load(
 
     This executes code of the archive with the permissions of this process: load only archives that you trust, or use
     ``mlfbuild run --sandbox``.
+
+    Raises as ``mlfbuild.verify.host.load``, and with ``target`` also as the reader of the project file and the runner
+    of the target's device.
     """
     if target is not None:
         from pathlib import Path

@@ -46,6 +46,7 @@ class ProjectFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield a test for each case of each model and target."""
+        # Imported here: pytest loads the plugin in every run of every project on this machine.
         from mlfbuild.jobs import BUILD_FOLDER, load, target_jobs
         from mlfbuild.usecases import verify_jobs
         from mlfbuild.verify import count_cases
@@ -68,6 +69,8 @@ class ProjectFile(pytest.File):
             try:
                 with folder_locked(self.project.root / BUILD_FOLDER, lambda _: None):
                     ((_, self.results[job.title]),) = verify_project(self.project, [job.target], [job])
+            # The error is kept as a result: a model that does not compile fails each of its cases, but is compiled
+            # once.
             except MlfError as error:
                 self.results[job.title] = error
         result = self.results[job.title]

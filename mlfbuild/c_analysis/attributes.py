@@ -22,6 +22,8 @@ _TEXTS = {4, 5}  # Tag_CPU_raw_name, Tag_CPU_name; above 32, odd tags have texts
 _COMPATIBILITY = 32  # a number and a text
 CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, ABI_VFP_ARGS, MVE_ARCH = 6, 7, 10, 28, 48
 """Tags of ``ObjectFacts.attributes``."""
+# EF_RISCV_FLOAT_ABI: two bits, of which 0 is the soft-float ABI and 1 to 3 pass single, double or quad floats in
+# FPU registers.
 _RISCV_FLOAT_ABI = 0x0006
 
 
@@ -56,6 +58,7 @@ def object_facts(data: bytes, where: str) -> ObjectFacts:
         hard_float = bool(flags & _RISCV_FLOAT_ABI)
     elif attributes:
         # 0: integer registers; 1: FPU registers; 2: toolchain-specific; 3: compatible with both
+        # Tags with the value 0 may be left out of the section, so a missing one means integer registers.
         hard_float = {0: False, 1: True}.get(attributes.get(ABI_VFP_ARGS, 0))
     return ObjectFacts(str(machine), bits, attributes, hard_float)
 
@@ -77,6 +80,8 @@ def _attributes(elf: ELFFile, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _numbers(content: bytes, little_endian: bool) -> Iterator[tuple[int, int]]:
+    # Each subsection has a tag for its scope (file, section or symbol) and a length that counts both. Only those of
+    # the whole file decide what the object needs; the rest are skipped by their length.
     at = 0
     while at + 5 <= len(content):
         (length,) = struct.unpack_from("<I" if little_endian else ">I", content, at + 1)
@@ -84,6 +89,8 @@ def _numbers(content: bytes, little_endian: bool) -> Iterator[tuple[int, int]]:
         inner = at + 5
         while content[at] == _FILE and inner < end:
             tag, inner = _uleb128(content, inner)
+            # Values of unknown tags must be skipped exactly, or all that follow are misread: the specification fixes
+            # for each number whether a number or a text follows, and only Tag_compatibility has both.
             if tag == _COMPATIBILITY or not (tag in _TEXTS or (tag > _COMPATIBILITY and tag % 2)):
                 value, inner = _uleb128(content, inner)
                 yield tag, value

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from mlfbuild.c_analysis.c_text import Token, string_value, tokens
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
+# `(?![\w(])`: a parenthesis that follows the name directly makes it a macro with parameters (C99 6.10.3).
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
+# The two types of TVM's C runtime whose initialisers hold the names and the functions of a system library.
 _REGISTRY_TYPES = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
+# Bounds the memory for hostile files: constants of a large network are one statement with millions of tokens.
 _MAX_STATEMENT = 100_000  # tokens; a registry has three per function
 KEYWORDS = frozenset({
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
@@ -76,6 +79,8 @@ def read_c_file(path: str, source: Iterable[Token]) -> CFile:
     names: list[str] = []
     array: list[str] = []
     for statement in _statements(_without_directives(source, directives)):
+        # The order matters: the registry's array is also a declaration with a parenthesis, and a struct may have
+        # members that are pointers to functions.
         words = [token.text for token in statement]
         if "TVMFuncRegistry" in words:
             names += ["".join(string_value(token.text) for token in statement if token.kind == "string")]
@@ -130,7 +135,11 @@ def _start(statement: Sequence[Token], text: str) -> int:
 
 
 def included_files(source: Iterable[Token]) -> tuple[str, ...]:
-    """Return the names that the C file with the tokens ``source`` includes, in order."""
+    """Return the names that the C file with the tokens ``source`` includes, in order.
+
+    They are as written between the quotes or angle brackets, and a name may occur twice. Includes under ``#if`` are
+    returned whatever the condition is.
+    """
     return _included(token.text for token in source if token.kind == "directive")
 
 
@@ -158,6 +167,7 @@ def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
     statement = _Statement()
     for token in found:
         mark = token.text if token.kind == "punctuation" else ""
+        # A `}` at depth 0 closes an `extern "C" {`, whose opening was taken for the end of a statement.
         if statement.depth == 0 and (mark in {";", "}"} or (mark == "{" and statement.is_linkage())):
             yield statement.tokens
             statement = _Statement()
@@ -182,7 +192,10 @@ class _Statement:
         self._is_registry = False
 
     def is_linkage(self) -> bool:
-        """Return whether this is the ``extern "C"`` before a brace."""
+        """Return whether this is the ``extern "C"`` before a brace.
+
+        Its brace does not begin a body: the statements in it are at top level.
+        """
         return len(self.tokens) == 2 and [token.text for token in self.tokens] == ["extern", '"C"']
 
     def take(self, token: Token, mark: str) -> None:
@@ -191,6 +204,8 @@ class _Statement:
         if opens:
             before = [item.text for item in self.tokens[-2:]]
             self.is_body = before[-1:] == [")"]
+            # Members of structs and entries of the registry are facts that the caller needs; bodies and initialisers
+            # are not, and without them the memory for a statement stays small.
             self._skips = self.is_body or not (self._is_registry or before[:1] == ["struct"])
         self.depth += (mark in _OPENING) - (mark in _CLOSING and self.depth > 0)
         if opens or self.depth == 0 or not self._skips:
@@ -219,6 +234,7 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
             members.append(last)
         # Numbers as well: a tensor called 0 becomes a member of this name, which C refuses and `validate` reports
         # (MLF304).
+        # `__attribute__` may follow the name of a member, and is not the name itself.
         elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
             last = token.text
     return words[at - 1], tuple(members)
@@ -227,6 +243,8 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
 def _function(words: Sequence[str]) -> Function | None:
     """Return the function that ``words`` declare or define, or ``None``."""
     at = 0
+    # The first parenthesis after an identifier begins the parameters. An `=` or `{` before it means that the
+    # parenthesis belongs to a value, as in `int a = f(1);`.
     for at in range(1, len(words)):
         if words[at] in {"=", "{"}:
             return None
@@ -240,7 +258,12 @@ def _function(words: Sequence[str]) -> Function | None:
 
 
 def parameter_types(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of parameters from the words after the opening parenthesis."""
+    """Return the types of parameters from the words after the opening parenthesis.
+
+    The last word of each parameter is taken for its name if there are others before it: ``const void* a`` is
+    ``const void *``. A parameter of one word, such as ``void``, is a type. Words after the closing parenthesis are
+    ignored; brackets in a parameter, as in ``int a[3]``, stay with it.
+    """
     parameters: list[list[str]] = [[]]
     depth = 0
     for word in words:

@@ -28,6 +28,7 @@ class Token(NamedTuple):
 
 # No alternative below can fail once it has begun, so nothing is ever read twice.
 _SPLICE = r"\\(?:\r\n|[\s\S]|\Z)"  # a backslash and the escaped character, which may be the end of a line
+# Not nested, and up to the end of the text if it is not closed: the lexer accepts any text.
 _BLOCK_COMMENT = r"/\*[\s\S]*?(?:\*/|\Z)"
 _LINE_COMMENT = rf"//[^\\\n]*(?:{_SPLICE}[^\\\n]*)*"
 _STRING = rf'"[^"\\\n]*(?:{_SPLICE}[^"\\\n]*)*"?'
@@ -35,13 +36,16 @@ _CHARACTER = rf"'[^'\\\n]*(?:{_SPLICE}[^'\\\n]*)*'?"
 _TOKEN = re.compile(
     r"[ \t\r\n\f\v]*(?:"
     r"(?P<identifier>[^\W\d][\w$]*)"
+    # A preprocessing number (C99 6.4.8), which is wider than any constant: a sign may follow an exponent.
     r"|(?P<number>\.?[0-9][\w.]*(?:(?<=[eEpP])[+-][\w.]*)*)"
     rf"|(?P<comment>{_BLOCK_COMMENT}|{_LINE_COMMENT}|\\\r?\n)"
     rf"|(?P<string>{_STRING})"
     rf"|(?P<character>{_CHARACTER})"
     r"|(?P<end>\Z)"
+    # The last alternative takes any single character, so the pattern matches at every position.
     r"|(?P<punctuation>\.\.\.|->|\+\+|--|&&|\|\||(?:<<|>>|[-+*/%&|^<>=!])=?|##|[\s\S]))"
 )
+# Strings and comments are alternatives of their own, because a `//` or a line end in them does not count as such.
 _DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_STRING}|{_CHARACTER}|[\\/])*")
 
 
@@ -60,6 +64,8 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
         text, begin = found[kind], found.start(kind)
         if kind == "end":
             return
+        # A `#` begins a directive only as the first token of its line (C99 6.10); white space and comments may precede
+        # it.
         if not first:
             first = "\n" in source[at:begin]
         at = found.end()
@@ -74,7 +80,11 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
 
 
 def in_braces(source: Iterator[Token]) -> Iterator[Token]:
-    """Yield the tokens up to the ``}`` of a brace that was opened before them."""
+    """Yield the tokens up to the ``}`` of a brace that was opened before them.
+
+    The ``}`` itself is consumed but not yielded, so ``source`` continues after it. Braces inside are yielded. If the
+    text ends first, so do the tokens.
+    """
     depth = 1
     for token in source:
         depth += (token.text == "{") - (token.text == "}")
@@ -110,5 +120,6 @@ def _unescaped(escape: re.Match[str]) -> str:
     if octal is not None:
         return chr(int(octal, 8) % 256)
     if hexadecimal is not None:
+        # C takes any number of hexadecimal digits, and compilers keep the low byte of a constant that does not fit.
         return chr(int(hexadecimal[-2:], 16))
     return _ESCAPED.get(other, other)

@@ -26,6 +26,7 @@ from pathlib import Path
 from mlfbuild.c_analysis.objects import MERGED, SHARED, Symbols, object_symbols, weak_definitions
 from mlfbuild.core import InputFileError, read_bytes
 
+# Their names are ordinary names for arpy, in contrast to the symbol tables `/` and `/SYM64/` of GNU ar.
 _INDICES = {"__.SYMDEF", "__.SYMDEF SORTED"}  # symbol tables of BSD libraries
 
 
@@ -70,6 +71,7 @@ def members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
 
 
 _ELF = b"\x7fELF"
+# A common symbol without meaning, which would be a conflict between any two models that are built with -flto.
 _LTO_MARK = "__gnu_lto_slim"  # in every object that GCC compiles for link-time optimisation
 
 
@@ -125,6 +127,7 @@ def compared_objects(model: str | None, path: Path) -> Iterator[ComparedObject]:
 
     Raises ``InputFileError`` if it cannot be read or is damaged.
     """
+    # A model may also be linked as single objects, which CMake's object libraries are.
     data = read_bytes(path, "object of a model")
     parts = members(data, str(path)) if path.suffix == ".a" else iter([("", data)])
     for name, content in parts:
@@ -144,6 +147,7 @@ def symbol_conflicts(
     """
     shared |= {_LTO_MARK}
     reported: set[str] = set()
+    # The first definition in link order is the one that a linker takes from static libraries.
     strong = _first_of((found, found.symbols.defined) for found in objects if found.model is not None)
     firmware = _first_of((found, found.symbols.defined) for found in objects if found.model is None)
     weak = _weak_in_two_models(objects) - shared
@@ -154,10 +158,13 @@ def symbol_conflicts(
         definitions = _definitions(found, weak)
         for name in sorted(found.symbols.defined | found.symbols.weak):
             first = strong.get(name)
+            # A model may define its own symbol weakly and strongly; only another model's definition can be mistaken for
+            # it.
             if first is None or first.model == found.model:
                 first = _other_definition(found, definitions.get(name), seen.get(name, []))
             if first is None and name in found.symbols.defined:
                 first = firmware.get(name)
+            # One report for each name: with three models the second conflict has the same cause and the same repair.
             if first is not None and name not in reported:
                 reported.add(name)
                 yield SymbolConflict(name, first, found)
@@ -195,6 +202,7 @@ def _weak_in_two_models(objects: Sequence[ComparedObject]) -> frozenset[str]:
 
 
 def _definitions(found: ComparedObject, names: frozenset[str]) -> Mapping[str, str]:
+    # Hashing definitions reads relocations, which is slow: only names that at least two models have are worth it.
     wanted = found.symbols.weak & names
     return weak_definitions(found.content, wanted, found.place) if wanted else {}
 
@@ -204,6 +212,8 @@ def _other_definition(
 ) -> ComparedObject | None:
     """Return the first object in ``seen`` of another model that defines the name differently from ``found``."""
     for other, theirs in seen:
+        # Two common symbols have no definitions that could differ, but share one variable: that is why SHARED differs
+        # even from itself.
         if other.model != found.model and MERGED not in {mine, theirs} and (theirs != mine or mine == SHARED):
             return other
     return None

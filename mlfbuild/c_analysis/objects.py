@@ -35,6 +35,7 @@ SHARED = "common"
 MERGED = "merged"
 """A definition that may be merged with others, or GIMPLE, for which this is unknown."""
 
+# Bounds the search for the end of a name, so that a table of overlapping names cannot take quadratic time.
 _MAX_NAME = 4096  # bytes; TVM's own limit of a function's name is 120
 _LOCAL, _GLOBAL, _WEAK, _UNIQUE = 0, 1, 2, 10  # STB_* of the ELF specification, and GNU's
 _UNDEFINED, _COMMON = 0, 0xFFF2  # SHN_*
@@ -79,11 +80,13 @@ def object_symbols(data: bytes, where: str) -> Symbols:
     are linear in the length of ``data``, regardless of the sizes in its tables.
     """
     names: dict[str, set[str]] = {"defined": set(), "weak": set(), "local": set(), "declared": set()}
+    # Undefined comes first: a reference can be weak, and an undefined weak symbol defines nothing.
     for name, binding, section in _entries(data, where):
         if section == _UNDEFINED:
             names["declared"].add(name)
         elif binding == _LOCAL:
             names["local"].add(name)
+        # STB_GNU_UNIQUE is what g++ gives to static variables of inline functions; linkers merge these like weak ones.
         elif binding in {_WEAK, _UNIQUE} or section == _COMMON:
             names["weak"].add(name)
         else:
@@ -130,6 +133,7 @@ def opened_object(data: bytes, where: str) -> ELFFile:
         )
     # sizeof(Elf64_Shdr) and sizeof(Elf32_Shdr).
     smallest = 64 if elf.elfclass == 64 else 40
+    # pyelftools trusts both fields; a count of 2^32 sections would keep it busy for hours.
     if elf["e_shentsize"] < smallest or elf.num_sections() * elf["e_shentsize"] > len(data):
         raise damaged_object(where, "its section table is larger than the file")
     return elf
@@ -139,6 +143,9 @@ def object_section_size(data: bytes, section: str, where: str) -> int:
     """Return the bytes of ``section``, and of those called ``<section>.*``, in the ELF relocatable object ``data``.
 
     ``where`` names it in messages. Raises ``InputFileError`` if it is not such an object or is damaged.
+
+    For example, ``.text`` includes ``.text.main``, as ``-ffunction-sections`` names it, but not ``.textual``. Sizes are
+    those before linking: ``--gc-sections`` may drop some of the sections.
     """
     try:
         sections = [(each.name, each["sh_size"]) for each in opened_object(data, where).iter_sections()]
@@ -164,7 +171,10 @@ def check_elf_image(data: bytes, where: object) -> None:
 
 
 def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:
-    """Yield the names of the symbols in the GIMPLE of ``elf``, which was read from ``data``; none without GIMPLE."""
+    """Yield the names of the symbols in the GIMPLE of ``elf``, which was read from ``data``; none without GIMPLE.
+
+    Local symbols are not in these tables. Raises ``ValueError`` if a table is damaged.
+    """
     yield from (name for name, _ in _lto_entries(elf, data))
 
 
@@ -226,6 +236,7 @@ def _lto_entries(elf: ELFFile, data: bytes) -> Iterator[tuple[str, int]]:
     for section in elf.iter_sections():
         if not section.name.startswith(_LTO_SECTION):
             continue
+        # Each entry begins with two texts of any length, so the entries have no fixed size and must be read in order.
         table = data[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
         offset = 0
         while offset < len(table):
@@ -246,6 +257,7 @@ def _lto_entries(elf: ELFFile, data: bytes) -> Iterator[tuple[str, int]]:
 def _definitions(elf: ELFFile, data: bytes, names: Collection[str]) -> dict[str, str]:
     from elftools.elf.sections import SymbolTableSection
 
+    # GIMPLE of two definitions cannot be compared byte by byte: it contains paths and lines of the source.
     kinds = {_LTO_COMMON: SHARED, _LTO_WEAK: MERGED}
     found = {name: kinds[kind] for name, kind in _lto_entries(elf, data) if name in names and kind in kinds}
     table = elf.get_section_by_name(".symtab")
@@ -255,6 +267,8 @@ def _definitions(elf: ELFFile, data: bytes, names: Collection[str]) -> dict[str,
         if symbol["st_shndx"] == "SHN_COMMON":
             found[symbol.name] = SHARED
         elif symbol["st_info"]["bind"] != "STB_GLOBAL":
+            # An object with both GIMPLE and machine code (-ffat-lto-objects) keeps the answer of the GIMPLE, which the
+            # linker uses.
             found.setdefault(symbol.name, _definition(elf, symbol))
     return found
 
@@ -266,11 +280,14 @@ def _definition(elf: ELFFile, symbol: Symbol) -> str:
     section = elf.get_section(index)
     if section["sh_flags"] & _IN_GROUP:
         return MERGED
+    # In a relocatable object, st_value is the offset in the symbol's section.
     start, size = symbol["st_value"], symbol["st_size"]
     if elf["e_machine"] == "EM_ARM" and symbol["st_info"]["type"] == "STT_FUNC":
         start &= ~1  # the lowest bit marks Thumb code
     empty = section["sh_type"] == "SHT_NOBITS"
     content = bytearray(b"" if empty else section.data()[start : start + size])
+    # Relocated fields contain addends only. With the names of their symbols, calls of different functions differ in
+    # the hash, although the bytes are equal.
     linked = []
     for place, kind, name in _relocations(elf, index, start, size):
         linked.append(f"{place} {kind} {name}\n")
@@ -287,6 +304,7 @@ def _relocations(elf: ELFFile, index: int, start: int, size: int) -> Iterator[tu
         if not isinstance(section, RelocationSection) or section["sh_info"] != index:
             continue
         symbols: Any = elf.get_section(section["sh_link"])
+        # Relocations of a whole section are in one table; only those inside of the symbol belong to it.
         for relocation in section.iter_relocations():
             if start <= relocation["r_offset"] < start + size:
                 target = symbols.get_symbol(relocation["r_info_sym"])

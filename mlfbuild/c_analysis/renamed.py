@@ -34,6 +34,7 @@ class _Form:
     """The position of both in a section's header."""
 
 
+# Elf32_Sym, Elf64_Sym and the fields sh_offset and sh_size of the section headers (ELF specification, System V ABI).
 _FORMS = {32: _Form("IIIBBH", 3, "II", 16), 64: _Form("IBBHQQ", 1, "QQ", 24)}
 
 
@@ -67,7 +68,10 @@ def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
     for section in elf.iter_sections():
         if section["sh_type"] != "SHT_SYMTAB":
             continue
+        # sh_link of a symbol table is the section with its names (ELF specification).
         strings = elf.get_section(section["sh_link"])
+        # A copy, not an edit in place: tools may let one name be the end of another one (`bar` in `foobar`), so that a
+        # changed byte could rename a second symbol.
         table = bytearray(_content(strings, data))
         for at, name in _globals(_content(section, data), table, order, form):
             if name in names:
@@ -89,5 +93,6 @@ def _globals(symbols: bytes, strings: bytearray, order: str, form: _Form) -> Ite
     layout = struct.Struct(order + form.symbol)
     for at in range(0, len(symbols) // layout.size * layout.size, layout.size):
         values = layout.unpack_from(symbols, at)
+        # Symbols of sections and files are local, so they are left out as well.
         if values[form.info] >> 4 >= _GLOBAL:
             yield at, strings[values[0] : strings.index(b"\0", values[0])].decode(errors="backslashreplace")

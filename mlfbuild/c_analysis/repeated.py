@@ -22,12 +22,15 @@ from itertools import islice, pairwise
 from mlfbuild.c_analysis.c_file import parameter_types
 
 _REGISTRY = "_tvm_func_array["
+# All repetitions are bounded, so that the time stays linear in texts that almost match. The first words are those
+# that TVM prints: `TVM_DLL int32_t name(...)`, with or without the macro.
 _DECLARED = re.compile(
     r"^(?P<head>(?:TVM_DLL[ \t]{1,9})?int32_t[ \t]{1,9})(?P<name>[A-Za-z_]\w*)[ \t]{0,9}"
     r"\((?P<parameters>[^(){};#/\"']{0,65536})\)\s{0,9}(?P<end>[;{])[ \t]{0,9}(?:\r?\n)?",
     re.MULTILINE | re.ASCII,
 )
 _WORD = re.compile(r"\w+|[^\s\w]")
+# Registries have one function for each fused operator: some hundred in the largest networks.
 _MAX_FUNCTIONS = 10_000
 
 
@@ -57,6 +60,8 @@ def repeated_declarations(text: str) -> tuple[RepeatedDeclaration, ...]:
     registry = max(text.find(_REGISTRY), 0)
     before = list(islice(_DECLARED.finditer(text, 0, registry), _MAX_FUNCTIONS))
     wanted = {found["name"] for found in before}
+    # A definition is the truth. Without one, the function is in another file, and the entry's own declaration has its
+    # real parameters.
     real: dict[str, re.Match[str]] = {}  # a definition, or else the last declaration
     for found in _DECLARED.finditer(text, registry) if wanted else ():
         if found["name"] in wanted and (found["name"] not in real or real[found["name"]]["end"] == ";"):
@@ -72,7 +77,11 @@ def repeated_declarations(text: str) -> tuple[RepeatedDeclaration, ...]:
 
 
 def without_repeated_declarations(text: str) -> str:
-    """Return ``text`` with each superfluous declaration replaced by the real one; every other line keeps its number."""
+    """Return ``text`` with each superfluous declaration replaced by the real one; every other line keeps its number.
+
+    A text without superfluous declarations is returned as it is. The result compiles if only these declarations
+    kept it from compiling.
+    """
     parts, at = [], 0
     for each in repeated_declarations(text):
         parts += [text[at : each.start], each.replacement]
@@ -81,6 +90,7 @@ def without_repeated_declarations(text: str) -> str:
 
 
 def _repeated(wrong: re.Match[str], real: re.Match[str], line: int) -> RepeatedDeclaration:
+    # The line count must not change: debug information, coverage and messages of compilers refer to lines.
     words = _words(real)
     structs = dict.fromkeys(tag for word, tag in pairwise(words) if word == "struct" and tag.isidentifier())
     before = "".join(f"struct {tag}; " for tag in structs)  # otherwise their scope would be the parameter list

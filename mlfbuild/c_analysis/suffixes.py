@@ -5,6 +5,7 @@ from __future__ import annotations
 CXX_SUFFIXES = frozenset({".cc", ".cpp"})
 SOURCE_SUFFIXES = CXX_SUFFIXES | {".c"}
 OBJECT_SUFFIXES = frozenset({".o"})
+# .inc: text that is included in the middle of a source, such as a table.
 HEADER_SUFFIXES = frozenset({".h", ".hpp", ".inc"})
 TEXT_SUFFIXES = SOURCE_SUFFIXES | HEADER_SUFFIXES
 LINKED_SUFFIXES = SOURCE_SUFFIXES | OBJECT_SUFFIXES

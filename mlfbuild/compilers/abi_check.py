@@ -34,13 +34,18 @@ from mlfbuild.core import Diagnostic, UsageError
 from mlfbuild.library import CMSIS_NN, Library, Module, requirements_of
 from mlfbuild.targets import CPUS, Cpu
 
+# Other releases have other sizes; a finding for one of them could be wrong in either direction.
 _VERSIONS = frozenset({"v4.0.0", "v4.1.0"})
+# The three forms that TVM's `relay/backend/contrib/cmsisnn/tir_to_runtime.cc` prints, one statement each. Digits and
+# lengths are bounded: the text comes from an archive and is untrusted.
 _CONTEXT = re.compile(r"\bcmsis_nn_context (\w+)\s*=\s*\{\s*\w+\s*,\s*(\d{1,9})\s*\};", re.ASCII)
 _STRUCT = re.compile(r"\bcmsis_nn_(?:dims|tile|\w*params) (\w+)\s*=\s*\{([^{};]{0,200})\};", re.ASCII)
 _CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]{0,1000})\);", re.ASCII)
+# From `arm_nnsupportfunctions.h` of CMSIS-NN.
 _CHANNELS_MVE = 124
 """``CH_IN_BLOCK_MVE``: channels that a depthwise convolution with MVE processes at a time."""
 _SIZES = ("input_dims", "filter_dims")
+# 512 products of int16 and int8 (2^15 * 2^7) no longer fit the 32 bits of the fast path's accumulator.
 _SHORT = 512
 """Filters with fewer values use the fast path of int16 convolutions."""
 
@@ -71,7 +76,11 @@ class _Call(NamedTuple):
 
 
 def scratch_problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
-    """Yield a finding for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``."""
+    """Yield a finding for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``.
+
+    Its place is the C file in the archive; sizes are in bytes. Modules that do not require CMSIS-NN v4.0.0 or v4.1.0
+    have no findings, because other releases may need other sizes.
+    """
     if not any(
         requirement.name == CMSIS_NN.name and requirement.version in _VERSIONS
         for requirement in requirements_of(module)
@@ -96,6 +105,8 @@ def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
     contexts = list(_CONTEXT.finditer(text))
     ends = [*(each.start() for each in contexts[1:]), len(text)]
     for context, end in zip(contexts, ends, strict=False):
+        # The call follows its context, and nothing between the two belongs to another call: TVM prints a block for
+        # each.
         call = _CALL.search(text, context.end(), end)
         if call is None or call[2] != context[1] or call[1] not in _NEEDED:
             continue
@@ -112,6 +123,7 @@ def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
 def _read(arguments: list[str], structs: Mapping[str, str]) -> _Call:
     """Return the call with these ``arguments`` after the context; ``_too_small`` catches what it raises."""
     values = [word.strip() for word in structs[arguments[0]].split(",")]
+    # The dimensions are found by their names, because their positions differ between the functions.
     source, filter_ = (_Dims(*_integers(structs[name])) for name in arguments if name in _SIZES)
     one = (1, 1)
     if len(values) == 3:  # cmsis_nn_pool_params: stride, padding, activation
@@ -229,6 +241,7 @@ def _problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
             reason = _why_object_does_not_fit(object_facts(file.data, place), cpu, _exported_for(module))
             if reason:
                 yield Diagnostic("object-for-another-cpu", place, reason=reason, hint=hint)
+    # A host build compiles the C for itself, whatever CPU the target names; only objects cannot follow.
     # Native modules are portable C; objects that were made of it have been checked above.
     for target in module.targets if not module.model_id and cpu.name != "host" else ():
         reason = _why_target_does_not_fit(target.text, cpu)
@@ -246,6 +259,7 @@ def exported_cpu(library: Library) -> str:
 
     For RISC-V they name the architecture only: the result is then the first CPU of the table that has it.
     """
+    # All modules must agree: an archive with code for several CPUs has no single answer.
     texts = [target.text for module in library.modules for target in module.targets]
     words = {match[1] if (match := _CPU_OR_ARCHITECTURE.search(text)) else "" for text in texts}
     found = [cpu.name for cpu in CPUS.values() if words == {cpu.name if cpu.is_arm else cpu.architecture}]
@@ -266,6 +280,7 @@ def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
     other = CPUS.get(match[1]) if match else None
     if other is None:
         return None
+    # An FPU in the target is no obstacle: the C has no intrinsics for it, and GCC emulates floats without one.
     for feature, words in _INSTRUCTIONS.items():
         if feature in other.features - cpu.features and f"+no{feature}" not in target:
             return f"was exported for {other.name}, with {words} instructions, which {cpu.name} does not have"
@@ -273,6 +288,7 @@ def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
 
 
 def _why_object_does_not_fit(facts: ObjectFacts, cpu: Cpu, exported: str) -> str | None:
+    # A host with an unknown name of its machine is not checked: the compiler of the build then decides.
     machine = _machine(cpu)
     if machine is None:
         return None
@@ -293,11 +309,13 @@ def _machine(cpu: Cpu) -> str | None:
 def _why_attributes_do_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
     architecture = facts.attributes.get(CPU_ARCH, 0)
     profile = chr(facts.attributes.get(CPU_ARCH_PROFILE, 0))
+    # Tag_CPU_arch 10 is Armv7 of any profile. Armv7-A code may use Arm state, which M-profile cores do not have.
     wrong_profile = profile in "AM" and profile != ("A" if cpu.architecture.endswith("-a") else "M")
     if architecture not in _RUNS[cpu.architecture] or wrong_profile:
         name = _ARCHITECTURES.get(architecture, f"architecture {architecture}")
         name += f"-{profile}" if name == "Armv7" and profile in "AMR" else ""
         return f"holds code for {name}, which {cpu.name} does not run"
+    # Before the floats: code for MVE often uses an FPU as well, and the message should name the real cause.
     if facts.attributes.get(MVE_ARCH) and "mve" not in cpu.features:
         return f"uses MVE (Helium) instructions, which {cpu.name} does not have"
     return _why_floats_do_not_fit(facts, cpu) or (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "module-name"
+# The option has one value, but is no switch: the default is mlfbuild's own part of the runtime.
 _RUNTIME, _BUNDLED = "runtime", "bundled"
 
 
@@ -42,7 +43,10 @@ class ArchiveCompiler:
         library = open_archive(request.source)
         if _NAME in request.options:
             library = _renamed(library, request)
+        # After the renaming, so that messages and the files that conversion creates have the names of this project.
         library = accepted(library, request, str(request.source))
+        # After `accepted`, which refuses an executor that does not fit: its message names the cause, and the hook's
+        # would not.
         if request.options.get(HOOK):
             library = hooked(library, request.name, str(request.source))
         return _with_its_runtime(library, request) if _RUNTIME in request.options else library
@@ -150,11 +154,13 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
             hint="remove it",
         )
     for module in library.modules:
+        # Parameters of graphs are in a file that mlfbuild turns into C; AOT code of TVM contains them as arrays.
         graph = module.executor == "graph"
         if placement.code is not None:
             raise _in_its_code(f"{place}.code", where, module.name, ".text .text.*")
         if placement.names_constants and not (graph and module.params):
             raise _in_its_code(f"{place}.params", where, module.name, ".rodata.tvm")
+        # The C of the native compiler defines its workspace as a union; the executor's is generated here.
         if placement.workspace is not None and module.model_id and not graph:
             raise _in_its_code(f"{place}.workspace", where, module.name, ".bss.noinit.tvm")
 

@@ -48,6 +48,8 @@ class CommandCompiler:
             )
         refuse_options(self, request)
         what = f"{request.name}: {shown(' '.join(program.command), 80)}"
+        # The command never writes into the build folder: if it fails halfway, no damaged archive is left there that a
+        # later build could take for a good one.
         with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
             output = Path(folder).absolute() / f"{request.name}.tar"
             values = {
@@ -57,6 +59,8 @@ class CommandCompiler:
                 "name": request.name,
             }
             words = list(filled(program.command, values))
+            # Resolved before it runs, because exec would search a relative path from the wrong folder, and its error
+            # message does not name the project file's key.
             words[0] = find_program(words[0], program.folder, what)
             printed = run_program(words, what, folder=program.folder)
             return exported_library(output, request, what, printed)

@@ -31,7 +31,12 @@ def hooked(library: Library, model: str, where: str) -> Library:
 
 
 def why_no_hook(library: Library, where: str) -> Mistake | None:
-    """Return why no hook can run between the operators of a module of ``library``; ``None`` if it can in all."""
+    """Return why no hook can run between the operators of a module of ``library``; ``None`` if it can in all.
+
+    The mistake is that of the first such module; ``where`` names the archive in its reason. It has no place, which the
+    caller adds with ``refused`` or ``Mistake.at``.
+    """
+    # Only then does the module's name help; otherwise the place stays the file that the user knows.
     several = len(library.modules) > 1
     for module in library.modules:
         mistake = _why_not(module, f"module {module.name} of {where}" if several else where)

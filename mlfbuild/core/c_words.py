@@ -16,6 +16,7 @@ _TEXT = """
 """Keywords of C and C++, and common macros."""
 _WORDS = frozenset(_TEXT.split())
 
+# No name of a user can be checked against all of a C library; these are the ones that a standard reserves.
 _PATTERN = re.compile(r"_[A-Z]|__[0-9A-Za-z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WINT|SIG_ATOMIC)\w*_(MIN|MAX|C)$")
 """Names that are reserved for the C implementation, and limits of ``<stdint.h>``."""
 

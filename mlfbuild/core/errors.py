@@ -50,6 +50,7 @@ from typing import Any, TypeVar
 
 from typing_extensions import Self
 
+# About one screen; the number of nodes that fail for one reason is not limited, because they share a line.
 _REASONS = 20
 """How many reasons the text of a refusal shows."""
 
@@ -82,7 +83,11 @@ class Diagnostic:
 
 
 class MlfError(Exception):
-    """Base of all errors with a documented exit code."""
+    """Base of all errors with a documented exit code.
+
+    Catch it where work for a user begins; everything else is a defect and keeps its traceback. ``place`` may be any
+    object, such as a ``Path``, and is turned into text.
+    """
 
     exit_code = 1
 
@@ -108,7 +113,13 @@ class MlfError(Exception):
         return Diagnostic(self.code, self.place, self.reason, self.hint)
 
     def within(self, place: object) -> Self:
-        """Return this error with ``place``, which contains the place that it names, before it."""
+        """Return this error with ``place``, which contains the place that it names, before it.
+
+        The result is a copy of the same class with the same code, reason and hint::
+
+            raise error.within("kws.tflite") from None   # "node 'conv1'" becomes "kws.tflite: node 'conv1'"
+        """
+        # A copy: a caller may catch one error and report it for several places.
         other: Self = _restored(type(self), vars(self))
         other.place = f"{place}: {self.place}" if self.place else str(place)
         return other
@@ -122,6 +133,7 @@ class MlfError(Exception):
 
 
 def _restored(cls: type[_E], fields: dict[str, Any]) -> _E:
+    # `__init__` differs between the subclasses, so the fields are restored without it.
     error = cls.__new__(cls)
     error.__dict__.update(fields)
     error.args = (fields["code"],)
@@ -231,7 +243,11 @@ class UnsupportedModelError(MlfError):
 
     @classmethod
     def of(cls, errors: Sequence[UnsupportedModelError]) -> UnsupportedModelError:
-        """Return one error with the reasons of all ``errors``, each once."""
+        """Return one error with the reasons of all ``errors``, each once.
+
+        ``errors`` must not be empty; the fields of the result are those of the first. With one reason, ``problems`` is
+        empty.
+        """
         first = errors[0]
         found = [error.problems or (error.diagnostic(),) for error in errors]
         problems = tuple(dict.fromkeys(problem for each in found for problem in each))
@@ -293,4 +309,5 @@ class StorageError(MlfError):
     exit_code = 8
 
 
+# 128 + SIGINT, as shells report a program that Ctrl-C ended.
 INTERRUPTED_EXIT_CODE = 130

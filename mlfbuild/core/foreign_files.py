@@ -22,15 +22,18 @@ _TORCH_SUFFIXES = (".pt", ".pth", ".pt2")
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
+# The opcode PROTO and its protocol (PEP 307); protocols 0 and 1 have no such mark.
 _PICKLES = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
 _OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The magic number of ``torch.save`` before PyTorch 1.6, as a pickle."""
+# `curl -O` without -f saves the server's error page under the name of the model.
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<error")
 _IR_VERSION = b"\x08"
 """The tag of the first field of ONNX models."""
 _AFTER_IR_VERSION = (b"\x12", b"\x1a", b"\x22", b"\x28", b"\x32", b"\x3a", b"\x42")
 """The tags of fields that follow it: names of the producer, versions, texts, the graph and the opsets."""
 _SAVED_MODEL = "saved_model.pb"
+# A longer path would fill the hint, and the command would no longer be readable.
 _LONGEST_IN_COMMAND = 200
 
 
@@ -52,6 +55,7 @@ def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
     if start[257:262] == b"ustar" and not error.code.startswith("archive-"):
         hint = "name the file .tar, or choose the compiler archive"
         return Mistake("archive-not-model", reason="the file is an archive, not a model", hint=hint)
+    # Models that the user passed to a command for archives: the remedy is to compile them first.
     if error.code == "archive-not-tar" and (start[4:8] == b"TFL3" or path.suffix.lower() == ".onnx"):
         name = in_command(str(path))
         archive = shlex.quote(str(Path(name).with_suffix(".tar")))
@@ -80,6 +84,7 @@ def recognised(path: Path) -> Mistake | None:
         return None
     if path.name == _SAVED_MODEL:
         return _saved_model(in_command(str(path.parent)))
+    # The content decides first: files are renamed more often than they are converted.
     return _by_content(start, path) or named_foreign(str(path))
 
 
@@ -107,12 +112,14 @@ def _by_content(start: bytes, path: Path) -> Mistake | None:
         return _of_zip(path)
     if start.startswith(_OLD_TORCH):
         return _torch(name)
+    # A pickle named .pt is one of PyTorch's weights, which `named_foreign` recognises by the suffix.
     return _pickle(name) if start.startswith(_PICKLES) and path.suffix not in _TORCH_SUFFIXES else None
 
 
 def _of_zip(path: Path) -> Mistake | None:
     try:
         with zipfile.ZipFile(path) as file:
+            # torch.save puts everything into a folder with the name of the file; Keras writes to the root.
             names = {member.partition("/")[2] or member for member in file.namelist()}
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return None

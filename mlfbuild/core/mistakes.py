@@ -35,7 +35,10 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
         return partial(Mistake, self.code, reason=self.reason, hint=self.hint), ()
 
     def at(self, place: object) -> Diagnostic:
-        """Return this mistake as a finding at ``place``."""
+        """Return this mistake as a finding at ``place``.
+
+        ``place`` is turned into text: a path, a key such as ``models.kws.cpu``, or an option of the command line.
+        """
         return Diagnostic(self.code, str(place), reason=self.reason, hint=self.hint)
 
 
@@ -44,6 +47,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     Case is ignored. The text begins with a blank, so that it can follow a reason as it is.
     """
+    # difflib counts a letter in another case as a difference, which is the most common mistake in names.
     by_lower_case = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     return f" (did you mean {in_quotes(by_lower_case[near[0]])}?)" if near else ""

@@ -22,6 +22,7 @@ from rich.cells import cell_len
 
 from mlfbuild.core.text import printable
 
+# Two blanks separate columns whose cells contain single blanks, for readers and for tools such as awk.
 _GAP = 2
 _WORD = re.compile(r"\s*\S+\s*")
 
@@ -50,6 +51,8 @@ def text_table(
         last = _wrapped(row[-1], width - used) if width else [row[-1]]
         for part in zip_longest(*([cell] for cell in row[:-1]), last, fillvalue=""):
             padded = map(_padded, part, sizes, sides)
+            # Without trailing blanks, which would be differences in files under version control and break lines in
+            # narrow terminals.
             lines.append((" " * indent + (" " * _GAP).join(padded)).rstrip())
     return "\n".join(lines)
 

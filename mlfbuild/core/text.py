@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+# What fits on one line of a message in most cases.
 _LISTED = 8
 _LINE_OR_TAB = re.compile(r"([\n\t])")
 
@@ -42,6 +43,7 @@ def terminal_text(text: str) -> str:
     """
     if text.isprintable():
         return text
+    # Line ends of Windows become plain ones first: a lone carriage return would let the next words overwrite the line.
     parts = _LINE_OR_TAB.split(text.replace("\r\n", "\n"))
     return "".join(part if part in "\n\t" or part.isprintable() else "".join(map(printable, part)) for part in parts)
 

@@ -43,6 +43,7 @@ def graph_arguments(graph: ExecutorGraph, kernels: Kernels) -> GraphArguments:
     for argument in graph.arguments:
         if argument.name in known:
             _check_type(module, argument, known[argument.name])
+    # Only arguments without values in the archive can be linked, so the search below is often not needed.
     others = [argument.name for argument in graph.arguments if argument.name not in known]
     linked = frozenset(_linked(kernels) if _may_be_linked(module, others) else ()).intersection(others)
     missing = next((name for name in others if name not in linked and _is_missing(module, name)), None)
@@ -79,6 +80,7 @@ def _linked(kernels: Kernels) -> Iterator[str]:
         pattern = re.compile(rf"\b{LINKED_ARRAY}(\w+)")
         for text in kernels.texts.values():
             yield from pattern.findall(text)
+        # Compilers keep the names of static arrays as local symbols, unless the object was stripped.
         for symbols in kernels.symbols.values():
             names = symbols.local | symbols.defined
             yield from (name.removeprefix(LINKED_ARRAY) for name in names if name.startswith(LINKED_ARRAY))

@@ -17,8 +17,10 @@ from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.cgen import Buffer, Span, aligned, place
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
+# A table of 32-bit numbers would double the flash that the calls take.
 MOST_TENSORS = 1 << 16
 """The most tensors of a static graph, because calls refer to them by 16-bit numbers."""
+# Names of TVM's graph executor (`src/runtime/graph_executor`), which handles both itself instead of calling a kernel.
 NO_CALL = "__nop"
 COPY = "__copy"
 
@@ -75,7 +77,10 @@ class GraphPlan:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The packed functions that are called, each once, in order of the first call."""
+        """The packed functions that are called, each once, in order of the first call.
+
+        Copies call no function and are left out.
+        """
         return tuple(dict.fromkeys(call.function for call in self.calls if call.function is not None))
 
     @property
@@ -92,6 +97,7 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
     the module's own code. Raises ``InputFileError`` for an invalid ``__nop`` or ``__copy``, and
     ``UnsupportedModelError`` for a graph with more tensors than ``MOST_TENSORS``.
     """
+    # Each output may need a second tensor, to which its entry is copied.
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
         raise UnsupportedModelError(
             "graph-too-large",
@@ -113,6 +119,7 @@ class _Planning:
         self._linked = self._name_arguments(params, linked)
 
     def plan(self) -> GraphPlan:
+        # Before the storage: what is in a caller's buffer takes no part in it.
         copies = list(self._place_outputs())
         nodes = [(node, index) for index, node in enumerate(self._graph.nodes) if self._is_call(node)]
         calls = [(node, self._entries(node, index)) for node, index in nodes]
@@ -142,8 +149,10 @@ class _Planning:
         return node.op == CALL and node.function != NO_CALL
 
     def _aliases(self) -> dict[int, int]:
+        # Nodes are in topological order, so the root of an input is final before a `__nop` that reads it.
         roots = {entry: entry for entry in range(len(self._graph.shape))}
         for index, node in enumerate(self._graph.nodes):
+            # TVM's executor checks neither; a damaged graph would make the generated C read beyond a buffer.
             if node.function in {NO_CALL, COPY}:
                 self._check_pair(node, index)
             if node.function == NO_CALL:
@@ -171,6 +180,7 @@ class _Planning:
                 self._places[entry] = TensorPlace(Area.CONSTANT, entry)
             else:
                 (behind if name in linked else inputs).append(entry)
+        # Linked parameters are pointers like inputs, so they have numbers after those that the caller sees.
         self._places.update((entry, TensorPlace(Area.INPUT, at)) for at, entry in enumerate((*inputs, *behind)))
         return tuple(behind)
 
@@ -196,6 +206,7 @@ class _Planning:
         for entry in copied:
             # Copies run after all calls, so what they read lives until then.
             lives.setdefault(self._roots[entry], []).append(len(calls))
+        # Roots that already have a place are inputs, outputs or parameters.
         spans = {
             root: Span(self._size(root), min(times), max(times))
             for root, times in lives.items()
@@ -216,6 +227,8 @@ class _Planning:
         """
         groups: list[list[int]] = []
         latest: dict[int, list[int]] = {}
+        # In order of their first use, because only the entry that was written last under a storage id can be
+        # overwritten.
         for root in sorted(spans, key=lambda root: spans[root].first):
             group = latest.get(self._graph.storage_id[root], [])
             if not group or spans[group[-1]].last != spans[root].first:
@@ -247,5 +260,6 @@ class _Planning:
 
 def _packed(groups: Sequence[Sequence[int]], spans: Mapping[int, Span]) -> tuple[dict[int, int], int]:
     """Return the offset of each root, and the total size; the roots of a group have the same offset."""
+    # A group is one buffer with several lives, so `place` may put others between them.
     offsets, size = place([Buffer(tuple(spans[root] for root in group)) for group in groups])
     return {root: at for group, at in zip(groups, offsets, strict=True) for root in group}, size

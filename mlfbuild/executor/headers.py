@@ -22,6 +22,7 @@ def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
     ``None`` if it reports none, or a header that the compiler itself should have.
     """
     found = _MISSING.search(output)
+    # A missing <stdint.h> is a broken toolchain; an error about the archive would send the user to the wrong place.
     if found is None or STANDARD_HEADER.fullmatch(found[1]):
         return None
     library = library_of_header(found[1])

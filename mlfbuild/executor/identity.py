@@ -8,7 +8,11 @@ from mlfbuild.library.cgen import PARAMS_SECTION
 
 
 def print_identity(module: Module) -> str:
-    """Return the definition of the id; empty if it is not known from which file the module was made."""
+    """Return the definition of the id; empty if it is not known from which file the module was made.
+
+    It is a constant text in the section of parameters, with a zero byte at its end, which ``identities`` finds in an
+    image.
+    """
     if not has_identity(module):
         return ""
     text = Identity(module.name, module.source_sha256, __version__)
@@ -23,6 +27,7 @@ def print_identity(module: Module) -> str:
 
 def read_identity(module: Module) -> list[str]:
     """Return the statement that reads the id, so that linkers keep it if the model is used."""
+    # One byte is enough: --gc-sections keeps or drops a whole section. Without `volatile`, compilers drop the read.
     return [f"    (void)*(const volatile char *){_name(module)};"] if has_identity(module) else []
 
 

@@ -29,6 +29,7 @@ def kernel_workspace(kernels: Kernels) -> int:
 
     Raises ``UnsupportedModelError`` if a size is computed at run time, or if the metadata has no size for objects.
     """
+    # `around` is held during the whole run, `most` by the largest kernel.
     around = most = 0
     for name, text in kernels.functions():
         size = sum(_size(kernels.module.name, found[1]) for found in _TAKEN.finditer(text))
@@ -37,6 +38,7 @@ def kernel_workspace(kernels: Kernels) -> int:
             around += size
         else:
             most = max(most, size)
+    # Not added: the metadata's size of a main function already includes the functions that it calls.
     return max(around + most, _of_objects(kernels))
 
 

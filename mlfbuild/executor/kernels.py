@@ -20,6 +20,7 @@ from mlfbuild.core import CheckFailedError, printable
 from mlfbuild.executor.runtime import provided_names
 from mlfbuild.library import CodegenFile, Module, known_library, requirements_of
 
+# TVM writes each head on one line that starts with its type. Calls are indented, so they cannot match.
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TVM_NAME = re.compile(r"\b((?:TVM[A-Z][a-z]|tvmgen_)\w*)\s*\(")
@@ -31,7 +32,10 @@ _DRIVERS = "TVMDevice"
 
 
 class Kernels:
-    """The C and C++ sources and the compiled objects of a module; each is read on first use."""
+    """The C and C++ sources and the compiled objects of a module; each is read on first use.
+
+    Contents stay in memory as long as this object, so make one for each module and use it for all questions about it.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -68,7 +72,11 @@ class Kernels:
             yield from ((each[1], text[each.start() : end]) for each, end in zip(found, ends, strict=False))
 
     def defines(self, name: str) -> bool:
-        """Return whether a source or an object defines the global symbol ``name``."""
+        """Return whether a source or an object defines the global symbol ``name``.
+
+        Weak definitions count. Raises ``InputFileError`` for a damaged object.
+        """
+        # The cheap search first: `_defined` reads every token of every source.
         return name in self._functions or name in self._defined
 
     @cached_property
@@ -86,7 +94,11 @@ class Kernels:
         return (*found, *self.symbols.values())
 
     def require(self, name: str, caller: str) -> None:
-        """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls."""
+        """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls.
+
+        ``caller`` is for the message. A ``name`` that is no C identifier is never defined. Raises ``InputFileError``
+        for a damaged object.
+        """
         if not _IDENTIFIER.fullmatch(name) or not self.defines(name):
             raise CheckFailedError(
                 "function-not-defined",
@@ -96,7 +108,11 @@ class Kernels:
             )
 
     def require_called(self) -> None:
-        """Raise ``CheckFailedError`` if code calls a function of TVM that neither it nor the runtime defines."""
+        """Raise ``CheckFailedError`` if code calls a function of TVM that neither it nor the runtime defines.
+
+        Functions of device drivers and of required libraries are left out, because the firmware defines them. Raises
+        ``InputFileError`` for a damaged object.
+        """
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(
@@ -115,6 +131,7 @@ class Kernels:
 
     def _is_known(self, name: str) -> bool:
         """Return whether a file defines ``name`` as a local or global symbol, or as a macro."""
+        # Some generated files define a function of the runtime as a macro, which no symbol shows.
         macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
         return (
             self.defines(name)
@@ -129,6 +146,7 @@ class Kernels:
 
     def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, text in self.texts.items():
+            # Most sources call only what the runtime provides, and then their tokens need not be read.
             names = set(_TVM_NAME.findall(text)) - provided_names().keys() - self._functions
             if names:  # these may be mere declarations, or words in comments
                 words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]

@@ -37,10 +37,12 @@ def operator_functions(module: Module) -> tuple[Module, ...]:
 
 def _function(module: Module, name: str, body: str) -> Module:
     buffers = tuple(buffer for buffer in module.buffers if buffer.function == name)
+    # The index is the position in the arguments, which may differ from the order of the lines.
     handles = {int(index): handle for handle, index in _HANDLE.findall(body)}
     data = {handle: variable for variable, handle in _DATA.findall(body)}
     written = {words[0] for store in _STORE.findall(body) if (words := _pointers(store, data))}
     outputs = [at for at in range(len(buffers)) if data.get(handles.get(at, "")) in written]
+    # Without C, or if it is in another form, TVM's order of arguments decides: inputs, then the output.
     outputs = outputs or [len(buffers) - 1]
     names = _names(buffers, handles, data)
     tensors = [
@@ -57,6 +59,7 @@ def _function(module: Module, name: str, body: str) -> Module:
 
 
 def _pointers(text: str, data: dict[str, str]) -> list[str]:
+    # The first such word of a statement is the pointer that is written; others are in its index.
     variables = set(data.values())
     return [word for word in _WORD.findall(text) if word in variables]
 

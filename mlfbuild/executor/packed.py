@@ -18,7 +18,10 @@ _FIRST_ENTRY = "tvm__run_func"
 
 
 def packed_name(module: Module) -> str:
-    """Return the unique name that the packed function of ``module`` gets in firmware."""
+    """Return the unique name that the packed function of ``module`` gets in firmware.
+
+    Models in one image must not share global symbols, and before TVM 0.8 all packed functions have one name.
+    """
     return f"mlf_{module.name}_packed_run"
 
 
@@ -46,6 +49,8 @@ def packed_plan(functions: Sequence[Module]) -> GraphPlan:
     for function, its in zip(functions, arguments, strict=True):
         _check_types(function, [tensor for tensor, _ in its])
     tensors = [tensor for its in arguments for tensor, _ in its]
+    # A graph without nodes: the static executor needs only shapes and types of the tensors, which it passes as
+    # DLTensor.
     graph = ExecutorGraph(
         nodes=(),
         arg_nodes=(),

@@ -33,6 +33,7 @@ def module_network(module: Module) -> Network | None:
     They are unknown for modules that TVM compiled for its AOT executor, and for single operators. Operators of a graph
     of TVM have the names of their functions, and their multiply-accumulates are unknown. Raises as ``executable``.
     """
+    # Modules of the native compiler already have the addresses that their C uses.
     if module.executor != "graph" or module.graph_json is None:
         return module.network
     kernels = Kernels(module)
@@ -46,6 +47,7 @@ class _Planned:
     def __init__(self, module: Module, graph: ExecutorGraph, arguments: GraphArguments, kernel_bytes: int) -> None:
         self._module, self._graph, self._arguments, self._kernel_bytes = module, graph, arguments, kernel_bytes
         self._plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
+        # The same nodes in the same order as in the plan, so that both can be zipped.
         self._nodes = [node for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
         self._calls = self._plan.calls[: len(self._nodes)]
         """The calls without the copies of outputs, which follow them in the plan."""
@@ -88,11 +90,13 @@ class _Planned:
     def _times(self) -> Mapping[int, list[int]]:
         """Return the calls that use each root; outputs are also in use at the last call."""
         times: dict[int, list[int]] = {root: [] for root in range(len(self._roots))}
+        # Inputs are written before the first call, whichever call reads them first.
         for root in (root for root, place in self._places.items() if place.area is Area.INPUT):
             times[root].append(0)
         for at, call in enumerate(self._calls):
             for tensor in call.tensors:
                 times[self._roots[tensor.entry]].append(at)
+        # The caller reads outputs after the run, so nothing may take their place after they are written.
         for head in self._graph.heads:
             times[self._roots[self._graph.entry(head)]].append(max(len(self._calls) - 1, 0))
         return times
@@ -141,6 +145,7 @@ class _Planned:
         """Return the scratch memory of ``function`` in the workspace, which follows the tensors, by the metadata."""
         known = [each.workspace for each in self._module.operator_functions if each.name == function]
         taken = max((size for workspace in known for _, size in workspace), default=0)
+        # The metadata may count more than the plan reserves, but the buffer is in the workspace.
         taken = min(taken, self._kernel_bytes)
         return NetworkScratch(self._plan.storage_size, taken) if taken else None
 
@@ -153,6 +158,7 @@ def _names(module: Module, graph: ExecutorGraph) -> dict[int, str]:
         first, end = graph.node_row_ptr[index : index + 2]
         nodes |= dict.fromkeys(range(first, end), node)
         names |= {at: node.name if end - first == 1 else f"{node.name}:{at - first}" for at in range(first, end)}
+    # The metadata lists traced tensors in the order in which calls write them.
     written = [entry for entry, node in nodes.items() if node.op == CALL]
     if len(written) == len(module.trace):
         names |= {entry: traced.tensor.name for entry, traced in zip(written, module.trace, strict=True)}

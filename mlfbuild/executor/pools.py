@@ -38,6 +38,7 @@ _OF_NATIVE = re.compile(
     r"TVMGEN_\w+_WORKSPACE (?P<alignment>)static (?P<type>union mlf_\w+_workspace) (?P<name>tvmgen_\w+_workspace);$",
     re.MULTILINE,
 )
+# TVM makes one pool for each memory that its target names, which are few; the limit is for hostile sources.
 _MOST = 16  # pools of a source
 _REMOVE = "remove it from the list"
 
@@ -82,7 +83,10 @@ class PlacedPools:
         yield from (f"#define {pool.name} (*{_pointer(pool)})" for pool in self.pools)
 
     def definition(self) -> Iterator[str]:
-        """Yield the lines of the unit after the source: the function."""
+        """Yield the lines of the unit after the source: the function.
+
+        It takes the address of the shared workspace, and the run function calls it first.
+        """
         # The unit of a C++ source is C++, and the entry that calls the function is C.
         yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
         yield from [self.prototype.removesuffix(";"), "{"]
@@ -97,13 +101,18 @@ def _pointer(pool: PlacedPool) -> str:
 
 
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
-    """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
+    """Return the pools of each source that defines any, one behind the other, because a run uses all of them.
+
+    Sources are in the order of the archive. ``offset`` of a pool is in bytes from the begin of the shared workspace and
+    a multiple of its alignment. Objects are not searched: ``why_not_shared`` refuses those with pools.
+    """
     found: list[PlacedPool] = []
     # The first form is what `native/printing/workspace.py` writes: a change there must be made here as well.
     form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
             alignment = max(1, int(match["alignment"] or ALIGNMENT))
+            # Not overlapping: TVM plans the pools of a module together, and all of them hold tensors during a run.
             offset = aligned(found[-1].end, alignment) if found else 0
             found.append(PlacedPool(path, match["type"], match["name"], int(match["size"]), alignment, offset))
     prefix = f"mlf_{sanitize_name(kernels.module.name)}_place_pools"
@@ -122,6 +131,7 @@ def why_not_shared(module: Module) -> Mistake | None:
     if module.model_id and module.executor == "aot":
         return _why_not_native(kernels)
     for file in kernels.objects:
+        # The address of a variable in an object is fixed by its own section, and no macro can reach it.
         size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
         if size:
             reason = f"the object codegen/{file.path} defines {size:,} bytes of workspace in {WORKSPACE_SECTION}"

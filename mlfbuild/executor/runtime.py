@@ -25,8 +25,10 @@ BUNDLED_HEADER = "mlf_bundled.h"
 OBJECTS_HEADER = "mlf_objects.h"
 """Defines symbols that compiled objects refer to and firmware does not need."""
 _RUNTIME = RUNTIME / "tvm"
+# The renaming is read from the header itself, so that C and Python cannot disagree about a name.
 _OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
 
+# Headers directly in the folder belong to mlfbuild's executor; only those in subfolders stand for TVM's own.
 PROVIDED_HEADERS = tuple(
     path.relative_to(_RUNTIME).as_posix() for path in sorted(_RUNTIME.rglob("*.h")) if path.parent != _RUNTIME
 )
@@ -59,7 +61,11 @@ def own_names(owner: str, *headers: str) -> dict[str, str]:
 
 
 def runtime_files() -> dict[str, Content]:
-    """Return the runtime's headers: path in the tree -> content."""
+    """Return the runtime's headers: path in the tree -> content.
+
+    They are the same for each module: names are made unique by the macro ``MLF_MODULE`` of the source that includes
+    them.
+    """
     return {
         f"{RUNTIME_FOLDER}/{path.relative_to(_RUNTIME).as_posix()}": read_bytes(path, "runtime header")
         for path in sorted(_RUNTIME.rglob("*.h"))

@@ -50,7 +50,10 @@ class TargetBudgets:
         )
 
     def to_json(self) -> str:
-        """Return the text of ``budgets.json``."""
+        """Return the text of ``budgets.json``.
+
+        Keys are sorted, and limits that are not set are left out: equal budgets give equal bytes.
+        """
         models = {
             name: {"budget": _limits(budget), "modules": self.modules_of(name)} for name, budget in self.models.items()
         }
@@ -64,7 +67,10 @@ class TargetBudgets:
         return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
     def modules_of(self, model: str) -> list[str]:
-        """Return the names of the modules of ``model``."""
+        """Return the names of the modules of ``model``.
+
+        They are sorted. A model whose modules are not known has one of its own name.
+        """
         return sorted(module for module, name in self.modules.items() if name == model) or [model]
 
 
@@ -73,7 +79,10 @@ def _limits(budget: Budget) -> dict[str, int]:
 
 
 def budgets_of(project: Project, target: str) -> TargetBudgets:
-    """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects."""
+    """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects.
+
+    ``modules`` is empty in the result: the names of modules are known only when the archives exist.
+    """
     models = {model.name: model.budget for model in project.models_on(target)}
     firmware = {spec.name: spec.budget for spec in project.firmware.values() if target in spec.targets}
     return TargetBudgets(target, models, firmware, project.budget_file.name if project.budget_file else "")
@@ -86,6 +95,7 @@ def read_budgets(path: Path) -> TargetBudgets:
     format version, or has a kind of budget that this version of mlfbuild does not know.
     """
     top = Fields(parse_json(read_bytes(path, "file of budgets"), str(path), _REMAKE), str(path), advice=_REMAKE)
+    # Any JSON file could be named by mistake, and one without budgets would pass every check.
     if _VERSION_KEY not in top or top.integer(_VERSION_KEY) != _VERSION:
         raise InputFileError(
             "not-a-file-of-budgets",

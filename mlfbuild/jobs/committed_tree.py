@@ -44,6 +44,7 @@ def committed(
         )
     (target,) = targets
     place = _where_it_runs(target) if with_verify else None
+    # Archives stay in the build folder: the user commits C, which shows changes, and not a binary file beside it.
     job = replace(
         target,
         tree=folder,

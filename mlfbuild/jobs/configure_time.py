@@ -23,10 +23,15 @@ class SharedArchive:
 
 
 def shared_archives(jobs: Iterable[CompileJob], lenders: Iterable[TargetJob]) -> list[SharedArchive]:
-    """Return ``jobs`` in groups with equal archives, each with the jobs of ``lenders`` that have the same archive."""
+    """Return ``jobs`` in groups with equal archives, each with the jobs of ``lenders`` that have the same archive.
+
+    Archives are equal if source, compiler, options and what else determines them are (``CompileJob.sharing_key``). The
+    groups are in the order of their first job.
+    """
     groups: dict[tuple[str, str], SharedArchive] = {}
     for job in jobs:
         groups.setdefault(job.sharing_key(), SharedArchive([], [])).jobs.append(job)
+    # Targets that are not built may have the archive from before; copying is much faster than compiling.
     for job in (job for target in lenders for job in (*target.models, *target.others)):
         if job.sharing_key() in groups:
             groups[job.sharing_key()].lenders.append(job)
@@ -60,6 +65,7 @@ def make_archives(
             watch.fail(_task(group))
         else:
             watch.finish(_task(group), "compiled" if made else "copied")
+    # Only now, so that archives that other workers were making are finished and need not be made again.
     raise_first(errors, watch)
 
 

@@ -120,6 +120,7 @@ def _state(elf: Path) -> bytes | None:
 
 def _link_inputs(job: FirmwareJob) -> Iterator[Path]:
     """Yield the files that Ninja links the image from, directly and through other libraries."""
+    # Ninja knows what CMake links, including libraries that come in through others.
     for line in run([find_tool("ninja"), "-C", job.build, "-t", "query", job.elf.name]).splitlines():
         if line.startswith("  outputs:"):
             return
@@ -133,6 +134,8 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     owners: dict[str, str] = {}
     for job in jobs:
         names = modules_of(job)
+        # Libraries of devices are named after the folders of their code, which is all that an older tree records of
+        # them.
         devices = sorted(path.name for path in (job.tree / "codegen").glob("*/") if path.name != HOST_FOLDER)
         for name in names:
             shown = job.module_title(name, names)

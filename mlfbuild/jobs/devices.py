@@ -24,6 +24,7 @@ cmake_minimum_required(VERSION 3.22)
 project(device LANGUAGES C)
 add_library(device OBJECT device.c)
 """
+# Options of a build, which CMake adds to the command for its own object and dependency files.
 _WITH_VALUE = ("-o", "-MF", "-MT", "-MQ")
 _OF_BUILDS = ("-c", "-MD", "-MMD")
 
@@ -60,6 +61,7 @@ class TargetDevices:
         if keys is None:
             return None
         compiler, flags, variable = self._compiler(keys)
+        # Without a known CPU, nothing shows that the machine and the ABI are those of the host, so it is not linked.
         own = None if keys.cpu is None else CPUS[keys.cpu]
         linked = own is not None and own.links_with(self.cpu) if keys.link is None else keys.link
         return DeviceTools(compiler, (*flags, *keys.flags), linked, keys.section, variable)
@@ -71,9 +73,11 @@ class TargetDevices:
             modified = keys.toolchain.stat().st_mtime_ns if keys.toolchain.exists() else 0
             return (*_of_toolchain(keys.toolchain, modified), "")
         cpu = None if keys.cpu is None else CPUS[keys.cpu]
+        # A toolchain file wins over cpu, and c-compiler over the compiler of cpu: the more explicit key decides.
         if keys.c_compiler is None:
             return ("", (), "") if cpu is None else _of_cpu(cpu)
         program = self._path(keys.c_compiler)
+        # clang compiles for its own machine unless it is told otherwise; GCC has its target in its name.
         foreign = cpu is not None and cpu.is_arm and Path(program).name.startswith(CLANG)
         return program, (*(("--target=arm-none-eabi",) if foreign else ()), *(cpu.flags if cpu else ())), ""
 
@@ -82,12 +86,19 @@ class TargetDevices:
         return program if "/" not in program else (self.root.absolute() / program).as_posix()
 
     def settings(self) -> dict[str, object]:
-        """Return everything that determines how code of the devices is built, ready for JSON."""
+        """Return everything that determines how code of the devices is built, ready for JSON.
+
+        Builds compare it with that of the last build. Raises as ``tools``.
+        """
         return {name: asdict(tools) for name in self.declared if (tools := self.tools(name)) is not None}
 
 
 def require_device_compilers(devices: TargetDevices, tree: Path) -> None:
-    """Raise ``ToolNotFoundError`` if ``tree`` has sources for a device whose declared compiler is missing."""
+    """Raise ``ToolNotFoundError`` if ``tree`` has sources for a device whose declared compiler is missing.
+
+    ``tree`` is the unpacked tree of a model, which must exist. An environment variable of the compiler wins over
+    ``PATH``. Raises as ``TargetDevices.tools``.
+    """
     for name in devices.names:
         tools = devices.tools(name)
         if tools is None or not tools.compiler or not (tree / "codegen" / name / "src").is_dir():
@@ -144,6 +155,7 @@ def _of_toolchain(toolchain: Path, _modified: int) -> tuple[str, tuple[str, ...]
         (command,) = json.loads((place / "build/compile_commands.json").read_text())
         program, *options = shlex.split(command["command"])
         kept = tuple(_kept(options, place))
+    # The words become part of Makefiles and CMake files, where some characters cannot be quoted.
     for word in (program, *kept):
         mistake = COMPILER_WORD.check(word)
         if mistake is not None:

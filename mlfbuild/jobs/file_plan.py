@@ -40,10 +40,13 @@ class Outline:
 
         Other headers are in further folders, and only sources in this tree include them.
         """
+        # A dict keeps the order of the archive, and each name once.
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
             paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
             names |= dict.fromkeys(part.files)
+            # Only headers directly in an include folder of the interface: others are found by the sources that include
+            # them.
             names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
             for blobs in part.blobs:
                 names |= dict.fromkeys([blobs.assembler, blobs.array, blobs.header, *blobs.reads])
@@ -60,7 +63,10 @@ class Outline:
         return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
     def interface(self, part: Part) -> tuple[str, ...]:
-        """Return the headers of ``part`` that firmware includes."""
+        """Return the headers of ``part`` that firmware includes.
+
+        Their paths are relative to the tree.
+        """
         return tuple(path for path in self.compiled if path.rpartition("/")[0] in part.include_dirs)
 
     @cached_property
@@ -83,7 +89,10 @@ class Outline:
         return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
-        """Return whether every file of the modules exists in the tree, with any content."""
+        """Return whether every file of the modules exists in the tree, with any content.
+
+        This is a quick check of an earlier build: thousands of files are looked up, and none is read.
+        """
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in all_files(module))
         # Which kernel headers the tree has is known only after the model was compiled.

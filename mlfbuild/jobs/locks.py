@@ -63,6 +63,8 @@ def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterato
     # Most waits end within a second, and then need no message.
     patience = 1.0 if wait else 0.0
     with locked(folder / ".mlfbuild.lock", busy, patience, lambda: notify(f"{folder}: {_UNPROTECTED}")):
+        # In the environment, because the programs that must know it are started by CMake, Ninja or SCons, not from
+        # here.
         os.environ[LOCKED_VARIABLE] = os.pathsep.join([*held, place])
         try:
             yield
@@ -75,7 +77,11 @@ def folder_locked(folder: Path, notify: Notify, *, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda _: None) -> Iterator[None]:
-    """Hold the locks of the archives and trees of models, or of the common files of targets, during the block."""
+    """Hold the locks of the archives and trees of models, or of the common files of targets, during the block.
+
+    The block waits for each lock without a limit, and ``notify`` is called with a sentence if it has to. Hold them only
+    for the time of a step: Ninja's steps take the same locks.
+    """
     with contextlib.ExitStack() as stack:
         for path in sorted({path for job in jobs for path in _lock_files(job)}):  # in one order, or two would deadlock
             stack.enter_context(_locked_for_a_step(path, notify))
@@ -83,7 +89,10 @@ def trees_locked(jobs: Sequence[CompileJob | TargetJob], notify: Notify = lambda
 
 
 def tree_locked(folder: Path, notify: Notify) -> contextlib.AbstractContextManager[None]:
-    """Hold the lock of a tree that belongs to no project during the ``with`` block."""
+    """Hold the lock of a tree that belongs to no project during the ``with`` block.
+
+    The lock is beside the tree, not in it, so that it is not committed or removed with the tree.
+    """
     return _locked_for_a_step(folder.absolute().parent / f".mlfbuild.{folder.absolute().name}.lock", notify)
 
 

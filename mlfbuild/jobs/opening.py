@@ -21,7 +21,11 @@ from mlfbuild.targets import CPUS
 
 
 def is_model(path: Path) -> bool:
-    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file."""
+    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file.
+
+    The file need not exist: the suffix decides then. No error is raised for a file that cannot be read.
+    """
+    # The suffix decides for models, and the content for archives: an archive may have been saved as `kws.tflite`.
     if SOURCES.get(source_suffix(path.name)) == "native":
         return not looks_like_archive(path)
     try:
@@ -72,6 +76,7 @@ def open_beside(path: Path, other: Library, *, trace: bool = False) -> Library:
     A model file is compiled for the CPU of ``other`` and gets the name of its only module, so that differences are
     those of the networks.
     """
+    # A module of another tool may have a name that a model cannot have: the name of the file is used then.
     names = [module.name for module in other.modules]
     name = names[0] if len(names) == 1 and default_name(Path(names[0])) == names[0] else ""
     return open_model(path, exported_cpu(other) or "host", name=name, trace=trace)

@@ -20,14 +20,21 @@ def check_output(output: Path, *sources: Path) -> None:
 
 
 def check_arrays_output(output: Path, *sources: Path) -> None:
-    """Check an ``.npz`` file as ``check_output``."""
+    """Check an ``.npz`` file as ``check_output``.
+
+    A file that is a ZIP archive may be replaced, whatever is in it.
+    """
     check_replaced(output, sources, "file", ".npz file", zipfile.is_zipfile)
 
 
 def check_replaced(
     output: Path, sources: tuple[Path, ...], what: str, kind: str, may_be_replaced: Callable[[Path], bool]
 ) -> None:
-    """Check as ``check_output`` a file named ``what`` in messages, which may only replace a file of this ``kind``."""
+    """Check as ``check_output`` a file named ``what`` in messages, which may only replace a file of this ``kind``.
+
+    ``may_be_replaced`` gets the path of an existing file that is none of ``sources``; nothing is checked if ``output``
+    does not exist. Raises ``UsageError`` for a folder and ``ConflictError`` otherwise.
+    """
     if output.is_dir():
         raise UsageError("output-is-folder", place=output, reason="is a folder", hint=f"name the {what} with -o")
     if not output.is_file():

@@ -15,6 +15,7 @@ def pinned(project: Project) -> Project:
     If the lock file has no commit, the provider stores the reason, which is raised when its files are used. Raises
     ``InputFileError`` for a damaged lock file, which is read only if the project has repositories without a commit.
     """
+    # A commit in the project file itself needs no lock file.
     unpinned = [each for each in project.dependencies.values() if each.kind == "git" and not each.commit]
     if not unpinned:
         return project
@@ -47,7 +48,11 @@ def locked(project: Project) -> dict[str, GitPin]:
 
 
 def locked_pins(project: Project, lock: Lock | None) -> dict[str, GitPin]:
-    """Return the commits in ``lock`` of the repositories whose address and version have not changed since."""
+    """Return the commits in ``lock`` of the repositories whose address and version have not changed since.
+
+    The keys are the names of providers; ``lock`` may be ``None``, and then there are none. Providers of other kinds are
+    left out.
+    """
     entries = {} if lock is None else lock.dependencies
     return {
         name: _pin(entries[name])

@@ -42,7 +42,10 @@ def linked_section(image: Path, name: str = PARAMS_SECTION) -> LinkedSection:
 
 
 def has_symbol(image: Path, symbol: str) -> bool | None:
-    """Return whether ``image`` defines ``symbol``; ``None`` if it was stripped. Raises as ``linked_section``."""
+    """Return whether ``image`` defines ``symbol``; ``None`` if it was stripped. Raises as ``linked_section``.
+
+    Local and global symbols count; C++ names must be given as the linker sees them.
+    """
     from elftools.elf.sections import SymbolTableSection
 
     table = _open(read_bytes(image, "firmware image"), str(image)).get_section_by_name(".symtab")
@@ -50,7 +53,10 @@ def has_symbol(image: Path, symbol: str) -> bool | None:
 
 
 def section_names(image: Path) -> list[str]:
-    """Return the names of the sections of ``image`` that occupy memory; raises as ``linked_section``."""
+    """Return the names of the sections of ``image`` that occupy memory; raises as ``linked_section``.
+
+    They are in the order of the file; debug information and empty sections are left out.
+    """
     return _allocated(_open(read_bytes(image, "firmware image"), str(image)))
 
 
@@ -67,6 +73,7 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
             hint="name the linked image",
         )
     try:
+        # A section, not a symbol: an image may be stripped of symbols, and programmers of flash do not need them.
         section = elf.get_section_by_name(name)
         if section is None or not _takes_memory(section):
             known = listed(_allocated(elf)) or "none, because its section headers were stripped"
@@ -114,6 +121,7 @@ def _takes_memory(section: Section) -> bool:
 
 def _load_address(elf: ELFFile, address: int, offset: int) -> int:
     """Return the load address of bytes at ``offset`` of the file, which differs if start-up code copies them."""
+    # Program headers have load addresses (p_paddr); section headers have only those at run time.
     for segment in elf.iter_segments():
         inside = segment["p_offset"] <= offset < segment["p_offset"] + segment["p_filesz"]
         # By the offset in the file and not by the address, because addresses of sections are those at run time.
@@ -150,7 +158,11 @@ def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary
 
 
 def placement_of(words: Sequence[str]) -> Placement:
-    """Parse ``CLASS=SECTION`` words of a command line to a placement; raises ``UsageError``."""
+    """Parse ``CLASS=SECTION`` words of a command line to a placement; raises ``UsageError``.
+
+    For example, ``["params=.mlf_params", "workspace=.bss.fast"]``. A class may be given twice with the same section.
+    The classes are those of ``placement`` in a project file.
+    """
     named: dict[str, Any] = {}
     for word in words:
         name, equals, section = word.partition("=")
@@ -172,6 +184,7 @@ def placement_of(words: Sequence[str]) -> Placement:
                 hint="give it once",
             )
     placement = Placement(**named)
+    # The first mistake is enough here: a command line is short, and each word has its own place.
     for name, mistake in placement.problems():
         place = f"--place {name}={named[name]}"
         raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
@@ -186,6 +199,7 @@ def check_placed(job: FirmwareJob) -> None:
     """
     if not job.target.placed:
         return
+    # A section is missing if --gc-sections dropped it with the model that nothing calls; then it need not be placed.
     names = section_names(job.elf)
     for section in job.target.placed:
         if section.name in names and has_symbol(job.elf, section.start) is False:

@@ -86,7 +86,10 @@ class Silent:
 
 @contextlib.contextmanager
 def watched(watch: Progress, task: Task) -> Iterator[None]:
-    """Report that ``task`` starts, and that it fails if the block raises ``MlfError``; the block itself finishes it."""
+    """Report that ``task`` starts, and that it fails if the block raises ``MlfError``; the block itself finishes it.
+
+    Other exceptions pass without a report: they are interrupts or defects, after which no display goes on.
+    """
     watch.start(task)
     try:
         yield
@@ -96,7 +99,12 @@ def watched(watch: Progress, task: Task) -> Iterator[None]:
 
 
 def raise_first(errors: Mapping[int, MlfError], watch: Progress) -> None:
-    """Raise the error with the lowest number, if there is one, and report the others to ``watch``."""
+    """Raise the error with the lowest number, if there is one, and report the others to ``watch``.
+
+    ``errors`` has errors by the number of their job. The others are reported in the order of these numbers, before the
+    first one is raised.
+    """
+    # By number and not by time, so that a build with several errors always ends with the same one.
     for number in sorted(errors)[1:]:
         watch.another(errors[number])
     if errors:

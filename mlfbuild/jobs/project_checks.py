@@ -25,6 +25,7 @@ def load(path: Path, *, vectors: bool = True) -> Project:
     Without ``vectors``, the files of vectors may be missing.
     """
     project = read_project(path, vectors=vectors)
+    # All at once, because a user with ten mistakes should not need ten runs.
     problems = project.problems(project_mistakes(project, vectors=vectors))
     if problems:
         raise ProjectFileError(problems)
@@ -43,9 +44,14 @@ def read_project(path: Path, *, vectors: bool = True) -> Project:
 
 
 def project_mistakes(project: Project, *, vectors: bool = True) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield what is wrong with the files and options that ``project`` names; ``vectors`` as for ``load``."""
+    """Yield what is wrong with the files and options that ``project`` names; ``vectors`` as for ``load``.
+
+    Each is the way to a key, such as ``("models", "kws", "source")``, and the mistake in its value. Nothing is raised
+    for files that are missing or cannot be read.
+    """
     files = partial(_missing_files, vectors=vectors)
     own = (files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    # Checks that open archives are last: they are slow, and the others explain why an archive cannot be opened.
     for find in (*own, _hook_problems, _sharing_problems):
         yield from find(project)
 
@@ -142,6 +148,7 @@ def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
         if model.compiler == "archive" and model.options.get(HOOK) is True:
             try:
+                # Only the metadata is read; contents are opened when they are used.
                 mistake = why_no_hook(archive.open_archive(model.source), str(model.source))
             except MlfError:
                 continue

@@ -63,6 +63,7 @@ def _device_compilers(target: TargetJob) -> dict[str, str]:
 def _locked_host(target: TargetJob, root: Path, definitions: Sequence[str]) -> LockedToolchain:
     if target.toolchain is None:
         return LockedToolchain({HOST_COMPILER: _said(_host_compiler())})
+    # Toolchain files of mlfbuild name their compilers in a known way; asking CMake takes about a second.
     row = cpu_of_toolchain(target.toolchain)
     if row is None:
         compiler = _compiler_of(target.toolchain.absolute(), root.absolute(), tuple(definitions))
@@ -77,6 +78,7 @@ def _host_compiler() -> Path:
     """Return the compiler that CMake uses for this machine; raises ``ToolNotFoundError``."""
     import shutil
 
+    # Its error names the package to install, which the search below could not.
     require_compiler(None)
     chosen = os.environ.get("CC", "")
     names = (chosen, *chosen.split()[:1]) if chosen else HOST_COMPILERS  # a path with spaces, or a compiler with flags
@@ -119,6 +121,7 @@ def _said(program: Path) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         place = f"{program} --version"
         raise ProcessFailedError("program-not-started", place=place, reason=str(error), hint=RUN_BY_HAND) from None
+    # Some compilers begin the line with the path by which they were called, which differs between machines.
     line = done.stdout.partition("\n")[0].replace(str(program), program.name).strip()
     if done.returncode != 0 or not line:
         raise ProcessFailedError(

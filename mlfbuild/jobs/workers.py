@@ -175,6 +175,7 @@ def map_in_workers(
     this process, before the result is yielded. If ``function`` raises ``MlfError``, the error is yielded as the result,
     running calls are completed, and no further ones are started. With one worker, calls run in this process.
     """
+    # In this process if there is nothing to gain: starting a worker takes longer than compiling a small model.
     jobs = list(arguments)
     if workers <= 1 or len(jobs) <= 1:
         yield from _map_here(function, jobs, received)
@@ -191,6 +192,7 @@ def map_in_workers(
         left = set(futures)
         while left:
             done, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            # Before the results: a message about a job must not be shown after its end.
             for number, thing in pool.received(run):
                 received(jobs[number], thing)
             # In the order of the jobs, so that the output of a build does not depend on which of two results was seen

@@ -22,6 +22,7 @@ ARCHIVE_PATTERN = r"^(https?://(?![^/]*@)[^/\s]|file:///)\S+$"
 """The address of an archive as a pattern of JSON Schema."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+# Up to the last @ before the path: a password may contain one.
 _USER_INFO = re.compile(r"(?<=://)[^/?#]*@")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 """``ext::COMMAND``: Git would run the command."""
@@ -49,6 +50,7 @@ def git_problem(address: str) -> Mistake | None:
     as an option or as a command (``ext::``), and a user name, password or token before the host, which would be
     committed with the file. For SSH, a user name alone is accepted.
     """
+    # Before anything else: `--upload-pack=COMMAND` is not an address, but Git would run the command.
     if address.startswith("-") or _HELPER.match(address):
         return Mistake(
             "address-is-option",
@@ -87,6 +89,7 @@ def _problem(address: str, schemes: tuple[str, ...], choices: str) -> Mistake | 
         if rest.startswith("/") and rest.strip("/"):
             return None
         return Mistake("address-without-path", reason=f"{shown(address)} names no file", hint="write file:///PATH")
+    # A host that begins with a hyphen could become an option of ssh.
     if not re.match(r"[^/?#-][^/?#]*", rest):
         return Mistake("address-without-host", reason=f"{shown(address)} names no host", hint=hint)
     return _secret(address, scheme)

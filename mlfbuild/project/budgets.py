@@ -16,9 +16,14 @@ _MODELLED = ("cycles", "latency")
 
 
 def check_targets_of_budgets(document: Document) -> None:
-    """Add a problem to ``document`` for each budget that no target of its model or firmware can check."""
+    """Add a problem to ``document`` for each budget that no target of its model or firmware can check.
+
+    A budget of flash, RAM or stack needs a target that is not this machine, ``instructions`` a board or a modelled
+    part, ``cycles`` and ``latency`` a microcontroller. A budget that some of the targets can check is accepted.
+    """
     targets = dict(document.entries("targets"))
     entries = ((section, *entry) for section in ("models", "firmware") for entry in document.entries(section))
+    # A budget is an error only if no target can check it: a model for a device and for this machine keeps its budget.
     for section, name, entry in entries:
         own, budget, path = _own_targets(entry, targets), mapping_in(entry, "budget"), (section, name, "budget")
         if budget and own and all(map(_is_this_machine, own.values())):
@@ -38,6 +43,7 @@ def _own_targets(
     names: Sequence[object] = wanted if isinstance(wanted, list) else list(targets)
     own = {name: targets[name] for name in names if isinstance(name, str) and name in targets}
     # Names that do not exist are reported by `references`.
+    # All or none: with a wrong name left out, the rest could be refused for a reason that the correct name removes.
     return own if len(own) == len(names) else {}
 
 

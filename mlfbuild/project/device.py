@@ -51,7 +51,12 @@ class DeviceKeys(Keys):
 
 
 def check_devices(document: Document, target: str, keys: Mapping[str, object]) -> None:
-    """Add every mistake between the keys of the devices of ``target`` to the problems of ``document``."""
+    """Add every mistake between the keys of the devices of ``target`` to the problems of ``document``.
+
+    ``keys`` are those of the target as plain values, which may be of any type. Mistakes in single values are those of
+    ``DeviceKeys``.
+    """
+    # Two names that differ in case or punctuation would define the same symbols, which only the linker would notice.
     first: dict[str, str] = {}
     devices = keys.get(DEVICES)
     for name, device in devices.items() if isinstance(devices, dict) else ():
@@ -70,6 +75,7 @@ def _check_device(
     if not {*_NEEDED} & {*device}:
         hint = "add cpu, toolchain or c-compiler, or section if it only has data"
         document.add(path, Mistake("missing-key", reason="names no compiler", hint=hint), at_key=True)
+    # The schema has the same rule as `not required`; this one has a message.
     if "toolchain" in device and "c-compiler" in device:
         reason = "is not accepted together with toolchain, which names a compiler itself"
         mistake = Mistake("misplaced-key", reason=reason, hint="remove one of them")

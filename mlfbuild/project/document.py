@@ -17,7 +17,9 @@ from mlfbuild.project.nodes import ListNode, MappingNode, ScalarNode, SyntaxProb
 from mlfbuild.project.problems import KeyPath, Position, Problem, end_of
 from mlfbuild.project.scalars import read_scalar
 
+# Far above any real project file; a model or a log that was named by mistake is refused before YAML parses it.
 _LARGEST_FILE = 1024 * 1024
+# Real project files have some hundreds; only aliases of aliases lead to so many.
 _MOST_VALUES = 50_000
 _KEY_HINTS = {"": "write a name", "<<": "repeat the keys, because merge keys are not accepted"}
 _YAML_TAGS = "tag:yaml.org,2002:"
@@ -36,7 +38,10 @@ class Document:
     refused: set[KeyPath] = field(default_factory=set)
 
     def key_position(self, path: KeyPath) -> Position:
-        """Return where the key of ``path`` starts, or of the nearest enclosing value."""
+        """Return where the key of ``path`` starts, or of the nearest enclosing value.
+
+        Lines and columns count from 1. For a path that is not in the file it is the nearest part that is.
+        """
         for end in range(len(path), -1, -1):
             position = self.keys.get(path[:end]) or self.values.get(path[:end])
             if position:
@@ -48,7 +53,10 @@ class Document:
         return self.values.get(path) or self.key_position(path)
 
     def mapping(self, *path: str) -> Mapping[str, object]:
-        """Return the mapping at ``path``, an empty one if there is none."""
+        """Return the mapping at ``path``, an empty one if there is none.
+
+        Values of the wrong type count as none: the checks of types report them.
+        """
         return mapping_in(self.data, *path)
 
     def entries(self, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -58,14 +66,21 @@ class Document:
                 yield name, entry
 
     def add(self, path: KeyPath, mistake: Mistake, *, at_key: bool = False) -> None:
-        """Report a mistake unless the value at ``path``, or one around it, was already refused."""
+        """Report a mistake unless the value at ``path``, or one around it, was already refused.
+
+        Its place is that of the value or, with ``at_key``, that of the key: use this for a mistake about the entry as a
+        whole, such as a missing key.
+        """
         if any(path[:end] in self.refused for end in range(len(path) + 1)):
             return
         position = self.key_position(path) if at_key else self.value_position(path)
         self.problems.append(Problem(position, path, mistake))
 
     def refuse(self, path: KeyPath, mistake: Mistake) -> None:
-        """Report a mistake that makes the value at ``path`` meaningless."""
+        """Report a mistake that makes the value at ``path`` meaningless.
+
+        Later mistakes at ``path`` and in what it contains are dropped: they would be consequences of this one.
+        """
         self.add(path, mistake)
         self.refused.add(path)
 
@@ -149,6 +164,7 @@ class _Reader:
             raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))
         if node.tag is not None:
             tag = in_quotes(node.tag.replace(_YAML_TAGS, "!!"))
+            # Tags can make parsers construct objects, and values such as !!binary have no meaning here.
             document.refuse(
                 path, Mistake("yaml-tag", reason=f"tag {tag} is not accepted", hint="write the plain value")
             )
@@ -166,6 +182,7 @@ class _Reader:
         except Mistake as mistake:
             self.document.refuse(path, mistake)
             return None
+        # `flash:` without a value is a key that was begun and forgotten; taking it for the default would hide that.
         if value is None and path:
             hint = "write a value or remove the key"
             self.document.refuse(path, Mistake("missing-value", reason="has no value", hint=hint))
@@ -178,6 +195,7 @@ class _Reader:
             if key is None:
                 continue
             place = (*path, key)
+            # Most parsers of YAML keep the last of two equal keys without a message, although YAML forbids them.
             first = self.document.keys.get(place)
             if first is not None:
                 mistake = Mistake(

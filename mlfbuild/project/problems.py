@@ -12,6 +12,7 @@ from mlfbuild.core import Diagnostic, Mistake, in_quotes
 KeyPath = tuple[str | int, ...]
 """The way from the top of the file to a value: ``("models", "kws", "targets", 0)``."""
 
+# Other keys are shown in quotes, so that a dot or a control character in a key cannot pass for a place.
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -24,7 +25,10 @@ class Position:
 
 
 def end_of(text: str) -> Position:
-    """Return the position after the last character of ``text``."""
+    """Return the position after the last character of ``text``.
+
+    Both numbers count from 1, and columns count characters, not bytes.
+    """
     lines = text.split("\n")
     return Position(len(lines), len(lines[-1]) + 1)
 
@@ -49,7 +53,10 @@ def in_file_order(file: Path, problems: Iterable[Problem]) -> list[Diagnostic]:
 
 
 def dotted(path: KeyPath) -> str:
-    """Return ``models.kws.targets[0]`` for the way to a value."""
+    """Return ``models.kws.targets[0]`` for the way to a value.
+
+    Segments that are not plain words are in double quotes with escapes, so the result is one printable line.
+    """
     text = ""
     for segment in path:
         if isinstance(segment, int):

@@ -38,7 +38,9 @@ _SCHEMA: Mapping[str, Any] = {
         },
     ]
 }
+# Doubled braces come first, so that `{{source}}` is text and not a placeholder in braces.
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+# Words, not characters: a `>` inside of a word may be part of a file name or an expression.
 _SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"})
 
 
@@ -56,6 +58,8 @@ def split_command(value: object) -> object:
     except ValueError as error:
         raise Mistake("unclosed-quote", reason=f"cannot be split into words: {str(error).lower()}") from None
     for word in words:
+        # The program would receive `>` as an argument, and most exporters then fail with a message about something
+        # else.
         if word in _SHELL:
             raise Mistake(
                 "command-needs-shell",
@@ -69,7 +73,10 @@ def split_command(value: object) -> object:
 
 
 def word_problem(word: str) -> Mistake | None:
-    """Return the mistake in the placeholders of a command's word, ``None`` if they are all known."""
+    """Return the mistake in the placeholders of a command's word, ``None`` if they are all known.
+
+    Only the first mistake is returned. ``{{`` and ``}}`` are accepted as braces, single ones are not.
+    """
     for found in _BRACES.finditer(word):
         name = found[1]
         if name is not None and name not in PLACEHOLDERS:
@@ -86,7 +93,10 @@ def word_problem(word: str) -> Mistake | None:
 
 
 def asked_for(command: Sequence[str]) -> set[str]:
-    """Return the names of all placeholders in ``command``."""
+    """Return the names of all placeholders in ``command``.
+
+    Unknown names are included; braces that are doubled are not placeholders.
+    """
     return {found[1] for word in command for found in _BRACES.finditer(word) if found[1] is not None}
 
 

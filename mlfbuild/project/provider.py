@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 KINDS = ("git", "path", "url", "package")
 """Keys that say where a dependency comes from; a dependency has exactly one of them."""
+# A repository without a version would be whatever its default branch is today, and a download without a hash anything.
 _REQUIRED = {
     "git": ("version", "the tag, branch or commit to use"),
     "url": ("sha256", "the hash of the archive, as `sha256sum FILE` prints it"),
@@ -83,7 +84,10 @@ class Provider(Keys):
 
     @property
     def kind(self) -> str:
-        """The key that says where it comes from: ``git``, ``path``, ``url`` or ``package``."""
+        """The key that says where it comes from: ``git``, ``path``, ``url`` or ``package``.
+
+        A provider that was read from a checked project file has exactly one of them.
+        """
         return next(kind for kind in KINDS if getattr(self, kind))
 
     @property
@@ -99,8 +103,13 @@ class Provider(Keys):
 
 
 def check_dependencies(document: Document) -> None:
-    """Add every mistake between keys of dependencies, and between their names, to the problems of ``document``."""
+    """Add every mistake between keys of dependencies, and between their names, to the problems of ``document``.
+
+    Exactly one of ``KINDS`` is needed, with the keys that it requires and without those that belong to another.
+    Mistakes in single values are those of ``Provider``.
+    """
     first: dict[str, str] = {}
+    # Archives name libraries in several spellings (CMSIS_NN, cmsis-nn), which all mean one dependency.
     for name, keys in document.mapping("dependencies").items():
         path = ("dependencies", name)
         other = first.setdefault(short_name(name), name)

@@ -37,6 +37,7 @@ _CORE = (
     ("float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")),
 )
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
+# Python takes quadratic time to convert long decimal numbers; no key needs more digits than 64 bits have.
 _LONGEST_NUMBER = 40
 # PyYAML's own tables of YAML 1.1, so that this module agrees with what other programs that use PyYAML read.
 _resolver: Any = yaml.resolver.Resolver()
@@ -50,6 +51,7 @@ def read_scalar(text: str, *, plain: bool) -> Scalar:
     """
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
         raise Mistake("control-character", reason="text must be one line without control characters")
+    # In quotes, every version reads text.
     if not plain:
         return text
     kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
@@ -95,6 +97,7 @@ def _two_readings(text: str, kind: str, core_kind: str) -> Mistake:
 
 def _plain_spelling(text: str, kind: str, core_kind: str) -> str:
     """Return ``true, or``: the value that was probably meant in a spelling that both versions agree on, or nothing."""
+    # A colon makes a time or a sexagesimal number in YAML 1.1: it is unlikely that a number of seconds was meant.
     if len(text) > _LONGEST_NUMBER or ":" in text:
         return ""
     try:
@@ -116,5 +119,6 @@ def _plain_spelling(text: str, kind: str, core_kind: str) -> str:
 
 
 def _plain_float(value: float) -> str:
+    # YAML 1.1 takes 1e-05 for text, because its floats need a dot.
     mantissa, exponent_sign, exponent = repr(value).partition("e")
     return mantissa + ("" if "." in mantissa else ".0") + exponent_sign + exponent

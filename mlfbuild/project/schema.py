@@ -23,10 +23,12 @@ class _SchemaGenerator(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         if isinstance(schema.get("default"), bool):
+            # Editors insert and show switches by their default.
             return super().default_schema(schema)
         return self.generate_inner(schema["schema"])  # other defaults are in the words of the description
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        # Names of entries are restricted by patterns, and a name that matches none must not pass.
         return {**super().dict_schema(schema), "additionalProperties": False}
 
 

@@ -25,6 +25,7 @@ from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, dotted
 from mlfbuild.targets import BOARDS
 
+# The file has the bytes of one section, so it needs one that a model fills with constants.
 _PARAMS_BINARY = "params-binary"
 
 Use = tuple[KeyPath, str]
@@ -32,7 +33,11 @@ Use = tuple[KeyPath, str]
 
 
 def check_sections(document: Document) -> None:
-    """Add every mistake about sections to the problems of ``document``."""
+    """Add every mistake about sections to the problems of ``document``.
+
+    A section has one kind of content in the whole project. A region of a target must be for a section that its models
+    use, and must exist on its board if mlfbuild knows that.
+    """
     models = document.mapping("models")
     uses = [
         *_uses(models),
@@ -49,6 +54,8 @@ def check_sections(document: Document) -> None:
 
 def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
     """Check that every section can contain code, constants or memory, and only one of them in the whole project."""
+    # One output section for constants and memory has contents for both: the zeros of a workspace would take flash,
+    # without a message of the linker.
     first: dict[str, tuple[SectionContent, KeyPath]] = {}
     for path, section in uses:
         content = _content(path)
@@ -121,6 +128,7 @@ def _wrong_region(board_name: str, section: str, region: str) -> Mistake | None:
         return None
     if region not in board.regions:
         return unknown("memory region", region, board.regions)
+    # The heap begins after the last variable and grows towards the stack; a section in between would be overwritten.
     if region == board.ram.name:
         hint = f"use another region, or no region and the name .bss{section}"
         return Mistake("region-of-stack", reason=f"{region} of {board.name} contains stack and heap", hint=hint)

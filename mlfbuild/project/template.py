@@ -40,6 +40,7 @@ def _release(value: str) -> Mistake | None:
 
 def _pattern(value: str) -> Mistake | None:
     try:
+        # RecursionError and OverflowError: deep nesting and huge repetitions in a hostile pattern.
         re.compile(value)
     except (re.error, RecursionError, OverflowError) as error:
         return Mistake("invalid-pattern", reason=f"{in_quotes(value)} is not a regular expression: {error}")
@@ -47,6 +48,7 @@ def _pattern(value: str) -> Mistake | None:
 
 
 def _inside(value: str) -> Mistake | None:
+    # A template may come from someone else: it must not make `init` touch files outside of the new project.
     parts = value.split("/")
     if value and not value.startswith("/") and "\\" not in value and not {"", ".", ".."} & set(parts):
         return None
@@ -70,7 +72,10 @@ class VariableKeys(Keys):
     """Regular expression that the whole value matches. Default: any text."""
 
     def problem(self, value: str) -> Mistake | None:
-        """Return why the variable cannot be ``value``."""
+        """Return why the variable cannot be ``value``.
+
+        ``None`` if it can. The pattern must match the whole value.
+        """
         if self.choices and value not in self.choices:
             hint = f"choose {', '.join(self.choices)}"
             return Mistake("value-not-a-choice", reason=f"{in_quotes(value)} is not one of the choices", hint=hint)
@@ -121,6 +126,7 @@ def load_template(path: Path, builtin: frozenset[str]) -> TemplateKeys:
 
 
 def _check(document: Document, keys: TemplateKeys | None, builtin: frozenset[str]) -> None:
+    # By the document and not the keys, so that these mistakes are found even if another one prevents reading the keys.
     for name, _ in document.entries("variables"):
         if name in builtin:
             reason = f"{in_quotes(name)} is a value that every template has"

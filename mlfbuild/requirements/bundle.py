@@ -35,6 +35,7 @@ def bundled(library: Library, resolved: Mapping[str, ResolvedLibrary]) -> Librar
     """
     required = {name for module in library.modules for name in _required(module)} & resolved.keys()
     for name in sorted(required):
+        # In alphabetical order, because the files of the archive are in the order in which they were added.
         library = _with_bundle(library, name, resolved[name])
     return library
 
@@ -71,6 +72,7 @@ def bundled_libraries(library: Library, module: Module, where: str) -> tuple[Res
     For archives that are used without a project. Raises ``UnsupportedModelError`` for a library that is not in the
     archive, and ``InputFileError`` as ``bundles``.
     """
+    # Most archives bundle nothing.
     found = bundles(library, where) if bundle_names(library) else {}
     required = requirements_of(module)
     for one in required:
@@ -114,6 +116,7 @@ def _with_entry(module: Module, resolved: ResolvedLibrary) -> Module:
     """Return ``module`` whose metadata names the folder of the bundle, with the unknown fields of the entry so far."""
     kept = [item for item in module.external_dependencies if short_name(item.short_name) != resolved.name]
     replaced = [item for item in module.external_dependencies if item not in kept]
+    # Fields that a later version of TVM or another tool wrote are kept, as everywhere in the format.
     unknown = {field.place: field for item in replaced for field in item.unknown}
     entry = replace(bundle_dependency(resolved), unknown=tuple(unknown[place] for place in sorted(unknown)))
     return replace(module, external_dependencies=(*kept, entry))

@@ -60,11 +60,17 @@ class Cache:
     root: Path
 
     def archive(self, digest: str) -> Path:
-        """Return the path of the archive with the SHA-256 ``digest``."""
+        """Return the path of the archive with the SHA-256 ``digest``.
+
+        It need not exist, and its hash must be checked when it is read.
+        """
         return self.root / "archives" / digest
 
     def tree(self, name: str) -> Path:
-        """Return the folder with the files of the commit or archive ``name``."""
+        """Return the folder with the files of the commit or archive ``name``.
+
+        It need not exist; ``is_intact`` returns whether its files are those that were written.
+        """
         return self.root / "trees" / name
 
     def written_hash(self, name: str) -> str:
@@ -75,8 +81,12 @@ class Cache:
         return self.trusted_text(self._hash_file(name))
 
     def trusted_text(self, path: Path) -> str:
-        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted."""
+        """Return the line in the file ``path``; empty if it is missing, or of a user who is not trusted.
+
+        White space around it is removed. A file that is not ASCII counts as missing.
+        """
         try:
+            # A folder for all users of a machine, such as one in /var/cache, is writable by some of them.
             trusted = path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
             return path.read_text("ascii").strip() if trusted else ""
         except (OSError, ValueError):
@@ -111,6 +121,7 @@ class Cache:
         Files that killed processes left are removed first. Raises ``StorageError``.
         """
         with self._locked(key, on_progress):
+            # On the same disk as the trees, so that the rename at the end is atomic.
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
             make_folder(folder.parent)
             # Only processes that were killed can have left these: this one has the lock of the key.
@@ -143,6 +154,7 @@ class Cache:
 
         try:
             try:
+                # Without waiting first, so that the message appears only if there is something to wait for.
                 lock.acquire(timeout=0)
             except Timeout:
                 on_progress("waiting for another mlfbuild", 0, 0)

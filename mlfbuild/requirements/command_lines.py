@@ -10,6 +10,8 @@ from mlfbuild.library import Requirement, known_library
 from mlfbuild.requirements.requirement_checks import without_secret
 from mlfbuild.requirements.versions import is_range
 
+# Addresses with a scheme, and words that begin with a letter. Everything else is quoted: a version 7.0 is a number in
+# YAML, and `git@host:path` is not plain text for all parsers.
 _PLAIN_IN_YAML = re.compile(r"(?!git@)[A-Za-z][A-Za-z0-9+.-]*://[\w./~+%-]+|[A-Za-z][\w.+/-]*", re.ASCII)
 
 
@@ -30,7 +32,11 @@ def requires(requirement: Requirement) -> str:
 
 
 def needs(requirements: Sequence[Requirement]) -> str:
-    """Return which archives need a library, in which versions, and why; ``requirements`` are all for one library."""
+    """Return which archives need a library, in which versions, and why; ``requirements`` are all for one library.
+
+    For example, ``kws (kws.tar) needs CMSIS-NN v4.1.0 (the code includes arm_nnfunctions.h)``. ``requirements`` must
+    not be empty. Texts of archives are made printable.
+    """
     origins = list(dict.fromkeys(map(origin, requirements)))
     versions = [f"{shown(one.version)}{_tested(one)}" for one in requirements if one.version]
     headers = dict.fromkeys(shown(header) for one in requirements for header in one.headers)
@@ -62,6 +68,7 @@ def lines_to_add(requirements: Sequence[Requirement]) -> str:
     # A provider has one version, so a range cannot be suggested.
     version = next((one.version for one in requirements if one.version and not is_range(one.version)), "VERSION")
     stated = next((one for one in requirements if one.url and one.url_type in {"git", "url"}), None)
+    # The archive's own statement comes first: it may be a fork of the known library.
     known = known_library(name)
     if stated is not None and stated.url_type == "url":
         place = f"url: {_scalar(without_secret(stated.url))}, sha256: HASH"

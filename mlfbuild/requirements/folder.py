@@ -31,8 +31,10 @@ from mlfbuild.project import Provider
 from mlfbuild.requirements.versions import same_version, satisfies
 
 LICENSE_FILES = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*")
+# CMSIS-NN has some hundred files. These limits stop a pattern that takes in a home folder or a whole SDK.
 MOST_FILES = 20_000
 MOST_BYTES = 256 * 1024 * 1024
+# Python's recursion would end deeper folders with an error that names no file.
 _DEEPEST = 64
 _COMPILED = frozenset({".c", ".cc", ".cpp", ".cxx", ".S", ".s"})
 _HEADERS = HEADER_SUFFIXES | {".hxx", ".inc"}
@@ -49,6 +51,7 @@ def file_lists(provider: Provider) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     known = known_library(provider.name)
     layouts = known.layouts if known else ()
+    # The first layout whose range contains the version: folders of a library move between its releases.
     layout = next((each for each in layouts if satisfies(provider.version, each.versions)), None)
     lists = {
         "sources": provider.sources or (layout.sources if layout else ()),
@@ -82,6 +85,7 @@ def folder_library(root: Path, provider: Provider, commit: str = "") -> Resolved
     files = _Files(root, title(provider))
     sources = _sources(files, provider, patterns)
     include_dirs = _include_dirs(files, provider, folders)
+    # Last, but part of the files: an archive that bundles the library must contain its licence.
     licenses = files.at_top(known.license_files if known else LICENSE_FILES)
     library = ResolvedLibrary(
         name=provider.name,
@@ -151,6 +155,7 @@ def _sources(files: _Files, provider: Provider, patterns: tuple[str, ...]) -> li
             )
         found.update(matching)
     for path in sorted(found):
+        # A pattern such as Source/** also takes in documents and scripts, which a build must not be given as sources.
         if PurePosixPath(path).suffix not in _COMPILED | _HEADERS:
             raise ProjectFileError(
                 [
@@ -202,6 +207,7 @@ def _check_release(library: ResolvedLibrary, provider: Provider, known: KnownLib
     """
     if not any(same_version(library.version, release) for release in known.revisions):
         return
+    # Only the headers that the table knows are read: a library may have thousands.
     marked = {name for marks in known.revisions.values() for name in marks}
     headers = {PurePosixPath(path).name: path for path in library.files if path.endswith(".h")}
     here = {
@@ -209,6 +215,7 @@ def _check_release(library: ResolvedLibrary, provider: Provider, known: KnownLib
         for name in marked & headers.keys()
         if (line := _REVISION.search(bytes(library.files[headers[name]])[:_BEGINNING]))
     }
+    # All marks of a release must fit, because releases share most headers with their neighbours.
     found = next((release for release, marks in known.revisions.items() if marks.items() <= here.items()), "")
     if found and not same_version(found, library.version):
         raise ProjectFileError(
@@ -227,14 +234,20 @@ def _check_release(library: ResolvedLibrary, provider: Provider, known: KnownLib
 
 
 def base_folder(pattern: str) -> str:
-    """Return the folder that contains all matches of ``pattern``, empty for the top."""
+    """Return the folder that contains all matches of ``pattern``, empty for the top.
+
+    ``Source/**/*.c`` has the folder ``Source``, and ``src/[ab]/x.c`` has ``src``: the names before the first wildcard.
+    """
     names = _names(pattern)[:-1]
     wild = next((index for index, name in enumerate(names) if not set("*?[").isdisjoint(name)), len(names))
     return "/".join(names[:wild])
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether ``pattern`` matches ``path``, a file with slashes between its folders; case matters."""
+    """Return whether ``pattern`` matches ``path``, a file with slashes between its folders; case matters.
+
+    The rules are those of this module: ``matches("Source/**/*.c", "Source/a.c")`` is true.
+    """
     return _fits(_names(pattern), path.split("/"))
 
 
@@ -250,6 +263,7 @@ def _names(path: str) -> list[str]:
 def _fits(patterns: Sequence[str], names: Sequence[str]) -> bool:
     if not patterns or not names:
         return not patterns and not names
+    # Recursion is bounded by the depth of the folders, which `_walk` limits.
     first, rest = patterns[0], patterns[1:]
     if first == "**":
         return not rest or _fits(rest, names) or _fits(patterns, names[1:])
@@ -273,6 +287,8 @@ class FolderFile(LazyBytes):
 
     def read(self, offset: int, size: int) -> bytes:
         """Return ``size`` bytes from ``offset``; raises ``InputFileError`` if they can no longer be read."""
+        # The size is that of the first look, which hashes and archives rely on; a file that has grown since is cut
+        # there.
         wanted = max(0, min(size, self._size - offset))
         try:
             with self._path.open("rb") as file:
@@ -300,6 +316,8 @@ class _Files:
     def has_folder(self, name: str) -> bool:
         """Return whether ``name`` is a folder inside of the top in exactly this spelling, also if case is ignored."""
         path = self._top
+        # By the entries and not by a look-up: on a disk that ignores case, a wrong spelling would fail only on other
+        # machines.
         for part in name.split("/") if name else ():
             if part not in _entries(path):
                 return False
@@ -336,6 +354,7 @@ class _Files:
 
     def _take(self, path: str) -> bool:
         """Return whether ``path`` is a folder; a file is added to those found."""
+        # Such names cannot be written into all build files, and a backslash separates folders on Windows.
         if not path.isprintable() or "\\" in path:
             raise self._refused(path, "has a name with control characters or a backslash")
         place = self._top / path

@@ -94,6 +94,7 @@ def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress 
     problem = git_problem(url)
     if problem is not None:
         raise UsageError("git-address-invalid", place="git", reason=problem.reason, hint=problem.hint)
+    # A full commit cannot move, so the server need not be asked what it is.
     if _COMMIT.fullmatch(version):
         return _fetched(url, version.lower(), cache.written_hash(version.lower()), cache, on_progress)
     commit = _commit_of(url, version)
@@ -129,6 +130,7 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
     Raises ``NotFetchedError`` if the cache does not have the commit or its files were changed, and ``InputFileError``
     if the commit has other files than the pin.
     """
+    # Hashing costs about as much as reading the files once, which the build does anyway.
     if cache.is_intact(pin.commit, pin.tree):
         return cache.tree(pin.commit)
     written = cache.written_hash(pin.commit)
@@ -143,7 +145,10 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
 
 
 def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
-    """Return what ``version`` was when it was fetched last, ``None`` if it was not; uses no network."""
+    """Return what ``version`` was when it was fetched last, ``None`` if it was not; uses no network.
+
+    A full commit stands for itself. The files are not hashed here, which ``git_root`` does.
+    """
     commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
     tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
     return GitPin(commit, tree) if tree else None
@@ -170,6 +175,7 @@ def _mismatch(pin: GitPin, tree: str) -> InputFileError:
 def _commit_of(url: str, version: str) -> str:
     """Return the commit that the tag, the branch or the beginning of a commit ``version`` is on the server now."""
     refs = {name: commit for commit, name in _REF.findall(_git("ls-remote", "--", url, url=url))}
+    # A tag comes before a branch of the same name, as in Git's own rules for revisions (gitrevisions).
     names = (
         # The commit of an annotated tag: the name without ^{} is that of the tag object.
         f"refs/tags/{version}^{{}}",
@@ -178,6 +184,7 @@ def _commit_of(url: str, version: str) -> str:
         *([HEAD] * (version == HEAD)),
     )
     commit = next((refs[name] for name in names if name in refs), "")
+    # `ls-remote` lists only commits with a name, so only the tip of a branch or a tag can be found by its first digits.
     if not commit and _ABBREVIATED.fullmatch(version):
         commit = next((each for each in refs.values() if each.startswith(version.lower())), "")
     return commit or _no_version(
@@ -212,6 +219,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProg
         repository = work / "repository"
         hashes = "sha256" if len(commit) == 64 else "sha1"
         # An empty template: the user's own could bring hooks and attributes.
+        # The kind of hash must be known when the repository is made; the length of the commit tells it.
         _git("init", "-q", "--bare", "--template=", f"--object-format={hashes}", repository)
         (repository / "info").mkdir(exist_ok=True)
         (repository / "info/attributes").write_text(_ATTRIBUTES)
@@ -235,7 +243,9 @@ def _written(repository: Path, commit: str, where: str, cache: Cache) -> str:
         _git("read-tree", f"{commit}^{{commit}}", repository=repository)
     except ProcessFailedError:
         _no_version(where, commit, [])
+    # Not `git checkout`: this only writes files, without hooks, branches and submodules.
     _git(f"--work-tree={folder}", "checkout-index", "--all", "--force", repository=repository)
+    # Before the files get into the cache: a build that follows such a link would read files of the user.
     link = leading_out(folder)
     if link:
         raise InputFileError(

@@ -23,6 +23,7 @@ SUFFIX = ".lock"
 FORMAT_VERSION = 1
 FORMAT_KEY = "mlfbuild_lock"
 _HASH_KEY = "content-hash"
+# Thousands of models need some megabytes; a larger file is not one that `mlfbuild lock` wrote.
 _LARGEST = 16 * 1024 * 1024
 _ADVICE = "run `mlfbuild lock` to write it again"
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
@@ -143,6 +144,7 @@ def read_lock(path: Path) -> Lock | None:
         raise InputFileError(
             "lock-too-large", place=path, reason=f"the file is larger than {_LARGEST} bytes", hint=_ADVICE
         )
+    # Before parsing: the error of a JSON parser about `<<<<<<<` would not name the cause.
     if _CONFLICT.search(data):
         raise InputFileError("lock-merge-conflict", place=path, reason="contains conflict markers", hint=_ADVICE)
     facts = Fields(parse_json(data, str(path), _ADVICE), str(path), advice=_ADVICE)
@@ -170,6 +172,7 @@ def check_replaceable(path: Path) -> None:
     with open_binary(path, "lock file") as file:
         data = file.read(_LARGEST + 1)
     # The key is searched for, not parsed: a damaged lock file may be replaced as well.
+    # Nine digits at most, so that a hostile number cannot take long to convert.
     found = re.search(rf'"{FORMAT_KEY}"\s*:\s*(\d{{1,9}})'.encode(), data)
     if found is None and data.strip():
         raise ConflictError(

@@ -34,7 +34,10 @@ class Difference:
     note: str = ""
 
     def as_drift(self) -> str:
-        """Return the line of a frozen build; the old side is the lock file, the new side the present state."""
+        """Return the line of a frozen build; the old side is the lock file, the new side the present state.
+
+        For example, ``model kws: file: locked 1f0c5ad3b2e1, here 90ab12cd34ef``.
+        """
         if self.old is None:
             return shown(f"{self.what}: is not in the lock file", _LINE)
         if self.new is None:
@@ -42,7 +45,10 @@ class Difference:
         return self._line(f"locked {short(self.old)}, here {short(self.new)}")
 
     def as_change(self) -> str:
-        """Return the line that ``mlfbuild lock`` prints."""
+        """Return the line that ``mlfbuild lock`` prints.
+
+        It has at most ``_LINE`` characters, and control characters in names are escapes.
+        """
         if self.old is None:
             return shown(f"{self.what}: {short(self.new or '')}, new", _LINE)
         if self.new is None:
@@ -85,6 +91,7 @@ def left_over(lock: Lock, targets: Mapping[str, Collection[str]], dependencies: 
 
     ``targets`` has the names of the models by target, ``dependencies`` the names of the providers.
     """
+    # A model of any target is still in the project, even if it is no longer built for some of them.
     models = {model for of in targets.values() for model in of}
     for name in lock.models.keys() - models:
         yield Difference(f"model {name}", "", "", None).as_drift()
@@ -101,6 +108,7 @@ def left_over(lock: Lock, targets: Mapping[str, Collection[str]], dependencies: 
 def _archives(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]) -> Iterator[Difference]:
     before = {f"{model} for {target}": sha for target, of in old.items() for model, sha in of.items()}
     after = {f"{model} for {target}": sha for target, of in new.items() for model, sha in of.items()}
+    # Target and model in one key, so that a model is listed for all targets in a row.
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield Difference(f"archive of {name}", "", before.get(name), after.get(name))
@@ -110,6 +118,7 @@ def _entries(title: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iter
     for name in sorted(old.keys() | new.keys()):
         what = f"{title} {name}"
         if name not in old or name not in new:
+            # An entry that only one lock has is one difference, not one for each of its facts.
             whole = [_whole(entries[name]) if name in entries else None for entries in (old, new)]
             yield Difference(what, "", whole[0], whole[1])
             continue

@@ -21,6 +21,7 @@ def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedL
     ``pin`` is the commit of a repository, by default that of ``pin_of``. Raises as ``root_of`` and ``folder_library``.
     """
     cache = default_cache()
+    # Once for both uses below: the record of the last fetch may change in between.
     if provider.kind == "git" and pin is None:
         pin = pin_of(provider, cache)
     library = folder_library(root_of(provider, cache, pin), provider, commit=pin.commit if pin else "")
@@ -28,7 +29,11 @@ def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedL
 
 
 def public_address(provider: Provider) -> str:
-    """Return the address that an archive may contain, without a password; empty for a folder of this machine."""
+    """Return the address that an archive may contain, without a password; empty for a folder of this machine.
+
+    ``path``, ``file://`` and a repository on this machine give an empty text.
+    """
+    # A path says something about the machine and its user, and means nothing on another one.
     local = provider.kind == "path" or provider.folder is not None or provider.place.startswith("file:")
     return "" if local else without_secret(provider.place)
 

@@ -10,6 +10,7 @@ from mlfbuild.library import ARCHIVE_FOLDER, NAME, URL_TYPES, Requirement
 from mlfbuild.requirements.versions import range_problem
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
+# `git@host:path`, Git's own spelling of SSH; without `(?!/)`, `https://host` would also match.
 _SSH = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(.+)")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:]*)(?::\d*)?(.*)")
 
@@ -54,6 +55,7 @@ def two_upstreams(requirements: Iterable[Requirement]) -> tuple[Requirement, Req
 def _same_upstream(one: Requirement, other: Requirement) -> bool:
     """Return whether both have the same origin: one repository in any spelling, or a file of it."""
     places = sorted((_place(one), _place(other)), key=len)
+    # The address of a download names a file of the repository, such as .../archive/v4.1.0.tar.gz.
     exact = one.url_type != "url" and other.url_type != "url"
     return places[0] == (places[1] if exact else places[1][: len(places[0])])
 

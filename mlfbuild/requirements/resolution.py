@@ -36,7 +36,11 @@ LibraryOf = Callable[[Provider | Requirement], ResolvedLibrary]
 
 
 def model_requirements(module: Module, model: str, source: Path) -> tuple[Requirement, ...]:
-    """Return the requirements of ``module`` of the project's ``model``; their origin is ``kws (kws.tar)``."""
+    """Return the requirements of ``module`` of the project's ``model``; their origin is ``kws (kws.tar)``.
+
+    ``source`` is the file of the model, of which only the name is used. Both those in the metadata and those that are
+    recognised by headers are returned.
+    """
     return tuple(replace(one, origin=f"{model} ({source.name})") for one in requirements_of(module))
 
 
@@ -68,6 +72,7 @@ def _matched(
 ) -> Iterator[tuple[Sequence[Requirement], Provider | None]]:
     """Yield the requirements of each name, sorted, with the provider of that name."""
     provided = {provider.name: provider for provider in providers}
+    # A set, because all modules of an archive usually have the same requirements.
     ordered = sorted(set(requirements), key=_key)
     for requirement in ordered:
         reason = unsound(requirement)
@@ -94,6 +99,7 @@ def _problems(requirements: Sequence[Requirement], provider: Provider | None) ->
     """Yield the reasons why ``requirements``, all for one library, are not met."""
     place = provider.where if provider and provider.where else f"dependency {requirements[0].name}"
     disagreeing = [*_two_libraries(requirements, place), *_two_versions(requirements, place)]
+    # Otherwise at least one of them would be reported again as not met by the provider.
     if disagreeing:
         yield from disagreeing
     elif provider is not None:
@@ -156,6 +162,7 @@ def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place:
 
 def _meets(provider: Provider, requirement: Requirement) -> bool:
     """Return whether the version satisfies the requirement, or may do so once Git knows the commit of a tag."""
+    # A tag and a commit cannot be compared as texts; `_library` compares the commit when it is known.
     later = provider.kind == "git" and is_commit(requirement.version) and not is_commit(provider.version)
     return later or satisfies(provider.version, requirement.version)
 

@@ -31,6 +31,7 @@ def _lines(folder: bytes, prefix: bytes) -> Iterator[bytes]:
     with os.scandir(folder) as entries:
         for entry in entries:
             path = prefix + entry.name
+            # Links are hashed as links: following them could leave the folder or never end.
             if entry.is_dir(follow_symlinks=False):
                 yield from _lines(entry.path, path + b"/")
             elif entry.is_symlink():
@@ -39,11 +40,16 @@ def _lines(folder: bytes, prefix: bytes) -> Iterator[bytes]:
                 with open(entry.path, "rb") as file:  # noqa: PTH123 - the name may be any bytes
                     yield b"f %s %s" % (file_sha256(file).encode(), path)
             else:
+                # A device or a pipe has no content that could be hashed, and the caller takes any error for a wrong
+                # hash.
                 raise OSError(f"{path!r}: neither a file nor a folder")
 
 
 def leading_out(folder: Path) -> str:
-    """Return the first link in ``folder`` that leads out of it, empty if there is none."""
+    """Return the first link in ``folder`` that leads out of it, empty if there is none.
+
+    The path is relative to ``folder``. Absolute links count, even if they lead into the folder: it will be moved.
+    """
     inside = os.path.realpath(folder)
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):

@@ -29,7 +29,10 @@ def is_range(wanted: str) -> bool:
 
 
 def range_problem(wanted: str) -> str | None:
-    """Return why ``wanted`` is not a valid range; ``None`` for a version and for a valid range."""
+    """Return why ``wanted`` is not a valid range; ``None`` for a version and for a valid range.
+
+    The reason follows the name of the version in a sentence. Syntax only: a range that no release satisfies is valid.
+    """
     if not is_range(wanted):
         return None
     try:
@@ -67,6 +70,7 @@ def same_version(one: str, other: str) -> bool:
     one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
     if one == other:
         return True
+    # Before releases: a commit of digits only is also a valid release number for pip.
     if is_commit(one) and is_commit(other):
         shorter, longer = sorted((one.lower(), other.lower()), key=len)
         return longer.startswith(shorter)
@@ -75,13 +79,19 @@ def same_version(one: str, other: str) -> bool:
 
 
 def satisfies(stated: str, wanted: str) -> bool:
-    """Return whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range."""
+    """Return whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range.
+
+    ``satisfies("v7.0.0", ">=6,<8")`` is true; ``satisfies("main", ">=6")`` is false, because a branch has no place in
+    an order. A range must be valid, which ``range_problem`` checks; pre-releases are in it.
+    """
     if not is_range(wanted):
         return same_version(stated, wanted)
     found = release(stated)
+    # A project may state a pre-release on purpose, which pip's specifiers exclude by default.
     return found is not None and _specifiers(wanted).contains(found, prereleases=True)
 
 
 def _specifiers(wanted: str) -> SpecifierSet:
+    # `7.*` alone is no specifier of PEP 440, but its meaning is clear and archives contain it.
     parts = (f"=={part.strip()}" if _ANY_OF.fullmatch(part) else part for part in wanted.split(","))
     return SpecifierSet(",".join(parts))

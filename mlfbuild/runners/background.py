@@ -22,6 +22,7 @@ class Background:
 
     def __init__(self, process: subprocess.Popen[bytes], line: Callable[[str], object] | None) -> None:
         self.process = process
+        # Bounded: a server may print for hours, and only its last words explain why it ended.
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._line = line or self._lines.append
         # A thread reads all the time: a server whose output nothing reads stops as soon as the pipe is full, and with

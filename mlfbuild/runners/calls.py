@@ -49,6 +49,7 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
     instruction of the handler.
     """
     before = runner.registers()
+    # xPSR exists on M-profile cores only, and the steps below rely on Thumb state and on their exceptions.
     if "xpsr" not in before:
         reason = "calls of functions on devices are only known for Cortex-M cores"
         raise UsageError("runner-cannot", place=runner.name, reason=reason)
@@ -87,12 +88,14 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
 
 def _stack_of(pointer: int, arguments: int) -> int:
     """Return the stack pointer at the call: aligned to 8 bytes, with the words that do not fit into registers."""
+    # AAPCS requires a stack that is aligned to 8 bytes at each public call.
     return (pointer - 4 * max(0, arguments - _IN_REGISTERS)) & ~7
 
 
 def _fault_handlers(runner: Runner) -> list[int]:
     """Return the addresses of the handlers of faults, the common one first, as the running firmware has set them."""
     table = int.from_bytes(runner.read(_VECTOR_TABLE, 4), "little")
+    # HardFault, MemManage, BusFault and UsageFault are neighbours in the vector table.
     size = 4 * (_USAGE_FAULT - _HARD_FAULT + 1)
     handlers = struct.unpack("<4I", runner.read(table + 4 * _HARD_FAULT, size))
     distinct = dict.fromkeys(handler & ~1 for handler in handlers if handler)

@@ -109,6 +109,7 @@ def _ran(
             status = running.process.wait(timeout)
         except subprocess.TimeoutExpired:
             status = None
+    # After the block, in which the program was ended: only then is its output complete.
     if status is None:
         raise TimedOutError(
             "command-timed-out",
@@ -176,7 +177,10 @@ class Command:
 
 
 def no_memory_access(place: str) -> UsageError:
-    """Return the error for work that needs more of a device than a command."""
+    """Return the error for work that needs more of a device than a command.
+
+    ``place`` locates the runner in the project file.
+    """
     return UsageError(
         "runner-cannot",
         place=place,

@@ -23,6 +23,7 @@ class SerialConsole:
     def __init__(self, port: str, baud: int, place: str) -> None:
         """Open the port; raises what ``SerialPort`` raises."""
         self._name, self._port = port, SerialPort(port, baud, place)
+        # Incremental, because a read may end in the middle of a UTF-8 sequence.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._text = ""
         self._lost: Exception | None = None
@@ -43,7 +44,11 @@ class SerialConsole:
             self._lost = error
 
     def read(self) -> str:
-        """Return what has arrived since the last call."""
+        """Return what has arrived since the last call.
+
+        It is text of UTF-8, in which wrong bytes are replaced, and empty if nothing has arrived. Raises
+        ``ProcessFailedError`` (code ``console-lost``) when the port is gone and all text before that has been returned.
+        """
         with self._lock:
             text, self._text = self._text, ""
         if self._lost is not None and not text:

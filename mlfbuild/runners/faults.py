@@ -16,6 +16,7 @@ from mlfbuild.runners.types import Runner
 
 _STATUS = 0xE000ED28
 """CFSR; HFSR, DFSR, MMFAR and BFAR follow it."""
+# MemManage has bits 0 to 7 (MMFSR), BusFault 8 to 15 (BFSR), UsageFault 16 to 31 (UFSR).
 _CAUSES = {
     0: "instruction fetch from protected memory",
     1: "access to protected memory",
@@ -61,6 +62,7 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
     registers = runner.registers()
     number = registers["xpsr"] & 0x1FF
     name = _NAMES.get(number, f"exception {number}")
+    # DFSR is between HFSR and MMFAR, and of no interest here: it is about debugging.
     status = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
     # At the handler's first instruction, sp is the main stack pointer.
     stack = registers.get("psp") if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
@@ -70,7 +72,10 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
 
 
 def describe_printed_fault(output: str, firmware: Firmware) -> str | None:
-    """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``."""
+    """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``.
+
+    ``None`` if the output has no such report. The device need not be connected any more: all registers are in the text.
+    """
     # The last one, because firmware can print the same words itself before it faults.
     head, found, report = output.rpartition("\nmlf_board: stopped by ")
     del head
@@ -108,6 +113,7 @@ def _causes(status: int, hard: int, protected: int, bus: int) -> Iterator[str]:
             # is set.
             known = address is not None and status >> address[0] & 1
             yield f"{cause} at {address[1]:#010x}" if known and address else cause
+    # Of HFSR only this bit is a cause of its own: FORCED says that the cause is in CFSR.
     if hard >> _VECTOR_ERROR & 1:
         yield "the vector table cannot be read"
 

@@ -39,7 +39,11 @@ class Damaged:
 
 
 def encode(kind: str, sequence: int, payload: bytes = b"") -> bytes:
-    """Return a frame with the zero bytes around it."""
+    """Return a frame with the zero bytes around it.
+
+    ``kind`` is one ASCII letter, ``sequence`` 0 to 255. ``payload`` has at most 248 bytes, so that the body fits one
+    block of COBS.
+    """
     body = kind.encode("ascii") + bytes([sequence]) + payload
     body += zlib.crc32(body).to_bytes(_CRC, "little")
     assert len(body) <= LARGEST_BODY
@@ -52,8 +56,10 @@ def decode(segment: bytes) -> SerialFrame | None:
     """Return the frame between two zero bytes, or ``None`` if it is damaged."""
     body, at = bytearray(segment), 0
     while at < len(segment):
+        # Each length byte of COBS stands for the zero byte at the end of its run; the first one stands for none.
         body[at] = 0
         at += segment[at]
+    # The last run must end exactly at the end, which most damaged frames do not.
     if at != len(segment) or len(body) - 1 < _SMALLEST_BODY:
         return None
     content, crc = bytes(body[1:-_CRC]), bytes(body[-_CRC:])
@@ -72,7 +78,11 @@ class Receiver:
         self._lock = threading.Lock()  # the console may be read while the firmware runs
 
     def feed(self, data: bytes) -> list[SerialFrame | Damaged]:
-        """Return the frames that ``data`` completes, and what was damaged, in their order."""
+        """Return the frames that ``data`` completes, and what was damaged, in their order.
+
+        ``data`` may begin and end anywhere, also within a frame; the rest is kept for the next call. Text between
+        frames is not returned here: ``text`` returns it.
+        """
         found: list[SerialFrame | Damaged] = []
         *ends, rest = data.split(b"\0")
         with self._lock:
@@ -91,6 +101,7 @@ class Receiver:
         frame = decode(segment)
         if frame is not None or not segment:
             return [frame] if frame else []
+        # Text needs no CRC: a wrong character in it is seen by the reader and harms nothing.
         if _is_text(segment):
             self._text += segment[shown:]
             return []

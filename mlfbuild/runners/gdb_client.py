@@ -74,6 +74,7 @@ class GdbClient:
         that pygdbmi does not parse. Raises ``GdbRefusal`` if GDB reports an error, ``TimedOutError``, and
         ``ProcessFailedError`` if the connection has been closed.
         """
+        # GDB/MI repeats the number in the answer, by which answers and requests are matched.
         self._token += 1
         self.printed = ""
         self._send(f"{self._token}{command}")
@@ -171,6 +172,7 @@ class GdbClient:
         if record["message"] == "running":  # first as a result, then as a notification
             self.stop = None
         elif record["type"] == "notify":
+            # A stop without a frame says nothing about where the core is.
             if record["message"] == "stopped" and "frame" in record["payload"]:
                 self.stop = record["payload"]
             elif record["message"] == "thread-group-exited":
@@ -180,7 +182,10 @@ class GdbClient:
 
 
 def mi_string(text: str) -> str:
-    """Return ``text`` as a string of GDB/MI."""
+    """Return ``text`` as a string of GDB/MI.
+
+    The grammar of GDB/MI has C strings: backslashes and double quotes are escaped.
+    """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

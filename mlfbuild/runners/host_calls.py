@@ -92,7 +92,10 @@ def start_at_entry(runner: Runner, firmware: Firmware) -> None:
 
 
 def counter(runner: Runner) -> int | None:
-    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted."""
+    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted.
+
+    Bit 0, which marks Thumb code in pointers, is clear. The device must be halted.
+    """
     try:
         return runner.registers()["pc"] & ~1
     except UsageError:
@@ -128,6 +131,7 @@ class HostCalls:
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
         self._stop, self._call, self._vectors = stop, call, vectors[1]
+        # Entry 3 of the vector table is HardFault, to which other faults escalate while their handlers are disabled.
         self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
@@ -178,7 +182,7 @@ class HostCalls:
         return self._ended
 
     def close(self) -> None:
-        """Close the files of the firmware."""
+        """Close the files of the firmware, also after an error, so that what it has written is on the disk."""
         for file in self._files.values():
             if file is not None:
                 file.close()
@@ -211,6 +215,7 @@ class HostCalls:
         else:
             block = struct.unpack(f"<{count}I", self._runner.read(argument, 4 * count))
             if operation == _EXIT:
+                # The block has the reason and the status; a process on a POSIX system also ends with 8 bits.
                 self._exit(block[1] & 0xFF)
                 return
             result = self._perform(operation, argument, block)
@@ -222,6 +227,7 @@ class HostCalls:
         if operation == _CMDLINE:
             return self._give_command_line(argument, *block)
         handle = block[0]
+        # A handle that was never opened, or was closed, as after a stray write in the firmware.
         if handle not in self._files:
             return -1
         file = self._files[handle]
@@ -244,6 +250,7 @@ class HostCalls:
             if operation == _SEEK:
                 file.seek(block[1])
                 return 0
+            # SYS_FLEN must not move the position.
             position = file.tell()
             length = file.seek(0, 2)
             file.seek(position)

@@ -71,7 +71,9 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
 def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None, str]:
     """Let the firmware run; return its exit status, or why it has none."""
     vectors = firmware.vectors()
+    # Entry 3 of the vector table is HardFault.
     fault = None if vectors is None else vectors[1][3] & ~1
+    # An image may lack both, if it never ends; it then runs until the time limit.
     ends = [at for name in _ENDS if (at := firmware.function(name)) is not None]
     at = runner.go([*ends, *([] if fault is None else [fault])], timeout)
     if at == fault:
@@ -90,6 +92,7 @@ def _console_shown(runner: Runner, printed: Callable[[str], object]) -> Iterator
             if text := runner.console():
                 printed(text)
 
+    # A thread, because `go` blocks until the firmware stops.
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
     try:

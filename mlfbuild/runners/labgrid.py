@@ -31,6 +31,7 @@ from mlfbuild.project import RunnerKeys
 
 # Default of labgrid's own tools.
 _COORDINATOR = "127.0.0.1:20408"
+# For labgrid-client, which waits for the coordinator and for exporters.
 _SECONDS = 30.0
 
 
@@ -73,6 +74,7 @@ def acquired(keys: RunnerKeys, where: str) -> Iterator[RunnerKeys]:
     if not ours:
         _client(place.name, "acquire", where)
     try:
+        # Asked again after acquiring: the coordinator lists resources only then.
         yield _reached(keys, _place(place.name, where), where)
     finally:
         if not ours:

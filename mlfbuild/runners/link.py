@@ -38,6 +38,7 @@ _SECONDS_TO_RESET = 1.0
 _LOOK_SECONDS = 0.1
 _SECONDS_TO_RETURN = 5.0
 """How long a port may be away: a board with its own USB is, while it resets."""
+# Little-endian, as all cores with the monitor are.
 _HELLO = struct.Struct("<BBIIIII")
 _STOPPED = struct.Struct("<III")
 _CANNOT_RESET = 3
@@ -114,7 +115,11 @@ class Link:
     # Sessions ---------------------------------------------------------------------------------------------------------
 
     def connect(self, patience: float | None = None) -> Hello:
-        """Begin a session. Raises ``ProcessFailedError`` if something else answers, ``TimedOutError`` if nothing."""
+        """Begin a session. Raises ``ProcessFailedError`` if something else answers, ``TimedOutError`` if nothing.
+
+        The firmware must be in its monitor, or reach it within ``patience`` seconds, by default those of the link. An
+        earlier session of this link ends. Raises ``ProcessFailedError`` also for another version of the protocol.
+        """
         seconds = self.patience if patience is None else patience
         # Random and never 0, so that an answer to an earlier process on the same line, which is still in a buffer, is
         # not taken for one to this.
@@ -127,6 +132,7 @@ class Link:
             hello = Hello(*_HELLO.unpack(got.payload))
             return hello if hello.session == session else None
 
+        # HELLO has sequence number 0, and the first request of the session has 1.
         frame = encode("H", 0, session.to_bytes(4, "little"))
         hello = self._exchange(frame, answer, seconds, lambda: self._nobody(seconds), _HELLO.size)
         assert hello is not None
@@ -204,6 +210,8 @@ class Link:
         """
         answer = self._asked(kind, payload, size, None, attempts)
         if answer is None:
+            # The firmware may already have performed the request; with the same number it would answer, not perform it
+            # again.
             self._sequence = (self._sequence - 1) % 256
         return answer
 
@@ -230,7 +238,10 @@ class Link:
         return got.payload
 
     def query(self) -> Stop:
-        """Return where the firmware has stopped."""
+        """Return where the firmware has stopped.
+
+        Raises as ``ask``.
+        """
         return _stop(self.ask("Q", size=_STOPPED.size))
 
     def go(self, timeout: float) -> Stop:
@@ -304,6 +315,7 @@ class Link:
         what was lost.
         """
         deadline = time.monotonic() + seconds
+        # 16 more bytes for the frame around the answer: zero bytes, COBS, kind, sequence number and CRC.
         wire = (len(frame) + size + 16) * _BITS_A_BYTE / self._baud
         pause, repeated = max(_SHORTEST_PAUSE, 3 * self._round), 0
         while True:
@@ -361,6 +373,7 @@ class Link:
 
     def _is_ours(self, stop: SerialFrame) -> bool:
         """Return whether a report of a stop is of this session; raise ``ProcessFailedError`` if it is of none."""
+        # A firmware that was just reset reports session 0: it has none yet.
         session = stop.payload[:4]
         if self._session and session == bytes(4):
             self._session = 0

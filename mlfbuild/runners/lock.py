@@ -17,7 +17,11 @@ _PATIENCE = 0.5
 
 @contextlib.contextmanager
 def device_lock(device: str, place: str) -> Iterator[None]:
-    """Have ``device``, such as ``gdb localhost:3333``, for the block; raises ``ConflictError`` if a process has it."""
+    """Have ``device``, such as ``gdb localhost:3333``, for the block; raises ``ConflictError`` if a process has it.
+
+    ``device`` must be the same text in every process that uses it; ``place`` locates the runner in messages. The system
+    releases the lock if the process is killed.
+    """
 
     def busy(owner: int | None) -> bool:
         raise ConflictError(

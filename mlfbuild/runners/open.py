@@ -30,6 +30,7 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
         with acquired(keys, place) as reached, open_runner(reached, place, memory) as found:
             yield found
         return
+    # The key of the project file names the module, so that most transports need no entry here.
     module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(keys.transport, keys.transport)}")
     runner: Runner = module.connect(keys, place, device_memory(keys) or tuple(memory))
     try:
@@ -49,6 +50,7 @@ def needed_for(keys: RunnerKeys) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ``(("gdb-multiarch", "openocd"), ("gdb", "serial"))`` for a GDB server that is started, and a console. Nothing is
     looked for or imported: ``doctor`` checks them.
     """
+    # gdb-multiarch is Debian's name for a GDB of all architectures.
     debugger = () if keys.over_serial or keys.pyocd or keys.run else ("gdb-multiarch",)
     emulator = () if keys.qemu is None else (BOARDS[keys.qemu].emulator,)
     extras = {
@@ -62,7 +64,10 @@ def needed_for(keys: RunnerKeys) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def device_memory(keys: RunnerKeys) -> tuple[MemoryRegion, ...]:
-    """Return the memories that ``keys`` describes, none without ``memory``."""
+    """Return the memories that ``keys`` describes, none without ``memory``.
+
+    Their names are ``FLASH`` and ``RAM``, as in mlfbuild's linker scripts, in this order.
+    """
     if keys.memory is None:
         return ()
     regions = {"FLASH": keys.memory.flash, "RAM": keys.memory.ram}

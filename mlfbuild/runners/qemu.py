@@ -18,10 +18,12 @@ class EmulatedBoard(Gdb):
     def __init__(
         self, board: Board, place: str, memory: Sequence[MemoryRegion] = (), timeout: float = ANSWER_SECONDS
     ) -> None:
+        # Memories of the target's microcontroller win, because they may be smaller than those of the board.
         regions = tuple(memory) or tuple(board.regions.values())
         server = GDB_SERVERS["qemu"]
         super().__init__(f"qemu {board.name}", place, server, memory=regions, timeout=timeout, console=self._printed)
         self._board = board
+        # For the file of the console, which QEMU writes until it ends.
         self._folder = tempfile.TemporaryDirectory(prefix="mlfbuild-qemu-")
         self._shown = 0
 

@@ -45,6 +45,7 @@ class SerialPort:
         import serial
 
         self.close()
+        # Without waiting in pyserial: `select` below waits, and returns as soon as one byte has arrived.
         settings: dict[str, Any] = {"timeout": 0, "write_timeout": _WRITE_SECONDS}
         # Only device files can be locked.
         if "://" not in self._url:
@@ -64,6 +65,8 @@ class SerialPort:
     def read(self) -> bytes:
         """Return what has arrived; wait a moment if nothing has."""
         port = self._open_port()
+        # One byte with the time limit, then all that is there: reading a fixed number would wait for bytes that do not
+        # come.
         if self._descriptor is None:
             data: bytes = port.read(1)
             return data + port.read(port.in_waiting) if data else data

@@ -68,7 +68,10 @@ class Runner(Protocol):
         """
 
     def reset(self) -> None:
-        """Reset the device and halt it before its first instruction."""
+        """Reset the device and halt it before its first instruction.
+
+        Peripherals have their state after reset; RAM usually keeps its content.
+        """
 
     def go(self, stops: Sequence[int], timeout: float) -> int:
         """Let the firmware run until it reaches one of the addresses ``stops``, and return that address.
@@ -78,19 +81,33 @@ class Runner(Protocol):
         """
 
     def read(self, address: int, size: int) -> bytes:
-        """Return ``size`` bytes of memory."""
+        """Return ``size`` bytes of memory.
+
+        Any address that the core can read is allowed, also that of a peripheral, whose register may change by being
+        read.
+        """
 
     def write(self, address: int, data: bytes) -> None:
-        """Change memory in RAM."""
+        """Change memory in RAM.
+
+        ``address`` and ``data`` may have any alignment. Writes outside of RAM fail or are ignored, as the transport
+        decides.
+        """
 
     def registers(self) -> Mapping[str, int]:
         """Return the core's registers by their names in GDB: ``r0`` to ``r12``, ``sp``, ``lr``, ``pc``, ``xpsr``."""
 
     def set_registers(self, values: Mapping[str, int]) -> None:
-        """Change registers."""
+        """Change registers.
+
+        Those that are not in ``values`` keep their content. The names are those that ``registers`` returns.
+        """
 
     def console(self) -> str:
-        """Return what the device has printed since the last call; empty if no console is connected."""
+        """Return what the device has printed since the last call; empty if no console is connected.
+
+        It does not wait. Text that arrives while the device runs is kept until it is read here.
+        """
 
     def close(self) -> None:
         """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""

@@ -114,7 +114,11 @@ def _leave_up_to_date(nodes: list[Any]) -> None:
 
 
 def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
-    """Turn errors of ``function``, which runs while SConscripts are read, into SCons' ``UserError``."""
+    """Turn errors of ``function``, which runs while SConscripts are read, into SCons' ``UserError``.
+
+    SCons then prints one line with the place in the SConscript that called it, and exits with status 2. Other
+    exceptions pass: they are defects.
+    """
 
     @functools.wraps(function)
     def run(*arguments: Any, **keywords: Any) -> T:
@@ -128,6 +132,8 @@ def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
 
 def _at_the_users_line(error: Exception) -> Exception:
     """Return ``error`` so that SCons prints the line of the SConscript: it uses the innermost frame of other files."""
+    # A traceback with this one frame makes SCons print `File "SConstruct", line 12`, the line that the user can
+    # correct.
     frame = inspect.currentframe()
     while frame is not None and _is_ours_or_of_scons(frame.f_code.co_filename):
         frame = frame.f_back
@@ -143,6 +149,7 @@ def _words(error: MlfError) -> str:
 
     Only paths that begin with the working folder become relative, so that each stays one that a shell finds.
     """
+    # Only at the begin of a word: the folder may occur in the middle of another path.
     here = re.escape(f"{Path.cwd()}{os.sep}")
     return terminal_text(re.sub(rf"""(?<![^\s"'`(\[<=,:]){here}""", "", str(error)))
 

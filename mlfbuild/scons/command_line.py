@@ -21,6 +21,7 @@ def mlf_target(_env: Any, default: str, known: list[str] | tuple[str, ...] = ())
     names further arguments that your SConstruct reads.
     """
     words = ("target", *known, *sorted(VARIABLES))
+    # SCons itself never checks these words, because any SConscript may read any of them.
     for name in ARGUMENTS:
         if name not in words:
             mistake = unknown("argument", name, words)

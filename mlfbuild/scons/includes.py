@@ -59,6 +59,7 @@ def _knowing(builder: BuilderBase) -> BuilderBase:
 
 
 def _includes(node: Any, env: Any, path: tuple[Any, ...]) -> list[Any]:
+    # A source whose includes are known is never opened by SCons.
     if node in _headers:
         return [*_headers[node], *_of_the_system(path)]
     scanner = SourceFileScanner.select(node)
@@ -66,6 +67,7 @@ def _includes(node: Any, env: Any, path: tuple[Any, ...]) -> list[Any]:
 
 
 def _of_the_system(path: tuple[Any, ...]) -> list[Any]:
+    # Searched once for each list of folders, not for each source: most sources of a firmware share one.
     if path not in _system:
         found = (find_file(name, path) for name in SYSTEM_HEADERS) if path else ()
         _system[path] = [node for node in found if node is not None]

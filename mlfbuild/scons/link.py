@@ -71,6 +71,7 @@ def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -
 
 
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
+    # By its name, because SCons does not tell which family a compiler belongs to.
     compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
     # Options that other compilers may not know.
     quiet = (
@@ -112,6 +113,7 @@ def device_library(env: Any, folder: Any, tree: TreeNodes, part: DevicePart) -> 
         for path in part.sources
     ]
     compiled = [tree.folder.File(path) for path in part.objects]
+    # Not $AR: the archiver of the host cannot index the objects of another machine in all cases.
     archive = env.Action([[_archiver(compiler), "rcs", "$TARGET", "$SOURCES"]], "$ARCOMSTR")
     return env.Command(folder.File(f"libmlf_{part.target}.a"), [*objects, *compiled], archive)
 
@@ -263,10 +265,13 @@ def _folder(env: Any, tree: TreeNodes) -> Any:
     ``MLFBUILDDIR`` would be relative to the SConscript that calls ``apply``. Each variant folder has a folder here, so
     that a build of one variant does not replace the libraries of another.
     """
+    # The tree of a model is at BUILD/mlf/TARGET/MODEL.
     build, here = tree.folder.up().up().up(), env.Dir(".")
     shared = here.srcnode() is here or build.is_under(here)
     variant = "" if shared else f".{here.get_internal_path().strip(os.sep).replace(os.sep, '.')}"
     folder = build.Dir(_LIBRARIES_FOLDER).Dir(f"{tree.job.target}{variant}")
+    # A clone may have other flags, and two environments that build one file with different commands are an error in
+    # SCons.
     users = _users.setdefault(folder.get_abspath(), [])
     number = next((index for index, user in enumerate(users) if user is env), None)
     if number is None:
@@ -297,6 +302,7 @@ def _objects(
 
 
 def _blob(env: Any, folder: Any, tree: TreeNodes, module: Part, blobs: BlobSources, cpp_path: list[Any]) -> Any:
+    # incbin compiles in no time and needs GNU's assembler; an array works with every compiler.
     form = env.subst("$MLFBLOBS")
     if form not in {"array", "incbin"}:
         raise UsageError(
@@ -313,5 +319,6 @@ def _blob(env: Any, folder: Any, tree: TreeNodes, module: Part, blobs: BlobSourc
 
 def _object(env: Any, folder: Any, module: Part, path: str) -> Any:
     """Return the node for the object of ``path``, with a name that no other source of the module has."""
+    # Sources of TVM are in one folder, whose name would only make the names of objects longer.
     stem = re.sub(r"\.[^./]*$", "", path.removeprefix("codegen/host/src/").removeprefix("codegen/"))
     return folder.Dir(module.name).File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))

@@ -48,6 +48,7 @@ def check_programs(env: Any, target: TargetJob) -> None:
         env["_MLFMAP"] = _map_flag
         env.Append(_LIBFLAGS=" $_MLFMAP")  # every link uses this variable, and few builds replace it
     program = env["BUILDERS"].get("Program")
+    # A clone of an environment shares its builders, so the check must not be added a second time.
     if program is None or any(program is builder for builder in _checking):
         return
     # A copy per environment: the builder of SCons belongs to all environments, also to those without models.
@@ -94,6 +95,7 @@ def _budgets_text(source: list[Any], env: Any) -> str:
 
 def _budgeted(source: list[Any], env: Any) -> list[tuple[TargetJob, TargetBudgets, list[str]]]:
     """Return the targets with budgets of the models that a program is linked from, each with these models."""
+    # By identity: each target has one job, and comparing jobs would compare all of their models.
     found: dict[int, tuple[TargetJob, TargetBudgets, list[str]]] = {}
     for node in _linked(source, env):
         job, model = _models.get(node, (None, ""))
@@ -106,6 +108,7 @@ def _budgeted(source: list[Any], env: Any) -> list[tuple[TargetJob, TargetBudget
 
 def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
     """Return the option that writes a map of the program ``target``; empty if it has no models, or another map."""
+    # Other linkers have other options for a map; without one, only what the ELF file shows is checked.
     link = (env.subst("$LINK").split() or [""])[0]
     if not _budgets_text(source, env) or not _DRIVER.fullmatch(Path(link).name):
         return ""

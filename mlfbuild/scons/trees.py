@@ -36,8 +36,12 @@ _targets: dict[str, tuple[str, Any]] = {}
 
 
 def model_tree(env: Any, job: CompileJob) -> TreeNodes:
-    """Return the nodes that make the archive and the tree of ``job``."""
+    """Return the nodes that make the archive and the tree of ``job``.
+
+    A second call for the same tree returns the same nodes, also from another SConscript. Raises as ``tree_outline``.
+    """
     folder = env.Dir(str(job.tree))
+    # By its path, which is the same from every SConscript.
     key = folder.get_abspath()
     if key not in _trees:
         outline = tree_outline(job)
@@ -60,6 +64,7 @@ def _archive(env: Any, job: CompileJob) -> Any:
 def known_fragment(job: TargetJob, settings: str) -> Any:
     """Return the node of the target's fragment, if there is one; raise ``UsageError`` if it has other models."""
     known = _targets.get(str(job.tree))
+    # Two calls would write the same fragment with different content, and SCons would report only the file.
     if known is not None and known[0] != settings:
         raise UsageError(
             "models-called-twice",

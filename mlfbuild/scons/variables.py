@@ -17,12 +17,17 @@ _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
 
 
 def listed(env: Any, key: str) -> list[Any]:
-    """Return the elements of the construction variable ``key``, as SCons reads it."""
+    """Return the elements of the construction variable ``key``, as SCons reads it.
+
+    ``key`` is one of those in ``_SEPARATORS`` if its value is a string. Elements are texts or nodes, and are not
+    expanded. The list is new and may be changed.
+    """
     value = env.get(key)
     if value is None:
         return []
     if isinstance(value, str):
         return [word for word in value.split(_SEPARATORS[key]) if word]
+    # SCons accepts a single node or object in place of a list.
     return list(value) if isinstance(value, (list, tuple, UserList, deque)) else [value]
 
 
@@ -46,6 +51,7 @@ def time_limit(env: Any) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0
+    # This also refuses NaN, which compares false.
     if not 0 < seconds < math.inf:
         raise UsageError(
             "invalid-timeout",

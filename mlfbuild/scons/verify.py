@@ -32,6 +32,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
             action(_verify, "$MLFVERIFYCOMSTR"),
             MLFVERIFYJOB=job,
         )
+        # Values, because neither mlfbuild nor the settings of the job are files of the project.
         env.Depends(report, [env.Value(package_fingerprint()), env.Value(job.settings())])
         env.Depends(report, [env.File(str(path)) for path in models.target.toolchain_files])
         if models.dependencies:
@@ -75,6 +76,7 @@ def _check_runs(target: list[Any], _source: list[Any], env: Any) -> None:
     from mlfbuild.report.budgets import check_runs
 
     check_runs(env["MLFPROJECT"], env["MLFPROFILEJOBS"])
+    # The file has no content: that it exists records that the check passed.
     write_atomic(Path(target[0].get_abspath()), b"")
 
 

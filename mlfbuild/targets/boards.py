@@ -26,6 +26,7 @@ class _BoardKeys(Keys):
 
 
 def _board(name: str, keys: _BoardKeys) -> Board:
+    # The first two regions are what linker script and test firmware need of every board.
     flash, ram, *others = (MemoryRegion(region, each.origin, each.size) for region, each in keys.regions.items())
     return Board(name, keys.cpu, flash, ram, tuple(others), keys.runs, keys.emulator, keys.options)
 

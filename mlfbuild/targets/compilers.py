@@ -28,6 +28,7 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
     if toolchain is None:
         _require_host_compiler()
         return
+    # A toolchain file of a project may name any compiler, which only CMake can find out.
     row = cpu_of_toolchain(toolchain)
     if row is None:
         return
@@ -78,6 +79,7 @@ def _compiles(path: Path, flags: tuple[str, ...]) -> bool:
     """Return whether the compiler accepts ``flags``; True if it does not start, which CMake reports."""
     import subprocess
 
+    # Syntax only: the check must not depend on an assembler, a linker or a C library.
     command = [str(path), *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c")]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)

@@ -15,7 +15,12 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(dict(rows("cpus", Cpu)))
 
 
 def toolchain_text(cpu: Cpu, compiler: str) -> str:
-    """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``."""
+    """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``.
+
+    The result is the text of the file; it sets the flags of the core and includes the file that the compiler's
+    toolchains share. ``make generate`` writes it.
+    """
+    # What all CPUs of a compiler have in common is in a shared file, which is not generated.
     shared = f"{compiler_program(cpu, GCC).removesuffix(GCC)}{compiler}.cmake"
     settings = {
         "CMAKE_SYSTEM_PROCESSOR": cpu.name,
@@ -38,7 +43,11 @@ def compiler_program(cpu: Cpu, compiler: str) -> str:
 
 
 def advice(cpu: Cpu, compiler: str) -> str:
-    """Return the hint for a program that is ``compiler`` but does not support ``cpu``."""
+    """Return the hint for a program that is ``compiler`` but does not support ``cpu``.
+
+    It names the environment variable with the path of the compiler, the oldest version that knows the core, and the
+    other compilers of the table.
+    """
     from mlfbuild.core import tool_variable
 
     variable = tool_variable(compiler_program(cpu, compiler))

@@ -1,4 +1,7 @@
-"""The table of GDB servers, which the project file names in ``runner.server`` and ``runners`` drives."""
+"""The table of GDB servers, which the project file names in ``runner.server`` and ``runners`` drives.
+
+Servers differ in the ``monitor`` commands that reset and halt a device, and in how they let it run again at the end.
+"""
 
 from __future__ import annotations
 

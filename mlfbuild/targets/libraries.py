@@ -14,6 +14,7 @@ def has_c_library(gcc: Path, flags: Sequence[str]) -> bool:
 
     False also if the compiler does not start, which other checks report.
     """
+    # With the flags of a core, GCC searches the folder of its multilib first.
     return any(_finds(gcc, flags, name) for name in ("libc.a", "picolibc.specs"))
 
 

@@ -48,6 +48,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
     if cpu.is_arm:
         yield from _arm(cpu)
     elif cpu.architecture.startswith("rv32"):
+        # The width of an integer register: riscv64-unknown-elf-gcc has 64 bits unless it gets -march.
         yield MacroRule("#define __riscv_xlen 32", True, f"does not compile for 32-bit RISC-V, as {cpu.name} is")
         yield MacroRule(
             "#define __riscv_float_abi_soft ", True, f"passes floats in FPU registers, {cpu.name} has no FPU"
@@ -61,6 +62,7 @@ def _rules(cpu: Cpu) -> Iterator[MacroRule]:
 def _arm(cpu: Cpu) -> Iterator[MacroRule]:
     name = _ARCHITECTURES[cpu.architecture]
     architecture = f"does not compile for {cpu.architecture}, the architecture of {cpu.name}"
+    # The architecture first: with a wrong one, all other rules would be broken as a consequence.
     yield MacroRule(f"#define __ARM_ARCH_{name}__ ", True, architecture)
     # GCC 12 has one name for Armv8-M and Armv8.1-M Mainline, so that MVE tells them apart.
     if "mve" in cpu.features:

@@ -38,6 +38,7 @@ def macs_an_instruction(cpu: Cpu, dtype: str) -> Fraction | None:
     if dtype in _SCALAR and cpu.architecture in _NO_MLA:
         # A multiplication and an addition for each.
         return Fraction(_SCALAR[dtype], 2)
+    # The widest instruction of all extensions: this is a lower bound, whatever kernel is used.
     found = max((lanes.get(dtype, 0) for lanes in _tables(cpu)), default=0)
     return Fraction(found) if found else None
 

@@ -100,13 +100,18 @@ class Mcu:
                 "clock-out-of-range", place=f"{clock} Hz", reason=reason, hint="choose a clock in the range"
             )
         slower = {
+            # Steps are ascending, so the first one that reaches the clock has the fewest wait states that suffice.
             name: replace(self.memories[name], waits=next(waits for highest, waits in steps if clock <= highest))
             for name, steps in self.wait_states.items()
         }
         return replace(self, clock=clock, memories={**self.memories, **slower})
 
     def with_data_in(self, memory: str) -> Mcu:
-        """Return the part with its data in ``memory`` instead of its second one."""
+        """Return the part with its data in ``memory`` instead of its second one.
+
+        ``memory`` is a name in ``memories`` (``KeyError`` otherwise). The first memory, with code and constants, stays
+        first.
+        """
         code, *_ = self.memories
         # The second memory has all data.
         order = dict.fromkeys((code, memory, *self.memories))
@@ -117,6 +122,7 @@ class Mcu:
 
         The required values of a new memory or cache are 0 if ``keys`` has none.
         """
+        # Copies: the row of the table is shared by all targets.
         memories, caches, steps = dict(self.memories), dict(self.caches), dict(self.wait_states)
         for name, memory in keys.memories.items():
             memories[name] = _merged(memories.get(name), memory, TimedMemory)

@@ -46,6 +46,7 @@ def _at_most(largest: int) -> Rule:
 
 
 def _power_of_two(value: int) -> Mistake | None:
+    # A number with one bit set; 0 and negative numbers get the message about these instead.
     if value <= 0 or value & (value - 1) == 0:
         return _positive(value)
     return Mistake("not-a-power-of-two", reason=f"{value} is no power of two", hint="use one, such as 16")
@@ -174,6 +175,7 @@ class PartMemoryKeys(DeviceMemoryKeys):
     """Document with its section."""
 
 
+# TOML has long texts in one string; sources and assumptions are lists of such texts.
 def _paragraphs(value: object) -> list[str]:
     """Return the paragraphs of a text, which blank lines separate, one line each."""
     if not isinstance(value, str):

@@ -32,6 +32,7 @@ def toolchain_file(cpu: Cpu, compiler: str | None = None) -> Path | None:
 
 def shared_toolchain_files() -> tuple[Path, ...]:
     """Return the files that the toolchain files of mlfbuild include, sorted."""
+    # Whatever is in the folder and not the file of a CPU is included by one.
     own = {cpu.toolchain_with(compiler) for cpu in CPUS.values() for compiler in cpu.compilers}
     return tuple(sorted(path for path in toolchain_folder().glob("*.cmake") if path.name not in own))
 

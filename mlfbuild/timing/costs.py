@@ -52,6 +52,7 @@ class Cost:
     """Whether it is a load or store that overlaps with the load before it, if both access the same memory."""
 
 
+# Blocks and not single instructions, because the cost of an instruction depends on its neighbours.
 BlockCosts = Callable[[Sequence[DecodedInstruction], bool], Sequence[Cost]]
 """The costs of each instruction of a basic block. The flag says that the block is a loop: it branches to its own start,
 so that its last instructions may overlap with its first ones."""

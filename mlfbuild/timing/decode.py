@@ -39,6 +39,7 @@ _INTEGER = _words(
     uxtab uxtab16 uxtah uxtb uxtb16 uxth wfe wfi wls wlstp yield"""
 )
 """Mnemonics of the core. Those of its FPU and of MVE begin with ``v`` and end before a condition or predicate."""
+# Only these may end with an `s` that sets flags; that of `mls` or `vmls` belongs to the name.
 _SETS_FLAGS = _words("adc add and asr bic eor lsl lsr mov mul mvn neg orr orn ror rrx rsb sbc sub")
 _COMPARES = frozenset({"cmp", "cmn", "tst", "teq"})
 _GREATER_OR_EQUAL = re.compile(r"[su](add|sub)(8|16)|[su](asx|sax)")
@@ -55,11 +56,13 @@ _READS_RESULT = re.compile(
     r"|vins|vpnot|vmaxn?ma|vminn?ma|v(max|min)(nm)?a?v"
 )
 """Accumulating and inserting instructions: the result is also an operand."""
+# The short form of the assembler language: `adds r0, r1` is `adds r0, r0, r1`.
 _SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv")
 """With two operands, the first one is the result and an operand."""
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
 _BRANCHES = frozenset({"b", "bl", "cbz", "cbnz", "le", "letp", "wls", "wlstp"})
 _WIDE = re.compile(r"\.(w|n)$")
+# `vcls` would otherwise be `vc` with the condition `ls`, and `vmovlt` a `vmovl` in a VPT block.
 _OWN_SUFFIX = re.compile(
     r"vp[st]*t[te]*|vj?cvt[a-z]?|vmov[ln]t|vqmovu?nt|vq?r?shru?nt|vshllt|vq?d?mullt|vpnot|vcmpe|vmls|vnmls|vcls"
 )
@@ -78,7 +81,10 @@ class _Shape(NamedTuple):
 
 
 def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
-    """Return the registers and the target of ``instruction``, which takes ``size`` bytes."""
+    """Return the registers and the target of ``instruction``, which takes ``size`` bytes.
+
+    ``target`` is ``None`` for all but direct branches. Unknown mnemonics do not fail: the rule of the module is used.
+    """
     shape = _shape(instruction.mnemonic, instruction.operands)
     return DecodedInstruction(
         instruction.address, size, shape.mnemonic, shape.condition, instruction.operands,
@@ -87,12 +93,18 @@ def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
 
 
 def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
-    """Return the registers that a load or store computes its address from."""
+    """Return the registers that a load or store computes its address from.
+
+    For ``push`` and ``pop`` that is ``sp``, which objdump does not print.
+    """
     return _address(instruction.mnemonic, instruction.operands)
 
 
 def updates_base(instruction: DecodedInstruction) -> bool:
-    """Return whether a load or store with one address writes that back."""
+    """Return whether a load or store with one address writes that back.
+
+    Both forms count: before the access (``[r0, #4]!``) and after it (``[r0], #4``). Lists and ``push`` do not.
+    """
     return bool(_written_back(operand_parts(instruction.operands)))
 
 
@@ -112,6 +124,7 @@ def _shape(text: str, operands: str) -> _Shape:
     base = name.partition(".")[0]
     parts = operand_parts(operands)
     target = next((int(found[1], 16) for part in parts[-1:] if (found := _TARGET.match(part))), None)
+    # Other last operands also look like addresses: `ldr r0, [pc, #4]` is printed with the label of its literal.
     if base not in _BRANCHES:
         target = None
     elif target is not None:
@@ -119,6 +132,7 @@ def _shape(text: str, operands: str) -> _Shape:
     reads, writes = _registers(base, parts)
     if sets_flags or base in _COMPARES or _GREATER_OR_EQUAL.fullmatch(base) or "APSR" in "".join(parts[:1]):
         writes.add(FLAGS)
+    # A conditional instruction depends on the flags even if it names none.
     if condition or base in {"adc", "sbc", "rrx", "sel"} or base.startswith(("cs", "cinc", "cinv", "cneg")):
         reads.add(FLAGS)
     return _Shape(name, condition, frozenset(reads), frozenset(writes), _transfers(base, parts), target)
@@ -126,6 +140,7 @@ def _shape(text: str, operands: str) -> _Shape:
 
 def _name(text: str, helium: bool) -> tuple[str, str, bool]:
     """Return the mnemonic without width, condition and ``s``, the condition, and whether it sets flags."""
+    # The mnemonic ends at the first dot; what follows are data types such as `.f32` or `.s8`.
     stem, _, types = _WIDE.sub("", text.lower()).partition(".")
     if types in {"w", "n"} or types.startswith(("w.", "n.")):
         types = types[2:]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 _HEADER = re.compile(r"^([0-9a-f]{8,16}) <(.+)>:$", re.MULTILINE)
 _LINE = re.compile(r"^ *([0-9a-f]+):\t([^\t\n]+)(?:\t([^\n]*))?$", re.MULTILINE)
+# objdump for Arm marks comments with `;`, newer releases with `@`, and objdump for RISC-V with `#`.
 _COMMENT = re.compile(r"\s*(?:\t[@;#]|\s[@;#] )")
 # GCC moves unlikely blocks of a function into a symbol of their own; a call or return address there is still that
 # function.
@@ -65,6 +66,7 @@ class Disassembly:
     """The functions of an image by address; ``text`` is what ``objdump -d --no-show-raw-insn`` prints."""
 
     def __init__(self, text: str) -> None:
+        # Labels inside of a function would cut it into pieces, each of which looked like a function.
         heads = [head for head in _HEADER.finditer(text) if not head[2].startswith(_INNER)]
         ends = [*(head.start() for head in heads[1:]), len(text)]
         functions = [
@@ -80,7 +82,10 @@ class Disassembly:
         return self._functions
 
     def function_at(self, address: int) -> ListedFunction | None:
-        """Return the function with the instruction at ``address``; ``None`` if no instruction begins there."""
+        """Return the function with the instruction at ``address``; ``None`` if no instruction begins there.
+
+        The address is that of the code, without the lowest bit that marks Thumb in pointers.
+        """
         at = bisect_right(self._addresses, address) - 1
         function = self._functions[at] if at >= 0 else None
         return function if function is not None and address in function.places else None
@@ -96,10 +101,16 @@ class Disassembly:
         )
 
     def first_behind(self, address: int) -> int | None:
-        """Return the start of the first function after ``address``."""
+        """Return the start of the first function after ``address``.
+
+        ``None`` if there is none. ``address`` need not be that of a function.
+        """
         at = bisect_right(self._addresses, address)
         return self._addresses[at] if at < len(self._addresses) else None
 
     def within(self, start: int, end: int) -> list[ListedFunction]:
-        """Return the functions that begin from ``start`` to ``end``."""
+        """Return the functions that begin from ``start`` to ``end``.
+
+        ``end`` is exclusive. The functions are ascending by address.
+        """
         return self._functions[bisect_left(self._addresses, start) : bisect_left(self._addresses, end)]

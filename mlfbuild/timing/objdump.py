@@ -45,7 +45,11 @@ class LinkedCode:
     """First address and content of each section with content."""
 
     def word(self, address: int) -> int | None:
-        """Return the word at an address of the image; ``None`` if there is none."""
+        """Return the word at an address of the image; ``None`` if there is none.
+
+        It is unsigned and little-endian, and may be at any alignment. Memory without content in the file, such as
+        ``.bss``, has none.
+        """
         return self._number(address, 4)
 
     def half(self, address: int) -> int | None:
@@ -73,6 +77,8 @@ def disassembled(path: Path) -> LinkedCode | None:
     try:
         elf = ELFFile(io.BytesIO(data))
         machine = elf["e_machine"] if elf.little_endian else ""
+        # Literal pools and jump tables are read from here: the listing prints them as data only if mapping symbols mark
+        # them.
         sections = tuple(
             (section["sh_addr"], section.data())
             for section in elf.iter_sections()
@@ -83,6 +89,7 @@ def disassembled(path: Path) -> LinkedCode | None:
         raise damaged_image(path, str(error)) from None
     if machine not in _COMPILERS:
         return None
+    # force-thumb: these cores have no Arm state, which objdump would otherwise take for possible.
     options = ("-m", "armv8.1-m.main", "-M", "force-thumb") if helium else ()
     return LinkedCode(machine, _listing(_objdump(_COMPILERS[machine]), options, path, sha256(data)), sections)
 

@@ -32,7 +32,11 @@ class CycleCount:
 
 
 def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
-    """Return the cycles of the ``units`` of each kind, rounded to the nearest; a cycle has ``scale`` units."""
+    """Return the cycles of the ``units`` of each kind, rounded to the nearest; a cycle has ``scale`` units.
+
+    ``units`` has four counts, in the order of the fields: arithmetic, memory, branches, waiting. The kinds are rounded
+    one by one, so a total may differ from the rounded total by up to two cycles.
+    """
     # Integers, so that the result is the same on every machine.
     arithmetic, memory, branches, waiting = ((2 * each + scale) // (2 * scale) for each in units)
     return CycleCount(arithmetic, memory, branches, waiting)

@@ -25,12 +25,18 @@ def operand_parts(operands: str) -> Sequence[str]:
 
 
 def registers_in(part: str) -> Sequence[str]:
-    """Return the registers that an operand names; of ranges only their ends."""
+    """Return the registers that an operand names; of ranges only their ends.
+
+    Aliases are replaced. Use ``listed_registers`` for a list in braces.
+    """
     return [REGISTER_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
 
 
 def listed_registers(part: str) -> Iterator[str]:
-    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``."""
+    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``.
+
+    Ranges are expanded, and aliases replaced. Braces are optional.
+    """
     for each in part.strip("{}").split(","):
         first, _, last = each.strip().partition("-")
         kind, numbers = first[:1], (first[1:], last[1:])

@@ -39,6 +39,7 @@ KERNELS = (
 # What the first pass leaves in caches and buffers shows in the second; both are compared with the model.
 _PASSES = 2
 # More than any part of the table: they only bound the search.
+# The search is a bisection for the flash and a scan for the RAM, so these cost a few model runs each.
 _MOST_WAITS, _MOST_RAM_WAITS = 31, 4
 _LARGEST_RESIDUAL = 15.0
 """Difference of a kernel in per cent beyond which no candidate explains the measurement: that of the worst core model
@@ -62,7 +63,11 @@ class Calibration:
     """Settings that the measurement does not determine; they have the values of the table."""
 
     def changed(self) -> dict[str, dict[str, int | bool | str]]:
-        """Return the keys of ``timing.memories`` for the project file."""
+        """Return the keys of ``timing.memories`` for the project file.
+
+        Settings that the measurement does not determine are left out, so that those of the table stay in effect. An
+        empty cache name means that the memory has no cache.
+        """
         first, second, *_ = self.mcu.memories
         flash, ram = self.mcu.memories[first], self.mcu.memories[second]
         keys: dict[str, int | bool | str] = {"waits": flash.waits}
@@ -90,6 +95,8 @@ def solve(measured: Kernels, modelled: Callable[[Mcu], Kernels], base: Mcu) -> C
 
     best: Mcu | None = None
     for waits in range(_MOST_RAM_WAITS + 1):
+        # Each wait state of the RAM gets its own best flash: both stretch the same kernels, so neither can be fixed
+        # first.
         found = min((_fitted(measured, modelled, form) for form in _forms(_with_ram(base, waits))), key=misfit)
         if best is not None and misfit(found) > misfit(best):
             break  # more wait states only take longer
@@ -98,6 +105,7 @@ def solve(measured: Kernels, modelled: Callable[[Mcu], Kernels], base: Mcu) -> C
         if misfit(best) == 0:
             break
     assert best is not None
+    # The largest single difference, not the sum: one kernel that is far off shows a mechanism that the model lacks.
     residual = 100 * max(_differences(measured, modelled(best)), default=0.0)
     if residual > _LARGEST_RESIDUAL:
         raise ProcessFailedError(
@@ -206,6 +214,7 @@ def modelled_kernels(
     """
     image = _build(folder, toolchain, {"MLF_BOARD": board.name}, on_progress)
     extents = read_firmware(image).functions
+    # `run_all` calls the kernels and is no kernel itself; what it executes between them is counted apart.
     named = {"main": OUTSIDE, "run_all": REST, **{f"kernel_{name}": at for at, name in enumerate(KERNELS, 1)}}
     table = [(extents[name][0], sum(extents[name]) - 1, number) for name, number in named.items()]
 
@@ -236,6 +245,7 @@ def measured_kernels(
             hint="add memory with flash to the runner",
         )
     make_folder(folder)
+    # The counter is chosen at compile time, so that reading it costs the same few cycles in each kernel.
     definitions = {**device.definitions(folder.resolve()), "MLF_COUNTER": counter.upper()}
     image = _build(folder, toolchain, definitions, on_progress)
     on_progress("measuring", 0, 0)

@@ -57,6 +57,7 @@ def first_difference(
         first_difference(np.array([1.0, 8.0]), np.array([1.00007, 8.0]))   # None: 7e-5 <= 1e-5 * 8
     """
     wrong = _wrong_floats(expected, got, tolerance, bound) if expected.dtype.kind == "f" else expected != got
+    # A NaN in place of a number is wrong; NaN where NaN is expected is not, whatever its payload.
     indices = np.flatnonzero(wrong)
     if indices.size == 0:
         return None

@@ -32,8 +32,10 @@ _MANIFEST = "bundle.json"
 _FORM = 1
 # Limits for untrusted files. A description of a module has some kilobytes.
 _LARGEST_JSON = 1 << 20
+# Larger files would have to fit the memory of the machine with the device, often a small one.
 _LARGEST_VECTORS = 1 << 30
 _MOST_MODELS = 1000
+# The end of the address space of every supported core.
 _ADDRESSES = 1 << 32
 _HASH = re.compile(r"[0-9a-f]{64}")
 _AGAIN = "make the bundle again with mlfbuild bundle"
@@ -162,8 +164,11 @@ def bundled_image(bundle: DeviceBundle, image: Path) -> str:
             reason=f"its SHA-256 is {found}, but the bundle is for the image {bundle.image_sha256}",
             hint="use the image and the bundle of the same build",
         )
+    # The hash of the image may be unknown at bundling time; the ID that each native model carries still identifies it.
     ids = identities(data)
     for model in bundle.models:
+        # An image may contain a model twice by mistake, with different IDs; then neither is certain to be the one that
+        # runs.
         own = sorted({each.sha256 for each in ids if each.model == model.subject.name})
         if model.model_id and own != [model.model_id]:
             there = f"the model has the ID {' and '.join(own)}" if own else "the image has no ID of the model"
@@ -239,6 +244,7 @@ def _hash(fields: Fields, key: str) -> str:
 
 def _known(fields: Fields, key: str, table: Mapping[str, _Known]) -> _Known:
     name = fields.text(key)
+    # Names, not values: the reader's tables describe a CPU, so the bundle cannot smuggle in other settings.
     if name not in table:
         raise fields.error(key, f"this mlfbuild has no {key} {name!a:.120}", hint="use the mlfbuild that wrote it")
     return table[name]

@@ -7,7 +7,10 @@ from mlfbuild.library import Module, device_code
 
 
 def refuse_device_code(module: Module) -> None:
-    """Raise ``UnsupportedModelError`` if ``module`` has code for another device than the host, or uses its data."""
+    """Raise ``UnsupportedModelError`` if ``module`` has code for another device than the host, or uses its data.
+
+    Without a project file, no compiler for the device is known.
+    """
     for code in device_code(module):
         data = f"mlf_{module.name}_{code.symbol}_".encode()
         # Code of a device that no generated C refers to is not needed on the host.

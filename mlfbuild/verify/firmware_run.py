@@ -25,7 +25,10 @@ _LAST_CHARACTERS = 8000
 
 
 def run_image(elf: Path, target: TargetJob, log: Path, timeout: float) -> str:
-    """Run ``elf`` as ``run_firmware``; write its output to ``log`` and return it. Nothing is written after an error."""
+    """Run ``elf`` as ``run_firmware``; write its output to ``log`` and return it. Nothing is written after an error.
+
+    ``timeout`` is in seconds. Raises as ``run_firmware``, and ``StorageError`` if the log cannot be written.
+    """
     output = run_firmware(elf, target, timeout)
     write_atomic(log, output.encode())
     return output
@@ -54,6 +57,7 @@ def run_firmware(
     try:
         if target.runner is not None:
             return _run_on_device(elf, target, timeout, printed, on_progress if load else None)
+        # A target without a toolchain is this machine, whose images are ordinary programs.
         output = run([elf], timeout=timeout) if target.toolchain is None else _run_on_board(elf, target, timeout)
     except TimedOutError as error:
         error.output = _end_of(error.output)
@@ -115,6 +119,7 @@ def _run_on_device(
             runner.load(elf, on_progress)
         ended = run_to_end(runner, elf, timeout, printed)
         device = runner.name
+    # A fault, a breakpoint or a lost connection: the firmware did not reach its end.
     if ended.exit_status is None:
         raise ProcessFailedError("firmware-stopped", ended.output, place=elf.name, reason=ended.stopped, hint=LOOK)
     return _passed(elf, ended.output, ended.exit_status, device)

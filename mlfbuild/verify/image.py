@@ -128,6 +128,7 @@ def _found(elf: ELFFile, data: bytes, where: str) -> bytes | None:
         raise _damaged(where, "its section table is larger than the file")
     fields, (at_value, at_size, at_section) = _LAYOUTS[elf.elfclass]
     layout, wanted = struct.Struct(("<" if elf.little_endian else ">") + fields), SYMBOL.encode() + b"\0"
+    # The description is a constant with a known symbol: it needs no section of its own in the user's linker script.
     for table in elf.iter_sections("SHT_SYMTAB"):
         names, entries = _content(data, elf.get_section(table["sh_link"]), where), _content(data, table, where)
         # Not pyelftools' own symbols: it reads each name to its zero byte, however far that is.

@@ -61,6 +61,7 @@ def _locate(
     runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
     found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)), connection)
     board = found.board if connection or target.run_board else "this machine"
+    # Floats first: small differences of each operator may add up to one that is too large at the end.
     if not found.wrong and any(network.tensor(name).dtype.numpy.kind == "f" for name in network.outputs):
         return (
             f"{job.model}: on {board} every operator is within the tolerance of its reference, so rounding errors add "
@@ -82,6 +83,7 @@ def observed(graph: Graph) -> Graph:
 
     The names of a model's inner tensors may be the same identifier in C.
     """
+    # Numbers are unique by construction, and short names keep the generated structs readable.
     names = {name: f"t{index}" for index, name in enumerate(graph.tensors)}
     nodes = [
         replace(

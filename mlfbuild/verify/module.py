@@ -123,6 +123,7 @@ def _check(
     board = None if connection or subject.board == HOST else BOARDS[subject.board]
     # A single case runs twice, because measuring the arena takes two paints; not with state, which would continue.
     again = vectors.cases == 1 and not subject.state_size
+    # The firmware cannot tell a repeated case from another one, so the image needs no special mode.
     inputs = interleaved(vectors.inputs) * (2 if again else 1)
     size = case_size(subject, _RUNS)
 
@@ -131,6 +132,7 @@ def _check(
     def grown(written: int) -> None:
         done, now = written // size, time.monotonic()
         begin.append(now)
+        # Only devices show a rate: QEMU's speed says nothing about hardware.
         rate = f" ({done / (now - begin[0]):.1f} cases a second)" if connection and now > begin[0] else ""
         on_progress(f"running{rate}", min(done, vectors.cases), vectors.cases)
 

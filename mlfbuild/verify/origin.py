@@ -58,6 +58,7 @@ def vectors_file(inputs: Sequence[Array], outputs: Sequence[Array], origin: Vect
     np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stubs take a name for the option allow_pickle
     # In the comment, because readers would take an additional member for an array.
     with zipfile.ZipFile(file, "a") as archive:
+        # A ZIP comment has at most 65,535 bytes; the note has some hundred bytes.
         noted = {_FORMAT: 1, **asdict(replace(origin, arrays=_digest(arrays)))}
         archive.comment = json.dumps(noted).encode()
     return file.getvalue()
@@ -83,7 +84,11 @@ def vectors_origin(path: Path) -> VectorsOrigin | None:
 
 
 def vectors_remarks(path: Path, model: str) -> tuple[str, ...]:
-    """Return what a report says about the vectors at ``path`` beside a result for ``model``, the ``model_id``."""
+    """Return what a report says about the vectors at ``path`` beside a result for ``model``, the ``model_id``.
+
+    Empty if there is nothing to say, if mlfbuild did not write the file, or if it cannot be read, which the comparison
+    itself reports. ``model`` may be empty if it is not known.
+    """
     try:
         origin = vectors_origin(path)
     except MlfError:

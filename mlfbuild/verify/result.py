@@ -43,6 +43,7 @@ class VerifyReport:
     def for_model(self, model: str) -> VerifyReport:
         """Return the report under the name that the project gives the model; all problems begin with it."""
         named = replace(self, model=model)
+        # Problems are texts that begin with the old title, which is replaced once at their begin.
         problems = (f"{named.title}{problem.removeprefix(self.title)}" for problem in self.problems)
         return replace(named, problems=tuple(problems))
 
@@ -52,7 +53,10 @@ class VerifyReport:
         return not self.problems
 
     def summary(self) -> str:
-        """Return the first problem, and how many others there are."""
+        """Return the first problem, and how many others there are.
+
+        Call it only if the module did not pass.
+        """
         more = len(self.problems) - 1
         return f"{self.problems[0]}{f' (and {more} more)' if more else ''}"
 
@@ -71,11 +75,16 @@ class VerifyReport:
         return found or ([f"{start}: was not reached"] if case >= self.ran else [])
 
     def text(self) -> str:
-        """Return one line if the module passed, otherwise the first problems and their number."""
+        """Return one line if the module passed, otherwise the first problems and their number.
+
+        Remarks about the vectors follow in lines of their own; there is no line end after the last one. Names in it may
+        come from an archive: print it with ``terminal_text``.
+        """
         if self.passed:
             plural = "case" if self.cases == 1 else "cases"
             line = ", ".join([f"{self.title}: {self.cases} {plural} right on {self.board}", *self._memory()])
             return "\n".join([line, *self._remarks()])
+        # A line for each problem, because each one names a case and an element.
         lines = list(self.problems[:_SHOWN])
         hidden = len(self.problems) - len(lines)
         if hidden:

@@ -84,10 +84,12 @@ def run_in_sandbox(
     inside and are made printable), and ``ProcessFailedError`` for any other end and for an answer that is not arrays.
     """
     command = [sys.executable, "-m", "mlfbuild", "run", *arguments, "-o", _OUTPUT, "--format", "json"]
+    # ulimit takes seconds for -t and kibibytes for -v.
     limits = [str(CPU_SECONDS), str(MEMORY // 1024)]
     words = [str(find_tool("bwrap")), *_walls(readable), "--", "/bin/sh", "-c", _RUN, "sh", *limits, *command]
     with tempfile.TemporaryFile() as errors:
         with running(words, env=_environment(), stderr=errors) as process:
+            # A timer, because the read below blocks until the pipe ends, and only the death of the process ends it.
             stop = threading.Timer(seconds, process.kill)
             stop.start()
             try:
@@ -125,6 +127,7 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
     yield from ("--size", str(DISK), "--tmpfs", "/tmp")  # noqa: S108 - a path inside the sandbox
     package = Path(mlfbuild.__file__).parent
     sites = (Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+    # A virtual environment links to the Python that it was made with, so both must be visible.
     for path in (Path(sys.base_prefix), Path(sys.prefix), *sites, package, cmake_folder(), *readable):
         if not path.absolute().is_relative_to("/usr"):
             yield from ("--ro-bind-try", str(path.absolute()), str(path.absolute()))
@@ -158,6 +161,7 @@ def _arrays(answer: bytes, size: int) -> dict[str, Array]:
             # The sum that the directory claims; numpy would otherwise unpack a bomb into memory.
             if sum(member.file_size for member in file.infolist()) > size:
                 raise ValueError
+        # Without pickles: they would run code of the sandbox outside of it.
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:
             return dict(arrays)
     except UNREADABLE:

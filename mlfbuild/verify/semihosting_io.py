@@ -33,7 +33,10 @@ _RECORD = [(name, "<i4" if name == "status" else "<u4") for name in ("status", "
 
 
 def exchange_names() -> tuple[str, str]:
-    """Return the names of the file that the firmware reads, and of the one that it writes."""
+    """Return the names of the file that the firmware reads, and of the one that it writes.
+
+    Both are relative to the folder in which the firmware runs.
+    """
     return _INPUTS, _OUTPUTS
 
 
@@ -43,6 +46,7 @@ def interleaved(inputs: Sequence[Array]) -> bytes:
     ``[in0, in1]`` with two cases gives in0[0], in1[0], in0[1], in1[1]: firmware reads a case at a time and has no room
     for more.
     """
+    # As bytes, because the inputs of a module may have different types.
     cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
     return np.concatenate(cases, axis=1).tobytes()
 
@@ -144,7 +148,11 @@ def runs_layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
 
 
 def flaws(subject: Subject, run: Any) -> Iterator[str]:
-    """Yield the faults of a run other than wrong numbers: an error code, or a write outside its buffers."""
+    """Yield the faults of a run other than wrong numbers: an error code, or a write outside its buffers.
+
+    ``run`` is one record of ``read_runs``, such as ``run0`` of a case. Each text is a clause whose subject is the
+    module.
+    """
     if run["status"] != 0:
         yield f"the run function returned {run['status']}, not 0"
     index = int(run["index"])
@@ -156,6 +164,7 @@ def flaws(subject: Subject, run: Any) -> Iterator[str]:
         _outside_workspace(subject, index),
         f"wrote outside the state of {subject.state_size} bytes",
     )
+    # The index is that of the first damage that the firmware found; later ones are often its consequence.
     text = texts[run["damage"]]
     if text is not None:
         yield text

@@ -38,12 +38,15 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
             hint="check its command line",
         )
     where = f"{what}: its archive"
+    # The members are opened once for both readers: `read_files` builds the value, and `validate` also finds mistakes
+    # that would show only when the firmware is compiled or linked.
     files = tar.members(open_binary(output, "archive"), where)
     library = read_files(files, where)
     report = validate(files, where)
     if report.failed:
         raise _first_error(report, where)
     library = accepted(library, request, f"the archive of {what.partition(': ')[2]}", tvm=tvm)
+    # The date is the only field of the format that differs between two exports of the same model.
     return replace(library, modules=tuple(replace(module, export_datetime="") for module in library.modules))
 
 

@@ -42,6 +42,7 @@ def run_program(words: Sequence[str], what: str, *, folder: Path, env: Mapping[s
     ``ToolNotFoundError`` if the program cannot be started.
     """
     with tempfile.TemporaryFile() as output, _stop_signals() as received:
+        # A signal may have arrived between installing the handlers and here; the program must not start any more.
         status = None if received else _status(words, what, folder, {**os.environ, **(env or {})}, output, received)
         text = _end_of(output)
     if received:
@@ -63,6 +64,7 @@ def _status(
     except OSError as error:
         reason = f"{words[0]} cannot be started: {error.strerror}"
         raise ToolNotFoundError("program-cannot-start", place=what, reason=reason, hint=RUN_BY_HAND) from None
+    # A group, because compilers are often scripts: killing only the shell would leave the compiler running.
     with kept(process, group=True):
         try:
             while process.poll() is None and not received:
@@ -111,6 +113,7 @@ def _stop_signals() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():  # no other thread may set handlers, or is interrupted
         yield received
         return
+    # Signals that the parent ignores stay ignored: `nohup` relies on that.
     before = {
         number: signal.signal(number, lambda got, _frame: received.append(got))
         for number in STOP_SIGNALS

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TVM", "TvmCompiler"]
 
+# TVM 0.8 has no --module-name: `tvmc/compiler.py` calls `relay.build` without `mod_name`, whose default this is.
 _UNNAMED = "default"
 
 

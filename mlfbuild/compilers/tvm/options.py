@@ -22,7 +22,11 @@ Check = Callable[["OptionValue"], Mistake | None]
 
 
 def option_problems(options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
-    """Return (key, mistake) for each option that is unknown or has a value that is not accepted."""
+    """Return (key, mistake) for each option that is unknown or has a value that is not accepted.
+
+    Only the value itself is checked. Whether the executor and the release of TVM have the option is known when TVM has
+    been found; ``tvmc_arguments`` checks that.
+    """
     found = (
         (key, OPTIONS[key](value) if key in OPTIONS else unknown("option", key, OPTIONS))
         for key, value in options.items()
@@ -31,7 +35,10 @@ def option_problems(options: Mapping[str, OptionValue]) -> list[tuple[str, Mista
 
 
 def words(value: OptionValue) -> list[str]:
-    """Split the value of an option that holds several words, as a shell does."""
+    """Split the value of an option that holds several words, as a shell does.
+
+    Raises ``ValueError`` for a quote that is not closed; ``option_problems`` has refused such values before.
+    """
     return shlex.split(str(value))
 
 

@@ -40,9 +40,11 @@ _OF_EXECUTOR = {
 }
 _OLD_RUNTIMES = {"crt": "c", "cpp": "c++"}
 _NOT_IN_0_8 = ("constant-byte-alignment", "opt-level")
+# TVM's C code generator has vector types in its output, which no header of the C runtime declares.
 _NO_VECTORS = "tir.disable_vectorize=1"
 _KNOWS_CPU = ("c", "cmsis-nn")
 """Targets with an attribute ``mcpu``, which is the name of a core."""
+# Commas inside quotes belong to an attribute: `c -keys="arm_cpu,cpu"` is one target.
 _TARGET = re.compile(r"""(?:[^,"']|"[^"]*"|'[^']*')+""")
 
 
@@ -80,6 +82,7 @@ def _with_defaults(options: Mapping[str, OptionValue], executor: str) -> dict[st
 
 
 def _check(request: CompileRequest, executor: str, version: Version) -> None:
+    # Options of the other executor only: those that no executor has were refused when the project file was read.
     known = {option for options in _OF_EXECUTOR.values() for option in options} - {*_OF_EXECUTOR[executor]}
     for key in request.options:
         where = f"{request.name}: options.{key}"
@@ -158,6 +161,7 @@ def find_interpreter(program: CompilerProgram | None, model: str) -> str:
 
     Raises ``ToolNotFoundError``, which names ``model``.
     """
+    # A relative path in the project file is relative to that file, wherever the command was started.
     folder = program.folder if program else Path()
     return find_program((program.interpreter if program else None) or DEFAULT, folder, f"{model}: TVM's interpreter")
 
@@ -171,6 +175,7 @@ def tvm_version(python: str) -> tuple[tuple[int, int], str]:
     try:
         printed = run_program([python, "-c", _ASK], python, folder=Path())
     except ProcessFailedError as error:
+        # The last line of a Python traceback has the exception, such as `ModuleNotFoundError: No module named 'tvm'`.
         why = next((line for line in reversed(error.output.splitlines()) if line.strip()), error.message)
         reason = f"cannot import tvm ({shown(why.strip())})"
         raise ToolNotFoundError("tvm-not-importable", place=python, reason=reason, hint=_ADVICE) from None

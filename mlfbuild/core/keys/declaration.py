@@ -61,7 +61,10 @@ DERIVED: Mapping[str, Any] = {"derived": True}
 
 
 def spelled(name: str) -> str:
-    """Return the key of a field: in kebab case."""
+    """Return the key of a field: in kebab case.
+
+    For example, ``fetch_cache`` is the key ``fetch-cache``.
+    """
     return name.replace("_", "-")
 
 
@@ -77,12 +80,17 @@ class Keys:
 
     @classmethod
     def fields(cls) -> dict[str, dataclasses.Field[Any]]:
-        """Return the fields that are keys, by key."""
+        """Return the fields that are keys, by key.
+
+        They are in the order of declaration, base classes first, which is also that of the reference page.
+        """
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every subclass is a dataclass
         return {spelled(field.name): field for field in fields if field.metadata != DERIVED}
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # pydantic would take fields with DERIVED for keys as well; they are removed from the arguments that it accepts,
+        # and the reader sets them afterwards.
         schema = handler(source)
         arguments: Any = handler.resolve_ref_schema(schema)
         arguments = arguments["schema"]
@@ -92,6 +100,7 @@ class Keys:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        # A class that occurs twice is a `$ref` into the definitions; the properties are in what it refers to.
         reference = handler(schema)
         found = handler.resolve_ref_schema(reference)
         summary = (inspect.getdoc(cls) or "").partition("\n\n")[0]
@@ -104,6 +113,7 @@ class Keys:
 
 def _texts_below_fields(cls: type) -> dict[str, str]:
     """Return the text below each field in the source of ``cls``, on one line."""
+    # Python drops a text below a field when it compiles the class, so only the source still has it.
     (definition,) = ast.parse(inspect.getsource(cls)).body
     assert isinstance(definition, ast.ClassDef)
     found = {}

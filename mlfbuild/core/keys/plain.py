@@ -25,6 +25,7 @@ def read_keys(kind: type[_Keys], values: object, **derived: object) -> _Keys:
 
     Raises ``Mistake``, whose reason begins with the way to the value: ``memories.flash.width: 3 is no power of two``.
     """
+    # Tables have hundreds of entries of one kind, so the readers of a class are built once.
     fields, readers = kind.fields(), _readers(kind)  # type: ignore[arg-type]  # mypy takes classes for unhashable
     found = dict(derived)
     for key, value in _mapping(values).items():
@@ -48,6 +49,7 @@ def _reader(hint: Any) -> Reader:
     """Return the function that reads a value of the type ``hint``, with the checks in it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
+        # Checks wrap the reader from the inside out, in the order in which the annotation lists them, as in pydantic.
         return functools.reduce(lambda read, check: check.around(read), hint.__metadata__, _reader(inner[0]))
     if type(None) in inner:  # TOML has no null
         return _reader(next(each for each in inner if each is not type(None)))

@@ -98,6 +98,8 @@ def device_parts(module: Module, devices: Devices | None) -> tuple[DevicePart, .
 
     Raises ``UsageError`` if a device with code is not declared, or has no compiler, and ``InputFileError`` for a file
     name that build files cannot contain.
+
+    Devices whose folder has neither sources nor objects have no library.
     """
     return tuple(_part(module, code, _tools(module, code, devices)) for code in _codes(module) if code.built)
 
@@ -130,6 +132,7 @@ def _codes(module: Module) -> tuple[DeviceCode, ...]:
 
 
 def _part(module: Module, code: DeviceCode, tools: DeviceTools) -> DevicePart:
+    # Each folder called `include` below the device's own; the first part of the path is the device.
     folders = {_include_dir(file.path) for file in code.files if "include" in file.path.parts[1:-1]}
     part = DevicePart(
         module=module.name,
@@ -151,6 +154,7 @@ def _include_dir(path: PurePosixPath) -> str:
 def _tools(module: Module, code: DeviceCode, devices: Devices | None) -> DeviceTools:
     if devices is None:
         return DeviceTools()
+    # Data needs no compiler, so a device that has only data need not be declared.
     tools = devices.tools(code.name)
     if code.built and (tools is None or not tools.compiler):
         key = f"targets.{devices.target}.devices.{code.name}"
@@ -171,6 +175,7 @@ def _data(module: Module, code: DeviceCode, tools: DeviceTools) -> tuple[DeviceD
     found: dict[str, DeviceData] = {}
     for file in files:
         check_path(f"codegen/{file.path}")
+        # TVM's names begin with the module's, which the symbol already has.
         name = sanitize_name(file.path.name.removeprefix(f"{module.name}_"))
         symbol = f"mlf_{module.name}_{code.symbol}_{name}"
         other = found.get(symbol)

@@ -30,6 +30,7 @@ from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, chun
 DEPENDENCIES_FOLDER = "dependencies"
 """The folder of required libraries in a target's folder."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
+# The characters that CMake, Make and SCons all take literally; a space is accepted here and checked for Make later.
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")
 """Versions that CMake can compare."""
@@ -56,7 +57,11 @@ def _shown(version: str) -> str:
 
 
 def check_dependency_name(name: str) -> None:
-    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path."""
+    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path.
+
+    Lower-case letters, digits, ``+``, ``-`` and ``.`` are accepted, with a letter or digit first. Upper case is
+    refused, because folders whose names differ only in case are one folder on some disks.
+    """
     if not _NAME.fullmatch(name):
         raise InputFileError(
             "requirement-name-not-buildable",
@@ -73,6 +78,7 @@ def write_dependencies(directory: Path, dependencies: Sequence[ResolvedLibrary])
     ``InputFileError`` for names that a build cannot use, ``ConflictError`` (before anything is written) and
     ``StorageError``; see ``write_tree``.
     """
+    # Removed rather than left: the folder may be committed, with libraries that no model needs any more.
     if not dependencies:
         return UnpackResult((), (), remove_tree(directory))
     files = dependency_files(dependencies)
@@ -108,6 +114,7 @@ def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
 def _values(dependency: ResolvedLibrary) -> dict[str, object]:
     """Return the values of the templates of a required library."""
     fields = ("name", "package", "target", "version", "wanted", "sources", "include_dirs", "compile_options")
+    # CMake compares only versions of numbers; all others have no `release`.
     release = _RELEASE.fullmatch(dependency.version or dependency.wanted)
     suffixes = {PurePosixPath(path).suffix for path in dependency.sources}
     languages = ["C", *(["CXX"] if suffixes & CXX_SUFFIXES else []), *(["ASM"] if suffixes & {".S", ".s"} else [])]
@@ -124,6 +131,7 @@ def _values(dependency: ResolvedLibrary) -> dict[str, object]:
 
 def _content_id(source: ResolvedLibrary) -> str:
     """Return a short hash of everything that determines the compiled library."""
+    # A NUL cannot be in a path, so no two lists of files give the same text.
     lines = [f"{path}\0{sha256(chunks(source.files[path]))}" for path in sorted(source.files)]
     lines += [f"{source.sources}", f"{source.include_dirs}", f"{source.compile_options}", f"{source.public_headers}"]
     return sha256("\n".join(lines).encode())[:_CONTENT_DIGITS]

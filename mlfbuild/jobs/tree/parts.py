@@ -144,6 +144,7 @@ def parts_of(
             hint="remove the key, or export C",
         )
     names = {part.name for part in modules}
+    # An archive may have modules under other names than the project's model; the alias links all of them.
     alias = model if model is not None and model not in names else None
     if alias is not None:
         check_target_name(alias)
@@ -161,6 +162,7 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
     include_dirs = sorted(
         {f"codegen/{path.parts[0]}/include" for path in paths if len(path.parts) > 2 and path.parts[1] == "include"}
     )
+    # Names in an archive are untrusted, and a quote or a dollar sign would change the meaning of a build file.
     for path in (*files, *include_dirs):
         check_path(path)
     part = Part(
@@ -179,6 +181,7 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
     )
     # Such a module is built from its own files; any other needs an executor or an interface that is generated here.
     whole = module.complete and not placement.shares_workspace
+    # The generated files depend on the placement, because sections are written into their C.
     found = None if whole else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
     kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))

@@ -55,6 +55,7 @@ def placement_files(sections: Sequence[PlacedSection], *, on_board: bool) -> dic
     """
     if not sections:
         return {}
+    # Sorted, because the order of a folder's entries differs between file systems, and the record keeps it.
     files = {path.name: read_bytes(path, "file of the placement") for path in sorted(_FILES.iterdir())}
     files[LINKER_SCRIPT] = _script(sections, on_board).encode()
     return {f"{PLACEMENT_FOLDER}/{name}": content for name, content in sorted(files.items())}

@@ -21,6 +21,7 @@ from mlfbuild.core import ConflictError, InputFileError, file_sha256, sha256
 from mlfbuild.library import Content, Fields, chunks, parse_json
 
 RECORD = "RECORD.json"
+# The key shows who wrote the file, and its number how to read it.
 _FORMAT_KEY = "mlfbuild_record"
 _FORMAT = 1
 # Opening a buffered file costs more than the hash of a small one, and nearly all are small.
@@ -50,7 +51,11 @@ class Record:
 
     @classmethod
     def of(cls, files: Mapping[str, Content], archive: str = "", models: tuple[str, ...] = ()) -> Record:
-        """Return the record of ``files`` (path -> content)."""
+        """Return the record of ``files`` (path -> content).
+
+        All contents are read for their hashes. ``archive`` is the SHA-256 of the archive, and ``models`` are the names
+        for the folder of a target; the record is marked as complete.
+        """
         records = {path: FileRecord(sha256(chunks(files[path])), len(files[path])) for path in sorted(files)}
         return cls(archive, records, models=models)
 
@@ -92,6 +97,7 @@ def read_record(directory: Path) -> Record | None:
     # files count as those of the user.
     except (InputFileError, OSError):
         return None
+    # Python wheels also have a file RECORD, and any tool may write a JSON file of this name: it is not ours to replace.
     if _FORMAT_KEY not in fields:
         raise ConflictError(
             "not-a-record",
@@ -194,8 +200,10 @@ def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
         return "is missing" if gone else f"cannot be read: {error.strerror}"
     try:
         state = os.fstat(file)
+        # After open, on the descriptor: the answer cannot change any more.
         if not stat.S_ISREG(state.st_mode):
             return "is missing"
+        # The size first: an edited file mostly has another one, and then its content need not be read.
         same = state.st_size == expected.size and _sha256(file, state.st_size) == expected.sha256
         return None if same else "was edited"
     except OSError as error:
@@ -230,6 +238,9 @@ def _has_type(path: Path | str, test: Callable[[int], bool]) -> bool:
 
 
 def reachable(directory: Path, name: str) -> bool:
-    """Return whether all folders between ``directory`` and the file ``name`` in it exist and are not symbolic links."""
+    """Return whether all folders between ``directory`` and the file ``name`` in it exist and are not symbolic links.
+
+    ``name`` is relative, with ``/`` between its parts. A link would lead a write or a removal out of the folder.
+    """
     parts = name.split("/")
     return all(is_folder(f"{directory}{os.sep}{'/'.join(parts[:end])}") for end in range(1, len(parts)))

@@ -21,6 +21,7 @@ from mlfbuild.jobs.tree.record import (
 )
 from mlfbuild.library import Content, chunks
 
+# All files of a foreign folder may be in conflict.
 _SHOWN_CONFLICTS = 10
 
 
@@ -52,6 +53,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
         _remove_leftovers(directory, [RECORD, *owned])
     # All conflicts are found before the first change, so that an error leaves the tree as it was.
     _refuse_conflicts(directory, files, owned)
+    # By content, not by the record: a file that already has the right bytes is not written, whoever wrote it.
     changed = [path for path, content in files.items() if not holds(directory / path, chunks(content))]
     edited = _edited(directory, changed, old)
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]
@@ -67,6 +69,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
             write_atomic(directory / path, chunks(files[path]))
     recorded = bool(changed or stale or old != record)
     if recorded:
+        # Last: a complete record is the promise that all files before it are in place.
         write_atomic(directory / RECORD, record.to_json())
     unchanged = files.keys() - set(changed)
     kept = tuple(path for path in files if path in unchanged)
@@ -105,6 +108,7 @@ def remove_tree(directory: Path) -> tuple[str, ...]:
 
     Other files stay, and so do their folders. Raises ``StorageError``.
     """
+    # The record is the last of them, so that a removal that is interrupted can be repeated.
     paths = [path.relative_to(directory).as_posix() for path in recorded_files(directory)]
     _remove(directory, paths)
     if paths:
@@ -180,6 +184,7 @@ def _conflict(directory: Path, path: str, files: Mapping[str, Content | None], o
     for parent in _parents(path):
         if is_folder(directory / parent):
             continue
+        # A file of an earlier tree may be in the way of a folder of the new one; it is removed first.
         goes = is_file(directory / parent) and parent in owned and parent not in files
         return None if goes or not os.path.lexists(directory / parent) else parent
     target = directory / path

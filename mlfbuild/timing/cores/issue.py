@@ -30,7 +30,11 @@ _PERIOD = 4
 
 
 def delays(table: str) -> Delays:
-    """Return the delays of a table in text form, as in the example of this module."""
+    """Return the delays of a table in text form, as in the example of this module.
+
+    The first line has the words for uses, each further line a word for how a result is made and a number for each use.
+    Raises ``ValueError`` for a line with another count of numbers.
+    """
     uses, *rows = (line.split() for line in table.strip().splitlines())
     return {
         (made, use): int(cycles)
@@ -96,7 +100,12 @@ def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -
 
 
 def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:
-    """Return the costs of the steps of a basic block."""
+    """Return the costs of the steps of a basic block.
+
+    Each is in core cycles and has no waits for memories. With ``loops``, the block branches to its own start: the costs
+    are then means over some iterations, so they may be fractions.
+    """
+    # A block that is no loop is entered with an idle pipeline.
     issue = _Issue(core)
     if not loops:
         return [Cost(cycles, taken, step.kind) for step, (cycles, taken) in zip(steps, issue.run(steps), strict=True)]
@@ -119,7 +128,9 @@ class _Issue:
         self._core = core
         self._now = 0  # the first cycle in which nothing is issued
         self._first: Step | None = None  # issued alone in the cycle before, so that a second one can join it
+        # By register: the cycle from which delays count, and how the result was made.
         self._made: dict[str, tuple[int, str]] = {}
+        # By unit: the first cycle in which it is free again.
         self._free: dict[str, int] = {}
 
     def run(self, steps: Sequence[Step]) -> Iterator[tuple[Fraction, Fraction]]:
@@ -148,8 +159,10 @@ class _Issue:
 
     def _joined(self, step: Step) -> Fraction | None:
         """Return the mean cost if ``step`` can be issued together with the one before; ``None`` if it cannot."""
+        # An instruction of several cycles is never the second one of a pair on these cores.
         if self._first is None or step.cycles > 1:
             return None
+        # The pair is issued in the cycle before, so operands and units must be ready there.
         if self._ready(step, step.waits | step.waits_as_second) > self._now - 1:
             return None
         return self._core.together(self._first, step)
@@ -172,6 +185,7 @@ class _Issue:
         else:
             early_results = {}
         for at, (register, made) in enumerate(step.writes):
+            # Words of a list arrive in order, a few per cycle, so its first registers are ready before the last.
             ready = min(start + at // step.lists, end) if step.lists else end
             self._made[register] = ready, early_results.get(register, made)
         for unit, cycles in step.blocks.items():

@@ -26,6 +26,7 @@ def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
 
 def _cost(instruction: DecodedInstruction) -> Cost:
     name, moved = instruction.mnemonic, instruction.transfers
+    # Writing pc is a branch, whatever the instruction: POP and MOV do it.
     branches = name in _BRANCHES or "pc" in instruction.writes
     if moved:
         # LDR and STR 2, also to single-cycle I/O ports, which have no variables; LDM, STM, PUSH and POP 1 + N; POP with

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mlfbuild.timing.cores.three_stages import three_stage_core
 from mlfbuild.timing.costs import DecodedInstruction
 
+# Ranges of the manual are behind the numbers; all other instructions take one cycle.
 _CYCLES = {
     "mla": 2, "mls": 2,
     "umull": 4, "smull": 4,  # 3 to 5

@@ -66,6 +66,7 @@ _REFILL_LOAD = Fraction(2)
 
 def _step(instruction: DecodedInstruction) -> Step:
     name = base_name(instruction)
+    # First, because they also transfer a word, and would be taken for loads.
     if name in {"tbb", "tbh"}:
         return Step(kind=WorkKind.BRANCH, cycles=2, branches=True, tags=frozenset({"loads"}))
     if instruction.transfers:
@@ -114,6 +115,7 @@ def _transfer(instruction: DecodedInstruction, name: str) -> Step:
         writes=made(instruction, "fp_word" if floats else "word", base="one"),
         cycles=instruction.transfers,
         lists=1,
+        # A load into the FPU needs its register file, which a multiply-accumulate keeps busy.
         waits=frozenset({"fpu"} if floats else ()),
         tags=tagged(instruction, {"loads"} if branches and loads(name) else ()),
         branches=branches,
@@ -125,6 +127,7 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     fused = _FUSED.fullmatch(name) is not None
     cycles = _FLOAT_CYCLES.get(name, 1)
     moves = name in {"vmov", "vmrs", "vmsr"}
+    # Two commas and more: `vmov r0, r1, d0` and `vmov s0, s1, r0, r1`.
     if name == "vmov" and instruction.operands.count(",") > 1:  # two registers of the core: as on the Cortex-M4
         cycles = 2
     return Step(

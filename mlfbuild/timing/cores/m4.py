@@ -43,6 +43,7 @@ def _waits_for_result(name: str, instruction: DecodedInstruction, before: Decode
         return False
     needed = instruction.reads
     if _ACCUMULATES.fullmatch(name):
+        # The first operand is both the result and the addend, which is read a cycle later.
         needed = frozenset(part.strip() for part in instruction.operands.split(",")[1:])
     return bool(before.writes & needed)
 

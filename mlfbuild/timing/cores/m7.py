@@ -63,12 +63,14 @@ _DELAYS = delays("""
 
 _DIVIDE = 7
 """LLVM, WriteDIV. The real time depends on the operands."""
+# Instructions that run in the early unit if their operands are ready, and otherwise in the late one.
 _FLEXIBLE = frozenset({"add", "addw", "adr", "sub", "subw", "mov", "movw"})
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror"})
 _REVERSES = frozenset({"rev", "rev16", "revsh", "rbit"})
 _FIELDS = re.compile(r"[su]bfx|bf[ci]|pkh(bt|tb)|[su]xta(b|h|b16)")
 _EXTENDS = re.compile(r"[su]xt(b|h|b16)|clz|sel|([su]h?)(add|sub)(8|16)|([su]h?)(asx|sax)")
 _SATURATES = re.compile(r"[su]sat(16)?|u?q(add|sub)(8|16)?|u?q(asx|sax)|qd(add|sub)|usada?8")
+# Instructions with effects on the state of the core, and exclusive accesses, are issued alone.
 _ALONE = re.compile(r"mrs|msr|dmb|dsb|isb|svc|bkpt|cps\w*|\w*ex[bh]?|clrex|wf[ei]|sev|udf|vmrs|vmsr")
 _EARLY_OPERANDS: Mapping[str, Mapping[int, str]] = {
     "bfi": {1: "early"}, "pkhbt": {2: "early"}, "pkhtb": {1: "early", 2: "early"},
@@ -240,6 +242,7 @@ def _float_move(instruction: DecodedInstruction) -> Step:
         return _float(instruction, "moved", {"alone"}, uses(instruction, "moved"))
     if parts[-1].startswith("#"):
         return _float(instruction, "moved", {"fp"}, (), waits={"sum"})
+    # r0 to r12, lr and ip are registers of the core; s, d and q are those of the FPU.
     to_core = parts[0][0] in "rli"
     return _float(instruction, "late" if to_core else "moved", {"move"}, uses(instruction, "moved"), as_second={"sum"})
 
@@ -303,6 +306,7 @@ def _together(first: Step, second: Step) -> Fraction | None:
 
 def _banks(first: Step, second: Step) -> Fraction | None:
     """Return the cost of two loads in one cycle: none if one word is even and the other odd."""
+    # Different base registers may point to any two banks: the mean of no cycle and one is charged.
     if first.address is None or second.address is None or first.address[0] != second.address[0]:
         return Fraction(1, 2)
     return Fraction(0) if (first.address[1] ^ second.address[1]) & 4 else None
@@ -328,6 +332,7 @@ _predicted = block_costs(
 
 def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
     found = _predicted(block, loops)
+    # Only a backward branch ends a loop; all others are predicted or charged by `_taken`.
     if _direction(block[-1]) != "backward":
         return found
     missed = _end_of_loop(block, found)
@@ -338,6 +343,7 @@ def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
 
 def _end_of_loop(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction:
     """Return the cycles of the misprediction at the end of a loop."""
+    # From the branch back to the instruction that sets its flags: the core knows the condition that much earlier.
     since = Fraction(0)
     for instruction, cost in zip(reversed(block), reversed(found), strict=True):
         if "flags" in instruction.writes:

@@ -21,6 +21,7 @@ from mlfbuild.timing.syntax import operand_parts, registers_in
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})
+# No instruction waits for pc: its value follows from the address of the instruction.
 _NEVER_MADE = frozenset({"pc"})
 
 MULTIPLIES = re.compile(r"mul|ml[as]|[us]mull|[us]mlal\w*|umaal|smul\w+|smla\w+|smls\w+|smu[as]dx?|smml[as]r?|smmulr?")
@@ -39,7 +40,10 @@ def base_name(instruction: DecodedInstruction) -> str:
 
 
 def loads(name: str) -> bool:
-    """Return whether an instruction with ``transfers`` loads."""
+    """Return whether an instruction with ``transfers`` loads.
+
+    ``name`` is its mnemonic; all others with ``transfers`` store, except ``tbb`` and ``tbh``, which are branches here.
+    """
     return name.startswith(("ldr", "ldm", "pop", "vld", "vpop", "fldm"))
 
 
@@ -65,6 +69,7 @@ def is_shifted_constant(instruction: DecodedInstruction) -> bool:
     if instruction.size == 2 or not _CONSTANTS.fullmatch(name) or not parts[-1].startswith("#"):
         return False
     value = int(parts[-1][1:].split()[0], 0) & 0xFFFFFFFF
+    # The patterns of ThumbExpandImm in Arm's architecture manuals: a byte, 0x00XY00XY, 0xXY00XY00 and 0xXYXYXYXY.
     low, high = value & 0xFF, (value >> 8) & 0xFF
     return value not in {low, low * 0x00010001, high * 0x01000100, low * 0x01010101}
 
@@ -73,7 +78,11 @@ _CONSTANTS = re.compile(r"adc|add|and|bic|cm[np]|eor|mov|mvn|or[nr]|rsb|sbc|sub|
 
 
 def summed(instruction: DecodedInstruction) -> Mapping[int, str]:
-    """Return the positions of the operands that a multiplication adds its product to, as ``uses`` expects."""
+    """Return the positions of the operands that a multiplication adds its product to, as ``uses`` expects.
+
+    Long products (``smlal r0, r1, ...``) add to both of their results, so the sum is in the first two operands; others
+    have it as their fourth.
+    """
     name = base_name(instruction)
     if _LONG_SUM.fullmatch(name):
         return {0: "sum", 1: "sum"}
@@ -95,6 +104,7 @@ def uses(
         found = {use for at, use in positions.items() if -len(parts) <= at < len(parts) and register in parts[at]}
         if register in of_address:
             found.add(address)
+        # A register may occur twice, as in `mla r0, r1, r2, r1`: both uses are yielded.
         elsewhere = any(register in part for at, part in enumerate(parts) if at > 0 and at not in positions)
         if not found or (elsewhere and not of_address):
             found.add(general)
@@ -108,6 +118,7 @@ def made(instruction: DecodedInstruction, how: str, base: str = "") -> Sequence[
     A base register that is written back is last, and made as ``base`` says.
     """
     back = address_registers(instruction) if base and _writes_back(instruction) else frozenset()
+    # Loads of lists deliver one register after the other, so the order decides when each of them is ready.
     results = sorted(instruction.writes - _NEVER_MADE - back, key=_in_lists)
     ways = [*((name, how) for name in results), *((name, base) for name in back & instruction.writes)]
     return [(piece, way) for name, way in ways for piece in pieces(name)]
@@ -126,7 +137,11 @@ def _in_lists(register: str) -> tuple[str, int]:
 
 @functools.cache
 def pieces(register: str) -> Sequence[str]:
-    """Return the registers of 32 bits that a register consists of: two of ``d1``, four of ``q1``."""
+    """Return the registers of 32 bits that a register consists of: two of ``d1``, four of ``q1``.
+
+    Names are those of the FPU, ``s0`` and so on: MVE and the FPU share one register file, so a load of ``s4`` delays a
+    use of ``q1``. Any other register is returned as it is.
+    """
     kind, number = register[0], register[1:]
     if kind in "dq" and number.isdigit():
         size = 2 if kind == "d" else 4

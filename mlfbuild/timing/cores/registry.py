@@ -22,7 +22,10 @@ CORE_TIMINGS: Mapping[str, CoreTiming] = MappingProxyType(
 
 
 def core_timing(core: str) -> CoreTiming:
-    """Return the timing of ``core``; raises ``UsageError`` if it is not modelled."""
+    """Return the timing of ``core``; raises ``UsageError`` if it is not modelled.
+
+    ``core`` is a name of the table of CPUs without features, such as ``cortex-m4``.
+    """
     if core not in CORE_TIMINGS:
         raise UsageError(
             "core-not-modelled",
@@ -34,5 +37,9 @@ def core_timing(core: str) -> CoreTiming:
 
 
 def modelled_error(mcu: Mcu) -> int:
-    """Return the stated error of cycles on ``mcu`` in per cent: that of the core and what its memories add."""
+    """Return the stated error of cycles on ``mcu`` in per cent: that of the core and what its memories add.
+
+    The two are added, because errors of the pipeline and of the memories may have the same sign. Raises ``UsageError``
+    as ``core_timing``.
+    """
     return core_timing(CPUS[mcu.cpu].core).error + mcu.error

@@ -40,6 +40,7 @@ _UNALIGNED = Fraction(1)
 takes two more, which compilers' and our code does not have."""
 
 _DIRECT = frozenset({"b", "bl", "cbz", "cbnz"})
+# Loads of the branch offset from a table in the code, so they cost a load and a refill.
 _TABLE = frozenset({"tbb", "tbh"})
 # By name, because a list may have one register: it takes the time of a list.
 _MANY = ("ldm", "stm", "push", "pop", "vldm", "vstm", "vpush", "vpop", "ldrd", "strd")
@@ -51,9 +52,14 @@ def three_stage_core(
     """Return the timing of ``core``.
 
     ``updates_overlap`` says whether loads and stores that update their base overlap with the load before them.
+
+    ``arithmetic`` gives the cycles of all other instructions; ``error`` is in per cent. Costs depend on the neighbours
+    of an instruction only: these pipelines have no state that lasts longer than one instruction.
     """
 
     def costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
+        # Blocks are costed on their own. The pipeline is refilled after a taken branch, so nothing overlaps across it,
+        # and the error of a block that is entered without a branch is at most one overlap.
         neighbours = zip(block, (None, *block), (*block[1:], None), strict=False)
         return [_cost(*each, arithmetic, updates_overlap) for each in neighbours]
 
@@ -102,6 +108,7 @@ def _transfer(
     """Return the cycles of a load or store, by the rules of "Load/store timings" and of JNK."""
     stall = int(_address_is_new(instruction, before))
     overlaps = _overlaps(instruction, before, updates_overlap)
+    # First, because loads of lists are also loads by name, but do not overlap.
     if _moves_many(instruction):
         cycles = 1 + instruction.transfers  # TRM: cannot be pipelined, but its elements are, together
     elif loads(instruction.mnemonic):

@@ -48,6 +48,8 @@ class Connection:
         """
         written, size = folder / arguments[-1], 0
 
+        # Called between the firmware's calls: the growth of its output file is the only sign of progress that a device
+        # gives.
         def served() -> None:
             nonlocal size
             now = written.stat().st_size if written.exists() else 0
@@ -60,6 +62,9 @@ class Connection:
 
 @contextlib.contextmanager
 def connected(device: Device) -> Iterator[Connection]:
-    """Connect to ``device`` for the block; it is reset and released at the end. Raises as ``open_runner``."""
+    """Connect to ``device`` for the block; it is reset and released at the end. Raises as ``open_runner``.
+
+    No other process can use the device meanwhile (``ConflictError``).
+    """
     with open_runner(device.keys, device.place, device.memory) as runner:
         yield Connection(device, runner)

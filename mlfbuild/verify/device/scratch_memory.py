@@ -48,6 +48,7 @@ class Scratch:
     def __init__(self, subject: Subject, *, workspace: bool) -> None:
         self._inputs: list[_Tensor] = []
         self._outputs: list[_Tensor] = []
+        # Pointers of the device, not of the host: 32 bits on every supported core.
         pointers = 4 * (len(subject.inputs) + len(subject.outputs))
         at = _aligned(pointers) + GUARD
         for kind, tensors, beside in (
@@ -61,18 +62,28 @@ class Scratch:
         self.workspace: int | None = None
         self._head = at
         self.size = at
+        # Last, because its inside is neither written nor read: the host transfers one piece before it and the guard
+        # after it.
         if workspace:
             self.workspace = at
             self._parts.append(_Tensor(at, subject.workspace_size, _BESIDE_WORKSPACE, 0))
             self.size = _aligned(at + subject.workspace_size) + GUARD
 
     def arguments(self, base: int) -> list[int]:
-        """Return the arguments of the run function: the structs of pointers, and the workspace."""
+        """Return the arguments of the run function: the structs of pointers, and the workspace.
+
+        Addresses on the device, in the order of the parameters of ``tvmgen_<module>_run``.
+        """
         structs = [base, base + 4 * len(self._inputs)]
         return structs if self.workspace is None else [*structs, base + self.workspace]
 
     def pieces(self, base: int, inputs: Sequence[bytes], paint: int) -> list[tuple[int, bytes]]:
-        """Return the bytes to write before a run, by their addresses."""
+        """Return the bytes to write before a run, by their addresses.
+
+        ``paint`` (0 to 255) varies the pattern, so that two runs with different paint show outputs that were not
+        written. The first piece has the pointers, tensors and guards; with a workspace, the second has the guard after
+        it.
+        """
         # 251 is prime and not a multiple of the alignment, so a copy that is shifted by a guard changes the pattern.
         block = (np.arange(self.size) % 251 + 1).astype(np.uint8) ^ paint
         pointers = [base + tensor.start for tensor in (*self._inputs, *self._outputs)]
@@ -88,12 +99,20 @@ class Scratch:
         return found
 
     def outputs(self, head: bytes) -> list[bytes]:
-        """Return the outputs in ``head``, the first piece after a run."""
+        """Return the outputs in ``head``, the first piece after a run.
+
+        They are raw bytes in call order, with the byte order of the device.
+        """
         return [head[tensor.start : tensor.end] for tensor in self._outputs]
 
     def damage(self, base: int, before: Sequence[tuple[int, bytes]], after: Sequence[bytes]) -> tuple[int, int]:
-        """Return the first damage in the pieces after a run, and the number of the input or output."""
+        """Return the first damage in the pieces after a run, and the number of the input or output.
+
+        ``before`` is what ``pieces`` returned, ``after`` the same memory read after the run. The kinds of damage are
+        those of ``enum damage`` in verify.c; 0 means that nothing but the outputs has changed.
+        """
         for (address, old), new in zip(before, after, strict=True):
+            # Changes of outputs are wanted, so `_damage_at` may return None, and the search goes on.
             for at in np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8)):
                 found = self._damage_at(int(at) + address - base)
                 if found is not None:
@@ -104,6 +123,7 @@ class Scratch:
         for tensor in self._parts:
             if tensor.start <= at < tensor.end:
                 return (_INPUT_CHANGED, tensor.index) if tensor.beside == _BESIDE_INPUT else None
+        # An overrun begins at a tensor's edge, so the nearest tensor is the likely culprit.
         nearest = min(self._parts, key=lambda tensor: min(abs(at - tensor.start), abs(at - tensor.end + 1)))
         return nearest.beside, nearest.index
 
@@ -132,6 +152,7 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
     memory.
     """
     gaps = list(_gaps(firmware, ram))
+    # The gap with the stack pointer can hold the block only above what is left to the stack, which grows down.
     own = next(((begin, end) for begin, end in gaps if begin < pointer <= end), None)
     best = 0
     for begin, end in gaps:

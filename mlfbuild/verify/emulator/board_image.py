@@ -65,6 +65,7 @@ def _image(
     require_compiler(toolchain)
     files = {f"tree/{path}": content for path, content in tree_files(Library((module,))).items()}
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
+    # A build takes seconds and its inputs rarely change, so images are kept by the hash of everything that goes in.
     path = cache_folder("board") / f"{_key(module, board, device, cpu, files, toolchain)}.elf"
     return make_once(path, lambda folder: _built(module, board, device, files, toolchain, folder))
 
@@ -80,6 +81,7 @@ def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
     for cpu, refusal in zip(cpus, refusals, strict=True):
         if refusal is None:
             return cpu
+    # The first refusal is that of the board's own core, which the user most likely meant.
     raise next(refusal for refusal in refusals if refusal)
 
 
@@ -104,6 +106,7 @@ def _key(
     name = board.name if board else device.layout if device else ""
     # The version of the compiler is part of the key: another one may generate other code from the same files.
     parts = [mlfbuild.__version__, run([find_tool(compiler_program(cpu, GCC)), "--version"]), name]
+    # CMake appends these to the flags, so equal files can give different images.
     parts += [os.environ.get(name, "") for name in _VARIABLES]
     ram = device.ram_for_data if device else None
     parts.append(module_header(module, device.name if device else name, twice=False, ram=ram))

@@ -62,6 +62,7 @@ class Counting:
         places: Sequence[tuple[int, int, str]] = (),
     ) -> None:
         self._image, self._folder, self._scale = image, folder, 0
+        # The plugin parses its files with scanf, so they are plain numbers with one record on each line.
         table = "".join(f"{first:x} {last:x} {number}\n" for first, last, number in functions)
         write_atomic(folder / "table", table.encode())
         self.plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
@@ -89,7 +90,11 @@ class Counting:
         return [CountedCall(int(name), int(count), self._cycles(units)) for name, count, *units in words]
 
     def blocks(self) -> list[CountedBlock]:
-        """Return the blocks of a run with modelled cycles that QEMU executed; code may be in several of them."""
+        """Return the blocks of a run with modelled cycles that QEMU executed; code may be in several of them.
+
+        They are sorted by address; ``first`` and ``behind`` are addresses, ``cycles`` the sum over all executions. Call
+        it only if the run had an ``mcu``.
+        """
         found = []
         for line in self._lines("blocks"):
             first, behind, *numbers = line.split()
@@ -97,6 +102,7 @@ class Counting:
             found.append(
                 CountedBlock(int(first, 16), int(behind, 16), executions, instructions, cycle_count(units, self._scale))
             )
+        # Sorted, because the order in which QEMU translates blocks says nothing to a reader.
         return sorted(found, key=lambda block: (block.first, block.behind))
 
     def _cycles(self, units: list[str]) -> CycleCount | None:

@@ -66,6 +66,7 @@ def build_harness(
     cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
     definitions = {
         "CMAKE_MAKE_PROGRAM": str(ninja),
+        # Optimised, as in a product; the debug information serves backtraces and does not change the code.
         "CMAKE_BUILD_TYPE": "RelWithDebInfo",
         "MLF_TREE": str(tree.resolve()),
         "MLF_MODULE": module.name,

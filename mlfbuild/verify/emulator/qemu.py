@@ -68,6 +68,7 @@ def run_elf(
             reason=f"{board.emulator} was ended by signal {-status} on {board.name}",
             hint=LOOK,
         )
+    # QEMU ends with 1 for a bad command line or a missing file.
     if status == 1 and _COMPLAINT.search(output):
         raise ProcessFailedError(
             "emulator-failed", output, place=elf, reason=f"{board.emulator} cannot run it on {board.name}", hint=LOOK
@@ -100,6 +101,7 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
     # spaces, so these are refused above.
     semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
     return [
+        # Monitor and serial port are off, because both would share the standard streams with semihosting.
         *board.machine, "-nographic", "-monitor", "none", "-serial", "none",
         "-semihosting-config", ",".join(semihosting),
     ]  # fmt: skip

@@ -53,6 +53,7 @@ def runnable(
 
     Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.
     """
+    # The cheap checks are first: building the image takes seconds.
     find_tool(board.emulator)
     subject = subject_of(module, board.name)
     _check_ram(module, board, where)
@@ -101,13 +102,17 @@ def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | 
         flaw = next(flaws(subject, run), None)
         if flaw is not None:
             raise ProcessFailedError("run-failed", place=f"{subject.name}: case {case}", reason=flaw)
+    # After the finished cases, so that the first failing case is reported, not the stop that it caused.
     if stopped is not None or len(runs) < cases:
         reason, _, output = (stopped or ENDED_EARLY).partition("\n")
         raise ProcessFailedError("run-failed", output, place=f"{subject.name}: case {len(runs)}", reason=reason)
 
 
 def shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
-    """Return ``values`` (cases, elements) as an array of this machine, (cases, *shape) if ``shape`` is known."""
+    """Return ``values`` (cases, elements) as an array of this machine, (cases, *shape) if ``shape`` is known.
+
+    The result owns its memory and may be written.
+    """
     # A copy: the records are a read-only view of the whole file, which would stay in memory as long as one output does.
     own = np.array(values, values.dtype.newbyteorder("="))
     return own if shape is None else own.reshape(len(values), *shape)

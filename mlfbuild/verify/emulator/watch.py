@@ -36,6 +36,7 @@ def run_while_it_writes(
 def _output(
     process: subprocess.Popen[bytes], timeout: float | None, written: Path | None, grown: Callable[[int], None] | None
 ) -> bytes:
+    # Without a reason to look, one wait is enough, which never wakes up in between.
     if timeout is None and grown is None:
         return process.communicate()[0]
     allowed = math.inf if timeout is None else timeout
@@ -44,6 +45,7 @@ def _output(
         left = deadline - time.monotonic()
         try:
             return process.communicate(timeout=min(max(left, 0), _LOOK_SECONDS))[0]
+        # `communicate` may be called again after this: no output is lost, as the documentation of subprocess says.
         except subprocess.TimeoutExpired as error:
             now = _size(written)
             if now != size:

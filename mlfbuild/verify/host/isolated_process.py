@@ -24,6 +24,7 @@ def main(path: str) -> None:
     os.dup2(2, 1)
     code = ctypes.CDLL(path)
     requests = sys.stdin.buffer
+    # Sizes are fixed for the life of the process, so that requests contain no lengths.
     inputs, outputs, traced = ([int(size) for size in requests.readline().split()] for _ in range(3))
     while kind := requests.read(1):
         if kind in b"rt":

@@ -13,6 +13,7 @@ def print_shim(module: Module) -> str:
 
     Raises ``UnsupportedModelError`` if its caller must provide a device driver or a pool of unknown size.
     """
+    # Drivers are C structs of functions that only firmware for the device can provide.
     if module.devices:
         raise UnsupportedModelError(
             "module-needs-driver",
@@ -41,6 +42,7 @@ def _head(module: Module) -> Iterator[str]:
 def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
     for pool in external:
         name = sanitize_name(pool.name)
+        # TVM's header has size and content of each pool as macros, so that this file contains no numbers.
         macro = f"{macro_prefix(module.name)}_{name.upper()}"
         if pool.kind == "workspace":
             yield f"static uint8_t pool_{name}[{macro}_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));"
@@ -84,7 +86,10 @@ def print_structs(module: Module) -> Iterator[str]:
 
 
 def print_mapped(module: Module) -> Iterator[str]:
-    """Yield the structs of the tensors in the pools ``pools``, and copies of the inputs to them."""
+    """Yield the structs of the tensors in the pools ``pools``, and copies of the inputs to them.
+
+    The lines use the variables ``pools`` and ``inputs``, and declare ``its_inputs`` and ``its_outputs``.
+    """
     prefix = struct_prefix(module.name)
     for kind in ("inputs", "outputs"):
         yield f"    struct {prefix}_{kind} its_{kind} = {prefix}_map_{kind}(&pools);"
@@ -92,7 +97,10 @@ def print_mapped(module: Module) -> Iterator[str]:
 
 
 def print_copied_outputs(module: Module) -> Iterator[str]:
-    """Yield copies of the outputs in the pools to the caller's."""
+    """Yield copies of the outputs in the pools to the caller's.
+
+    They follow the call even if it failed: the caller reads the status first.
+    """
     for at, each in enumerate(module.outputs):
         yield _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each)
 

@@ -82,8 +82,13 @@ def _outputs(graph: ExecutorGraph, index: int) -> range:
 
 
 def print_graph_trace(module: Module) -> Iterator[str]:
-    """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``."""
+    """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``.
+
+    ``mlf_host_trace(inputs, outputs, traced)`` runs the graph and copies each tensor of ``traced_tensors``, in its
+    order, to the pointer in ``traced``.
+    """
     yield f"#define MLF_MODULE {sanitize_name(module.name)}"
+    # The header sizes an array of arguments with it, which only the file with the executor uses.
     yield "#define MLF_MOST_ARGUMENTS 1"
     if module.hook:
         yield "#define MLF_HOOKED"
@@ -136,11 +141,13 @@ def print_traced_shim(module: Module) -> Iterator[str]:
     may alternate.
     """
     name, prefix, macros = sanitize_name(module.name), struct_prefix(module.name), macro_prefix(module.name)
+    # The traced run function takes the state from its caller, which is the file that is printed here.
     kept = ", kept" if module.state_size else ""
     yield f'#include "{prefix}.h"'
     yield "#include <stddef.h>"
     yield "#include <string.h>"
     yield ""
+    # One byte more, because C has no arrays of size 0 and a network may need no workspace.
     yield f"static uint8_t workspace[{macros}_WORKSPACE_SIZE + 1] __attribute__((aligned(64)));"
     if module.state_size:
         yield f"static uint8_t kept[{module.state_size}] __attribute__((aligned(64)));"
@@ -149,6 +156,7 @@ def print_traced_shim(module: Module) -> Iterator[str]:
     yield ""
     yield "static void hand_out(void *context, uint32_t tensor, const void *data)"
     yield "{"
+    # The copy must not write beyond the arrays that Python passed, whatever number the code reports.
     yield f"    if (tensor < {len(module.trace)}) {{"
     yield "        memcpy(((void **)context)[tensor], data, sizes[tensor]);"
     yield "    }"

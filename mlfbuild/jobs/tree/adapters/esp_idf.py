@@ -15,9 +15,13 @@ RESERVED: dict[str, str] = {}
 
 
 def files(package: Package) -> dict[str, str]:
-    """Return the files of the component: path -> text."""
+    """Return the files of the component: path -> text.
+
+    Paths are relative to the folder of the trees, which becomes the component.
+    """
     models = package.models
     libraries = package.libraries
+    # In SRCS as well: CMake links objects that are listed as sources.
     objects = [path for model in models for path in model.objects]
     sources = [path for library in libraries for path in library.sources]
     public = [library for library in libraries if library.public]
@@ -35,6 +39,7 @@ def files(package: Package) -> dict[str, str]:
     ]
     optioned = [(model.sources, ";".join(model.options)) for model in models if model.options]
     for library in libraries:
+        # Semicolons separate the items of a CMake list, and backslashes and quotes must survive CMake's own unquoting.
         options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
         optioned += [(library.sources, options)] if library.sources else []
     text = rendered("esp-idf/CMakeLists.txt", arguments=arguments, objects=objects, optioned=optioned)

@@ -59,6 +59,7 @@ def interfaces(directory: Path, model: str) -> tuple[ModuleInterface, ...]:
     record = read_record(tree)
     assert record is not None  # model_files has read it
     content = {path: read_bytes(tree / path, "file of the tree") for path in record.files}
+    # A tree has the files of its archive, so it can be read as one after the archive is gone.
     library = archive.read_files(content, str(tree))
     return tuple(_interface(executor.with_c_interface(module), model) for module in library.modules)
 
@@ -79,6 +80,7 @@ def _interface(module: Module, model: str) -> ModuleInterface:
     reset = f"mlf_{name}_reset" if reentrant and f" mlf_{name}_reset(" in text else ""
 
     def memory(kind: str, size: str) -> tuple[int, int]:
+        # The numbers are read from the header that C code uses, so that bindings and C cannot disagree.
         found = [_number(text, macro) for macro in (size, f"MLF_{name.upper()}_{kind}_ALIGNMENT")]
         if found[0] is None or found[1] is None:
             raise _unknown(module, model)

@@ -86,6 +86,8 @@ def _switched(package: Package) -> list[tuple[list[str], ModelFiles | LibraryFil
 
 def _unit(switches: Sequence[str], owner: ModelFiles | LibraryFiles, package: Package) -> dict[str, object]:
     """Return the values of the templates for a model or a library."""
+    # Headers of a library are private to the models that use it unless the project makes them public: applications of
+    # NuttX share one set of include folders.
     public, private = list(owner.include_dirs), []
     if isinstance(owner, ModelFiles):
         private = [*owner.runtime_dirs, *package.folders_needed_by(owner)]
@@ -98,6 +100,7 @@ def _unit(switches: Sequence[str], owner: ModelFiles | LibraryFiles, package: Pa
         "sources": owner.sources,
         "wrappers": [(path, *(("CXX", "CXXFLAGS") if path.endswith(".cxx") else ("C", "CFLAGS"))) for path in made],
         "options": owner.options,
+        # The shell removes one layer of quotes, and Make would expand a single dollar sign.
         "make_options": " ".join(shlex.quote(option).replace("$", "$$") for option in owner.options),
         "public": public,
         "private": private,

@@ -19,6 +19,7 @@ from mlfbuild.jobs.tree.record import RECORD, read_record
 from mlfbuild.library import DEVICE_CODE_SUFFIXES, ResolvedLibrary, device_of, kernel_include_dirs
 
 # Patterns of lines that ``mlf.cmake`` of a tree has, which mlfbuild writes itself.
+# The generator expression with which the fragment gives options to GCC and clang only.
 _OPTIONS = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:([^>]+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
@@ -125,7 +126,11 @@ class LibraryFiles:
 
 
 def library_files(source: ResolvedLibrary) -> LibraryFiles:
-    """Return the files that a build uses of ``source``, which are in the folder ``dependencies``."""
+    """Return the files that a build uses of ``source``, which are in the folder ``dependencies``.
+
+    Paths get the prefix ``dependencies/<name>/``, because those of a package are relative to the folder of all trees.
+    ``source`` must be compiled from sources, not be a CMake package.
+    """
 
     def below(paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"{DEPENDENCIES_FOLDER}/{source.name}/{path}" for path in paths)
@@ -158,7 +163,9 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
     options = _OPTIONS.search(text)
     paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]
+    # Generated sources are directly in the folder of the executor; the runtime's headers are deeper.
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
+    # A source that a generated unit includes must not be compiled a second time.
     linked = [
         path
         for path in paths
@@ -168,6 +175,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     headers = {PurePosixPath(*path.parts[:3]) for path in paths if _is_codegen_header(path)}
     runtime = {PurePosixPath(*path.parts[:2]) for path in paths if _is_of_our_runtime(path)}
     bundled = {PurePosixPath(BUNDLED_FOLDER)} & {path.parent for path in paths}
+    # Sources of TVM include its runtime's headers even if mlfbuild executes the graph.
     if bundled or (linked and any(map(_is_of_runtime, paths))):
         runtime = {*bundled, PurePosixPath(RUNTIME_HEADERS)}
     # Before kernels are added: their headers are beside the sources that include them, so systems need no list of them.
@@ -232,7 +240,10 @@ def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") ->
 
 
 def refuse_objects(system: str, model: ModelFiles) -> None:
-    """Raise ``UnsupportedModelError`` if ``model`` has compiled objects."""
+    """Raise ``UnsupportedModelError`` if ``model`` has compiled objects.
+
+    ``system`` is the name for ``--for``, which the hint repeats.
+    """
     if model.objects:
         raise UnsupportedModelError(
             "objects-in-package",
@@ -243,7 +254,10 @@ def refuse_objects(system: str, model: ModelFiles) -> None:
 
 
 def refuse_spaces(system: str, owner: str, paths: Iterable[str]) -> None:
-    """Raise ``UnsupportedModelError`` if a file of ``owner`` has a space in its path."""
+    """Raise ``UnsupportedModelError`` if a file of ``owner`` has a space in its path.
+
+    ``system`` is the name for ``--for``, and ``owner`` the place in the message, such as ``model 'kws'``.
+    """
     for path in paths:
         if " " in path:
             raise UnsupportedModelError(

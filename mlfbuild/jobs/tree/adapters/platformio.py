@@ -33,6 +33,7 @@ def files(package: Package) -> dict[str, str]:
             reason="have different optimisation levels, but all files of a PlatformIO library have the same flags",
             hint="give them the same optimize",
         )
+    # Flags of a manifest hold for all files of the library, so the models must agree on them.
     options = dict.fromkeys(option for model in package.models for option in model.options)
     folders = [path for model in package.models for path in (*model.include_dirs, *model.private_include_dirs)]
     folders += [path for library in package.libraries for path in library.include_dirs]
@@ -46,6 +47,8 @@ def files(package: Package) -> dict[str, str]:
         "platforms": "*",
         "build": {
             "srcDir": ".",
+            # Everything is excluded first: PlatformIO otherwise compiles every C file in the folder, also those that
+            # are included.
             "srcFilter": ["-<*>", *(f"+<{path}>" for path in sources)],
             "flags": [*(f"-I{folder}" for folder in folders), *options],
             **({"extraScript": _SCRIPT} if package.budgeted else {}),

@@ -15,6 +15,7 @@ MODEL_SWITCH = "MLF_MODELS_USING_"
 """The prefix of a model's switch, before its name in upper case."""
 RESERVED = {"kconfig": "the package has a file Kconfig, which is the same name on a file system that ignores case"}
 
+# package.json: the keys that RT-Thread's specification of packages requires.
 _MANIFEST = {
     "name": NAME,
     "description": DESCRIPTION,
@@ -26,7 +27,10 @@ _MANIFEST = {
 
 
 def files(package: Package) -> dict[str, str]:
-    """Return the files of the package without its SConscript: path -> text."""
+    """Return the files of the package without its SConscript: path -> text.
+
+    The SConscript is the one that every tree has; ``Kconfig`` sets the switches that it reads.
+    """
     values = {"models": package.models, "cpu": package.cpu}
     return {
         ".gitignore": rendered("rt-thread/gitignore", **values),

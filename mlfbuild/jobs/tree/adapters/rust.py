@@ -46,6 +46,7 @@ def files(package: Package) -> dict[str, str]:
 
     Raises ``UnsupportedModelError`` for libraries that are CMake packages.
     """
+    # Cargo cannot find a target of CMake, and `cc` has only files to compile.
     for dependency in package.dependencies:
         if dependency.package:
             raise UnsupportedModelError(
@@ -79,6 +80,7 @@ def _libraries(owner: ModelFiles | LibraryFiles, package: Package) -> Iterator[d
     else:
         name, folder = f"mlf_dep_{owner.name}", f"{DEPENDENCIES_FOLDER}/{owner.name}"
         switches, options = package.switches_of(owner), owner.options
+    # A `cc::Build` compiles all its files as one language.
     for cpp in (False, True):
         sources = [path for path in owner.sources if (PurePosixPath(path).suffix in CXX_SUFFIXES) is cpp]
         linked = () if cpp else objects
@@ -140,6 +142,7 @@ def _quantization(word: str, port: ModulePort) -> Iterator[str]:
 
 def _array(port: ModulePort) -> str:
     dtype = port.tensor.dtype
+    # Types without an equivalent become unsigned integers of the same size, so that the array has the right alignment.
     element = _TYPES.get(dtype) or (_BITS.get(port.element_size, "u8"))
     count = port.elements if element != "u8" or port.element_size == 1 else port.tensor.size
     return f"[{element}; {count}]"

@@ -12,7 +12,11 @@ RESERVED = {"zephyr": "the folder of the module's files has this name"}
 
 
 def files(package: Package) -> dict[str, str]:
-    """Return the files of the module: path -> text."""
+    """Return the files of the module: path -> text.
+
+    Paths are relative to the folder of the trees, which becomes the module. ``EXTRA_ZEPHYR_MODULES`` or a west manifest
+    names that folder.
+    """
     return {
         "zephyr/module.yml": rendered("zephyr/module.yml"),
         "zephyr/Kconfig": rendered("zephyr/Kconfig", models=package.models, cpu=package.cpu),
