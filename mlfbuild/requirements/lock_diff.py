@@ -93,15 +93,15 @@ def left_over(lock: Lock, targets: Mapping[str, Collection[str]], dependencies: 
     """
     # A model of any target is still in the project, even if it is no longer built for some of them.
     models = {model for of in targets.values() for model in of}
-    for name in lock.models.keys() - models:
+    for name in sorted(lock.models.keys() - models):
         yield Difference(f"model {name}", "", "", None).as_drift()
     for target in lock.archives:
-        for name in lock.archives[target].keys() - set(targets.get(target, ())):
+        for name in sorted(lock.archives[target].keys() - set(targets.get(target, ()))):
             if name in models:  # otherwise the line of the model covers it
                 yield Difference(f"archive of {name} for {target}", "", "", None).as_drift()
-    for name in lock.dependencies.keys() - set(dependencies):
+    for name in sorted(lock.dependencies.keys() - set(dependencies)):
         yield Difference(f"dependency {name}", "", "", None).as_drift()
-    for name in lock.toolchains.keys() - targets.keys():
+    for name in sorted(lock.toolchains.keys() - targets.keys()):
         yield Difference(f"toolchain of {name}", "", "", None).as_drift()
 
 

@@ -34,7 +34,7 @@ _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
 # Limits on what the firmware asks for: a damaged length or a string without an end must not read the whole memory.
-_LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
+_LONGEST_NAME, _LONGEST_TEXT, _LARGEST_WRITE, _CHUNK = 255, 1 << 16, 1 << 26, 64
 _VTOR = 0xE000ED08
 """Vector table offset register; cores without it ignore the write."""
 _THUMB = 1 << 24
@@ -219,7 +219,8 @@ class HostCalls:
                 self._exit(block[1] & 0xFF)
                 return
             result = self._perform(operation, argument, block)
-        self._runner.write(self._call + 8, struct.pack("<i", result))
+        # Unsigned, as SYS_READ returns the length that the firmware asked for if nothing was read.
+        self._runner.write(self._call + 8, struct.pack("<I", result & 0xFFFFFFFF))
 
     def _perform(self, operation: int, argument: int, block: tuple[int, ...]) -> int:
         if operation == _OPEN:
@@ -259,7 +260,9 @@ class HostCalls:
             return -1
 
     def _open(self, address: int, mode: int, length: int) -> int:
-        name = self._runner.read(address, min(length, _LONGEST_NAME))
+        if length > _LONGEST_NAME:
+            return -1
+        name = self._runner.read(address, length)
         file = None
         if name != _CONSOLE:
             try:
@@ -272,6 +275,8 @@ class HostCalls:
         return handle
 
     def _write(self, file: BinaryIO | None, address: int, size: int) -> int:
+        if size > _LARGEST_WRITE:
+            return -1
         data = self._runner.read(address, size) if size else b""
         if file is None:
             self._print(data.decode(errors="replace"))

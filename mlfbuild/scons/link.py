@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -66,8 +65,7 @@ def _copies(tree: TreeNodes, source: ResolvedLibrary) -> Any:
 
 
 def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -> Any:
-    stem = os.path.splitext(path)[0]  # noqa: PTH122 - a path with slashes on every machine
-    return folder.Dir(f"dep_{source.name}").File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))
+    return _object_node(env, folder.Dir(f"dep_{source.name}"), path)
 
 
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
@@ -320,5 +318,13 @@ def _blob(env: Any, folder: Any, tree: TreeNodes, module: Part, blobs: BlobSourc
 def _object(env: Any, folder: Any, module: Part, path: str) -> Any:
     """Return the node for the object of ``path``, with a name that no other source of the module has."""
     # Sources of TVM are in one folder, whose name would only make the names of objects longer.
-    stem = re.sub(r"\.[^./]*$", "", path.removeprefix("codegen/host/src/").removeprefix("codegen/"))
-    return folder.Dir(module.name).File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))
+    short = path.removeprefix("codegen/host/src/").removeprefix("codegen/")
+    return _object_node(env, folder.Dir(module.name), short)
+
+
+def _object_node(env: Any, folder: Any, path: str) -> Any:
+    """Return the node in ``folder`` for the object of the source ``path``.
+
+    Suffixes other than ``.c`` stay in its name: a library may have ``start.c`` beside ``start.S``.
+    """
+    return folder.File(env.subst(f"${{OBJPREFIX}}{path.removesuffix('.c').replace('/', '-')}$OBJSUFFIX"))
