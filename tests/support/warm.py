@@ -3,6 +3,8 @@
 Tests start a thousand such processes, and half of the time of each is for imports. So each process of pytest has a
 server, which forks a process for each command. It imports what these processes had to import, for the next ones, and
 computes what follows from mlfbuild's own files alone, which no test changes: tests that do change a copy of them.
+These processes see one core: two workers take a second to start, and the models of tests less to compile. Tests of
+workers pass ``-j``.
 Everything else is as in a new process: arguments, folder, environment, standard streams, exit status.
 
 A command is started by itself if ``MLFBUILD_COLD`` is set (``make sweep`` does that), or if its environment differs in
@@ -266,6 +268,7 @@ def _main(place: str) -> None:
     sys.path.insert(0, folder)
     sys.argv[:] = [module, *arguments]
     _open_streams(unbuffered="PYTHONUNBUFFERED" in environment)
+    os.cpu_count = lambda: 1
     before = set(sys.modules)
     status = _status(module)
     threading._shutdown()
