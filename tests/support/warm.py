@@ -42,7 +42,7 @@ def _read_at_start(environment: Any) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
+        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED" and value
     }
 
 
@@ -142,7 +142,7 @@ words = [{module!r}, *sys.argv[1:]]
 read = {{
     name: value
     for name, value in env.items()
-    if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
+    if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED" and value
 }}
 if read != {start!r}:
     posix.execv(sys.executable, [sys.executable, "-m", *words])
