@@ -40,7 +40,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -
 
 
 def with_mlfbuild(repo: Path) -> dict[str, str]:
-    return {"PATH": f"{repo / 'bin'}:{CLEAN['PATH']}"}
+    return {"PATH": f"{repo / 'bin'}:{CLEAN['PATH']}", "LANG": os.environ.get("LANG", "")}
 
 
 def run(folder: Path, *command: str | Path, env: dict[str, str]) -> tuple[int, str]:
