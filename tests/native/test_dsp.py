@@ -16,7 +16,7 @@ from mlfbuild.native.graph import multiply_by_quantized_multiplier
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from support.board_cases import Job, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.host_c import run_many_on_host
@@ -63,14 +63,7 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
 
 
 def test_c_equals_tensorflow_lite_micro() -> None:
-    """One program has the networks of all kinds, which share headers."""
-    libraries, cases, names = [], [], []
-    for number, kind in enumerate(HEADERS):
-        some = drawn(kind, range(ON_PUSH))
-        libraries += compiled(some, kind, f"net{number}_")
-        cases += some
-        names += [f"{kind} {seed}" for seed in range(ON_PUSH)]
-    check_on_host(libraries, cases, names)
+    check_kinds_on_host(HEADERS, range(ON_PUSH), drawn, compiled)
 
 
 @pytest.mark.sweep

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.board_cases import Job, clang_command, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.examples import first_on_push
 from support.host_c import WARNINGS, run, write_tree
@@ -63,14 +63,7 @@ def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Libr
 
 
 def test_c_equals_tensorflow_lite_micro() -> None:
-    """One program has the networks of all kinds, which share headers."""
-    libraries, cases, names = [], [], []
-    for number, kind in enumerate(KINDS):
-        some = drawn(kind, range(NETWORKS))
-        libraries += compiled(some, kind, f"net{number}_")
-        cases += some
-        names += [f"{kind} {seed}" for seed in range(NETWORKS)]
-    check_on_host(libraries, cases, names)
+    check_kinds_on_host(KINDS, range(NETWORKS), drawn, compiled)
 
 
 @pytest.mark.sweep

@@ -14,7 +14,7 @@ from mlfbuild.library import Library
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.lowering.common.thumb import pack_channels, thumb_channels
 from support.board_cases import Job, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.native import compile_bytes, generated
@@ -70,14 +70,7 @@ def limit_jobs(cpu: str, seeds: Sequence[int]) -> list[Job]:
 
 
 def test_c_equals_tensorflow_lite_micro() -> None:
-    """One program has the networks of all kinds, which share headers."""
-    libraries, cases, names = [], [], []
-    for number, kind in enumerate(HEADERS):
-        some = drawn(kind, range(ON_PUSH))
-        libraries += compiled(some, kind, f"net{number}_")
-        cases += some
-        names += [f"{kind} {seed}" for seed in range(ON_PUSH)]
-    check_on_host(libraries, cases, names)
+    check_kinds_on_host(HEADERS, range(ON_PUSH), drawn, compiled)
 
 
 @pytest.mark.sweep
