@@ -11,6 +11,10 @@ set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_EXECUTABLE_SUFFIX_C .elf)
 set(CMAKE_EXECUTABLE_SUFFIX_CXX .elf)
+# GNU's ar and LLVM's write the index of an archive themselves; ranlib would write it again.
+foreach(language IN ITEMS ASM C CXX)
+  set(CMAKE_${language}_ARCHIVE_FINISH "")
+endforeach()
 
 # Search libraries and headers only in the target's folders, and programs only on this machine.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
@@ -39,8 +43,13 @@ macro(mlfbuild_find_compiler VARIABLE PACKAGES NAME)
 endmacro()
 
 # Stop if the compiler in VARIABLE does not support the flags in ARGN. CMake's own compiler check would not name the
-# CPU.
+# CPU. CMake reads a toolchain file four times for each configuration; the first time is enough.
 function(mlfbuild_check_compiler VARIABLE)
+  get_property(checking GLOBAL PROPERTY IN_TRY_COMPILE)
+  get_property(checked GLOBAL PROPERTY MLFBUILD_COMPILER_CHECKED)
+  if(checking OR checked STREQUAL "${${VARIABLE}}")
+    return()
+  endif()
   execute_process(
     COMMAND "${${VARIABLE}}" ${ARGN} -fsyntax-only "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/empty.c"
     RESULT_VARIABLE failed
@@ -48,6 +57,7 @@ function(mlfbuild_check_compiler VARIABLE)
   if(failed)
     message(FATAL_ERROR "  ${CMAKE_SYSTEM_PROCESSOR}: ${${VARIABLE}} cannot compile for it; ${MLFBUILD_ADVICE}")
   endif()
+  set_property(GLOBAL PROPERTY MLFBUILD_COMPILER_CHECKED "${${VARIABLE}}")
 endfunction()
 
 # These are options of the directory, not CMAKE_<LANG>_FLAGS_INIT: CMake uses the latter only once and caches the

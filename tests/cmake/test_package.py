@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -158,3 +159,15 @@ def test_missing_tree_error_names_the_command_that_makes_it(project: Path) -> No
     configured = configure(project)
     assert configured.returncode != 0
     assert "models of mine holds no mlf.cmake; run scons or `mlfbuild build` first\n" in configured.stderr
+
+
+def test_lists_of_a_plan_keep_every_text(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    script = tmp_path / "lists.cmake"
+    for items in ([], ["", "a, b"], ["/a b/c.d", "é"], ['"a"', "b\\c", "é"]):
+        text = json.dumps({"at": {"x": items}}, indent=1)
+        script.write_text(
+            f'include("{cmake_folder()}/mlfbuild-models.cmake")\n_mlfbuild_list(found [=[{text}]=] at x)\n'
+            'message(STATUS "found <${found}>")\n'
+        )
+        done = subprocess.run([tool("cmake"), "-P", script], capture_output=True, text=True, check=True)
+        assert done.stdout == f"-- found <{';'.join(items)}>\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cmake_repo import mlfbuild_command
+from support import warm
 from support.tree_firmware import CLEAN, PROJECT, PROJECTS, make_repo, scons_command
 
 MAKE_CHECK = "mlfbuild: no rule has $(MLF_CHECK), so budgets are not checked; see models/mlf.mk"
@@ -35,12 +35,12 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -
     checked = link.replace("-o", "-Wl,-Map=$@.map -o") + "\t$(MLF_CHECK)\n"
     (folder / "Makefile").write_text(makefile.replace(link, checked))
     (folder / "bin").mkdir()
-    (folder / "bin/mlfbuild").symlink_to(mlfbuild_command())
+    (folder / "bin/mlfbuild").symlink_to(warm.command("mlfbuild"))
     return folder
 
 
 def with_mlfbuild(repo: Path) -> dict[str, str]:
-    return {"PATH": f"{repo / 'bin'}:{CLEAN['PATH']}"}
+    return {"PATH": f"{repo / 'bin'}:{CLEAN['PATH']}", "LANG": os.environ.get("LANG", "")}
 
 
 def run(folder: Path, *command: str | Path, env: dict[str, str]) -> tuple[int, str]:

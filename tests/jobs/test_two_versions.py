@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from mlfbuild.jobs.tree.adapters.package import model_files
 from mlfbuild.jobs.tree.target_tree import unpack
 from mlfbuild.library import Library
+from support import warm
 from support.libraries import OTHER_KERNEL, native_module
 
 MAIN = """\
@@ -55,7 +56,7 @@ build/app: main.c $(MLF_LIBRARIES)
 """
 BUILDS = {
     "cmake": ("CMakeLists.txt", CMAKELISTS, (["cmake", "-G", "Ninja", "-B", "build"], ["cmake", "--build", "build"])),
-    "scons": ("SConstruct", SCONSTRUCT, ([sys.executable, "-m", "SCons", "-Q"],)),
+    "scons": ("SConstruct", SCONSTRUCT, (["scons", "-Q"],)),
     "make": ("Makefile", MAKEFILE, (["make"],)),
 }
 
@@ -75,8 +76,9 @@ def trees(tmp_path: Path, tool: Callable[[str], str]) -> Path:
 def test_each_tree_uses_its_own_kernels(trees: Path, system: str) -> None:
     name, text, commands = BUILDS[system]
     (trees / name).write_text(text)
+    environment = {**os.environ, "PATH": f"{warm.programs()}{os.pathsep}{os.environ['PATH']}"}
     for command in commands:
-        subprocess.run(command, cwd=trees, check=True, capture_output=True, text=True)
+        subprocess.run(command, cwd=trees, env=environment, check=True, capture_output=True, text=True)
     assert subprocess.run([trees / "build/app"], capture_output=True, text=True, check=True).stdout == "7 107\n"
 
 

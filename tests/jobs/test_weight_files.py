@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from mlfbuild.jobs import read_files
 from mlfbuild.native.frontends import SourceFiles, read_model
 from mlfbuild.targets import cmake_folder
 from mlfbuild.usecases.compile.file import file_job
-from support.cmake_repo import mlfbuild_command
+from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import SITE_TOOL
 from support.onnx_models import model
@@ -167,7 +166,6 @@ mlfbuild_models(mlfbuild.yml TARGET pc)
 add_executable(app main.c)
 target_link_libraries(app PRIVATE mlf::models)
 """
-MLFBUILD = (sys.executable, "-m", "mlfbuild")
 
 
 @pytest.fixture
@@ -178,28 +176,28 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *words: str) -> str:
+def command(folder: Path, *words: str | Path) -> str:
     done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
 def with_mlfbuild(folder: Path) -> str:
-    return command(folder, *MLFBUILD, "build")
+    return command(folder, warm.command("mlfbuild"), "build")
 
 
 def with_scons(folder: Path) -> str:
     (folder / "SConstruct").write_text(SCONSTRUCT)
     (folder / "site_scons/site_tools").mkdir(parents=True, exist_ok=True)
     (folder / "site_scons/site_tools/mlf.py").write_text(SITE_TOOL)
-    return command(folder, sys.executable, "-m", "SCons", "-Q")
+    return command(folder, warm.command("SCons"), "-Q")
 
 
 def with_cmake(folder: Path) -> str:
     if not (folder / "out").exists():
         (folder / "CMakeLists.txt").write_text(CMAKE)
         (folder / "main.c").write_text("int main(void) { return 0; }\n")
-        found = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}")
+        found = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}")
         command(folder, "cmake", "-G", "Ninja", "-S", ".", "-B", "out", *found)
     return command(folder, "cmake", "--build", "out")
 
@@ -228,13 +226,13 @@ def test_changed_weights_rebuild_their_model_only(build: Callable[[Path], str], 
 
 
 def test_plan_and_lock_list_all_files_of_a_model(project: Path) -> None:
-    plan = json.loads(command(project, *MLFBUILD, "--format", "json", "plan"))
+    plan = json.loads(command(project, warm.command("mlfbuild"), "--format", "json", "plan"))
     (reads,) = (each["reads"] for each in plan["models"] if each["model"] == "one")
     assert [Path(path).name for path in reads] == ["mlfbuild.yml", "one.onnx", "one.onnx.data"]
-    command(project, *MLFBUILD, "lock")
+    command(project, warm.command("mlfbuild"), "lock")
     locked = json.loads((project / "mlfbuild.lock").read_text())["models"]["one"]
     assert set(locked["weights"]) == {"one.onnx.data"}
     (project / "models/one.onnx.data").write_bytes(bytes((project / "models/one.onnx.data").stat().st_size))
-    done = subprocess.run([*MLFBUILD, "lock", "--check"], cwd=project, capture_output=True, text=True)
+    done = subprocess.run([warm.command("mlfbuild"), "lock", "--check"], cwd=project, capture_output=True, text=True)
     assert done.returncode == 1
     assert "one.onnx.data" in done.stderr

@@ -16,7 +16,7 @@ from mlfbuild.native.graph import multiply_by_quantized_multiplier
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from support.board_cases import Job, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.host_c import run_many_on_host
@@ -62,10 +62,8 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
     return [KINDS[kind](seed, extreme=seed % 4 == 0) for seed in seeds]
 
 
-@pytest.mark.parametrize("kind", HEADERS)
-def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    cases = drawn(kind, range(ON_PUSH))
-    check_on_host(compiled(cases, kind), cases, range(ON_PUSH))
+def test_c_equals_tensorflow_lite_micro() -> None:
+    check_kinds_on_host(HEADERS, range(ON_PUSH), drawn, compiled)
 
 
 @pytest.mark.sweep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,8 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
-from support.board_cases import clang_command, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.board_cases import Job, clang_command, wrong_networks
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.examples import first_on_push
 from support.host_c import WARNINGS, run, write_tree
@@ -52,9 +52,9 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
     return [KINDS[kind](seed, extreme=seed % 4 == 1) for seed in seeds]
 
 
-def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
+def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Library]:
     """Return the libraries of ``cases``; more than half must use the tested kernels."""
-    libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
+    libraries = [compile_bytes(case.model, f"{prefix}{index}", "cortex-m55") for index, case in enumerate(cases)]
     sources = [generated(library) for library in libraries]
     assert sum(re.search(CALLS[kind], source) is not None for source in sources) > len(cases) // 2
     for rounding in ROUNDINGS[kind]:
@@ -62,10 +62,8 @@ def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
     return libraries
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    cases = drawn(kind, range(NETWORKS))
-    check_on_host(compiled(cases, kind), cases, range(NETWORKS))
+def test_c_equals_tensorflow_lite_micro() -> None:
+    check_kinds_on_host(KINDS, range(NETWORKS), drawn, compiled)
 
 
 @pytest.mark.sweep
@@ -76,15 +74,18 @@ def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")
 
 
-def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], optimise: str) -> None:
-    cases = drawn(kind, seeds)
-    jobs = board_jobs(compiled(cases, kind), cases)
+def check_on_board(seeds: Mapping[str, Sequence[int]], folder: Path, tool: Callable[[str], str], optimise: str) -> None:
+    """Check the networks of each kind with ``seeds`` in one image."""
+    jobs: list[Job] = []
+    for kind, numbers in seeds.items():
+        cases = drawn(kind, numbers)
+        jobs += board_jobs(compiled(cases, kind, f"net{len(jobs)}_"), cases)
     assert wrong_networks(jobs, "cortex-m55", folder, tool, optimise=optimise) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    check_on_board(kind, [*range(100, 100 + NETWORKS), *RARE.get(kind, ())], tmp_path, tool, "-O2")
+def test_assembly_equals_tensorflow_lite_micro(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    seeds = {kind: [*range(100, 100 + NETWORKS), *RARE.get(kind, ())] for kind in KINDS}
+    check_on_board(seeds, tmp_path, tool, "-O2")
 
 
 @pytest.fixture(params=first_on_push(["gcc", "clang"]))
@@ -128,4 +129,4 @@ def test_compilers_for_helium_print_no_warnings(helium_compiler: list[str], tmp_
 def test_assembly_equals_tensorflow_lite_micro_for_many_cases(
     kind: str, optimise: str, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    check_on_board(kind, range(200, 260), tmp_path, tool, optimise)
+    check_on_board({kind: range(200, 260)}, tmp_path, tool, optimise)

@@ -14,7 +14,7 @@ from mlfbuild.library import Library
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.lowering.common.thumb import pack_channels, thumb_channels
 from support.board_cases import Job, wrong_networks
-from support.checks import board_jobs, check_on_host
+from support.checks import board_jobs, check_kinds_on_host, check_on_host
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.native import compile_bytes, generated
@@ -69,10 +69,8 @@ def limit_jobs(cpu: str, seeds: Sequence[int]) -> list[Job]:
     return jobs
 
 
-@pytest.mark.parametrize("kind", HEADERS)
-def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    cases = drawn(kind, range(ON_PUSH))
-    check_on_host(compiled(cases, kind), cases, range(ON_PUSH))
+def test_c_equals_tensorflow_lite_micro() -> None:
+    check_kinds_on_host(HEADERS, range(ON_PUSH), drawn, compiled)
 
 
 @pytest.mark.sweep

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +18,9 @@ from mlfbuild.runners import describe_fault, open_runner, read_firmware
 from mlfbuild.targets import DeviceMemoryKeys, RegionKeys
 from support.device_firmware import device_firmware, symbols
 from support.device_server import free_port
-from support.emulated_probe import EmulatedFlash, EmulatedProbe, emulated_probe
+
+if TYPE_CHECKING:
+    from support.emulated_probe import EmulatedProbe
 
 pytestmark = pytest.mark.usefixtures("debugger")
 PLACE = "mlfbuild.yml: targets.desk.runner"
@@ -27,6 +30,8 @@ SERVER = Path(__file__).parents[1] / "support" / "pyocd_command.py"
 
 @pytest.fixture(scope="module")
 def probe(image: Path) -> Iterator[EmulatedProbe]:
+    from support.emulated_probe import emulated_probe  # imports pyOCD, for which each process of pytest would wait
+
     with emulated_probe() as probe:
         probe.board.load(image)  # a core without firmware locks up, which ends QEMU
         yield probe
@@ -35,6 +40,8 @@ def probe(image: Path) -> Iterator[EmulatedProbe]:
 @pytest.fixture(autouse=True)
 def connected(probe: EmulatedProbe, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyocd.core.helpers import ConnectHelper
+
+    from support.emulated_probe import EmulatedFlash
 
     monkeypatch.setattr(ConnectHelper, "get_all_connected_probes", lambda **_: [probe])
     probe.unplugged = False
@@ -118,6 +125,8 @@ def test_what_is_wrong_with_probe_part_or_image(
     assert failure(KEYS, device_firmware(tmp_path / "else", flash=0x08000000)) == (4, "image-too-large")
     small = DeviceMemoryKeys(ram=RegionKeys(origin=0x20000000, size=4096))
     assert failure(RunnerKeys(pyocd="emulated", memory=small), image) == (4, "image-too-large")
+    from support.emulated_probe import EmulatedFlash
+
     EmulatedFlash.protected = (0,)
     probe.halt()
     probe.board.write(symbols(image)["weighted"], bytes(4))

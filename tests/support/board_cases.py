@@ -5,7 +5,9 @@ Inputs have only the alignment of their type, and memory after an output must no
 
 from __future__ import annotations
 
+import functools
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,19 +143,34 @@ def build_program(
     compiler = [*(clang_command(how.clang, cpu, tool) if how.clang else gcc), *how.flags]
     headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
     objects = []
-    for source in [main, *sources, *(sorted(BOARD_SUPPORT.glob("*.c")) if how.clang else [])]:
-        objects.append(f"{Path(source).stem}{'_board' if isinstance(source, Path) else ''}.o")
+    for source in [main, *sources]:
+        objects.append(f"{Path(source).stem}.o")
         standard = "-std=c++11" if source == "main.cpp" else "-std=c11" if source == "main.c" else "-std=c99"
         run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", objects[-1]], folder)
+    objects += _board_support(tuple(compiler))
     script = ["-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{_board(cpu).name}.ld"]
     if how.lld:
         libraries = [run([*gcc, f"-print-file-name={name}"]).strip() for name in ("libc_nano.a", "libm.a", "libgcc.a")]
         run([how.lld, *script, "--gc-sections", *objects, "--start-group", *libraries, "--end-group", "-o", "app.elf"],
             folder)  # fmt: skip
     else:
-        linker = gcc if how.clang else [*compiler, *headers, *sorted(BOARD_SUPPORT.glob("*.c"))]
+        linker = gcc if how.clang else compiler
         run([*linker, *objects, "-nostartfiles", *script, "-Wl,--gc-sections", "-o", "app.elf"], folder)
     return folder / "app.elf"
+
+
+@functools.cache
+def _board_support(compiler: tuple[str, ...]) -> list[str]:
+    """Return the objects of the board support by ``compiler``, which all programs with these arguments share."""
+    folder = Path(tempfile.mkdtemp(dir=_objects().name))
+    sources = sorted(BOARD_SUPPORT.glob("*.c"))
+    run([*compiler, "-std=c99", "-c", *sources], folder)
+    return [str(folder / f"{source.stem}.o") for source in sources]
+
+
+@functools.cache
+def _objects() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="board-")
 
 
 def clang_command(clang: str, cpu: str, tool: Callable[[str], str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mlfbuild.library import Library
 from support.board_cases import Job
@@ -19,6 +19,22 @@ def check_on_host(
     for name, case, outputs in zip(names, cases, run_many_on_host(jobs, optimise=optimise), strict=True):
         for got, wanted in zip(outputs, tflite_micro_run(case.model, case.inputs), strict=True):
             assert_equal(got, wanted, str(name))
+
+
+def check_kinds_on_host(
+    kinds: Iterable[str],
+    seeds: Sequence[int],
+    drawn: Callable[[str, Sequence[int]], list[Case]],
+    compiled: Callable[[list[Case], str, str], list[Library]],
+) -> None:
+    """Run what is ``drawn`` and ``compiled`` for all ``kinds`` of layers in one program: they share headers."""
+    libraries, cases, names = [], [], []
+    for number, kind in enumerate(kinds):
+        some = drawn(kind, seeds)
+        libraries += compiled(some, kind, f"net{number}_")
+        cases += some
+        names += [f"{kind} {seed}" for seed in seeds]
+    check_on_host(libraries, cases, names)
 
 
 def board_jobs(libraries: Sequence[Library], cases: Sequence[Case]) -> list[Job]:

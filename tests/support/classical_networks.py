@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,10 +66,13 @@ class Trees:
     width: int = WIDTH
     nodes: list[tuple[int, int, str, int, float, int, int, int]] = field(default_factory=list)
     votes: list[tuple[int, int, int, float]] = field(default_factory=list)
+    sizes: Counter[int] = field(default_factory=Counter)
+    """The number of nodes of each tree."""
 
     def grow(self, tree: int, depth: int) -> int:
         """Add a subtree; return the number of its first node, which follows all others of the tree."""
-        number = sum(node[0] == tree for node in self.nodes)
+        number = self.sizes[tree]
+        self.sizes[tree] += 1
         row = (tree, number, "LEAF", 0, 0.0, 0, 0, 0)
         self.nodes.append(row)
         if depth == 0 or (depth < 3 and self.random.random() < 0.3):

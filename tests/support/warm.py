@@ -1,7 +1,10 @@
 """Run ``python -m mlfbuild`` and ``python -m SCons`` in processes that need not import them first.
 
 Tests start a thousand such processes, and half of the time of each is for imports. So each process of pytest has a
-server, which forks a process for each command. It imports what these processes had to import, for the next ones.
+server, which forks a process for each command. It imports what these processes had to import, for the next ones, and
+computes what follows from mlfbuild's own files alone, which no test changes: tests that do change a copy of them.
+These processes see one core: two workers take a second to start, and the models of tests less to compile. Tests of
+workers pass ``-j``.
 Everything else is as in a new process: arguments, folder, environment, standard streams, exit status.
 
 A command is started by itself if ``MLFBUILD_COLD`` is set (``make sweep`` does that), or if its environment differs in
@@ -39,7 +42,7 @@ def _read_at_start(environment: Any) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
+        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED" and value
     }
 
 
@@ -139,7 +142,7 @@ words = [{module!r}, *sys.argv[1:]]
 read = {{
     name: value
     for name, value in env.items()
-    if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
+    if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED" and value
 }}
 if read != {start!r}:
     posix.execv(sys.executable, [sys.executable, "-m", *words])
@@ -226,8 +229,20 @@ class _Server:
             connection.send(str(status).encode())
         for name in imported:
             with contextlib.suppress(Exception):
-                importlib.import_module(name)
+                _prepare(importlib.import_module(name))
         gc.freeze()  # a collection in a new process would copy the pages of all these objects
+
+
+def _prepare(module: Any) -> None:
+    """Compute what ``module`` keeps for the life of a process: half of the time of a command that has nothing to do."""
+    if module.__name__ == "mlfbuild.core.package":
+        module.package_fingerprint()
+    elif module.__name__ == "mlfbuild.jobs.tree.build_text":
+        environment = module._environment()
+        for template in environment.list_templates():
+            environment.get_template(template)
+    elif module.__name__ == "mlfbuild.project.validate":
+        module._adapter(sys.modules["mlfbuild.project.specification"].Project)
 
 
 def _imported(before: set[str]) -> list[str]:
@@ -253,6 +268,7 @@ def _main(place: str) -> None:
     sys.path.insert(0, folder)
     sys.argv[:] = [module, *arguments]
     _open_streams(unbuffered="PYTHONUNBUFFERED" in environment)
+    os.cpu_count = lambda: 1
     before = set(sys.modules)
     status = _status(module)
     threading._shutdown()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.verify import VerifyReport, count_cases
+from support import warm
 from support.command import Folder
 
 REPORT = VerifyReport("kws", "host", 3, 3, (), (), 16, None, None)
@@ -26,8 +25,8 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Folder:
 
 def run_pytest(root: Path, *arguments: str) -> tuple[int, str]:
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "pytest", "-p", "mlfbuild.pytest_plugin", "-p", "no:cacheprovider", *arguments]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
+    plugins = ("-p", "mlfbuild.pytest_plugin", "-p", "no:cacheprovider")
+    done = warm.run("pytest", *plugins, *arguments, cwd=root, env=environment)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -219,7 +219,9 @@ class Repo:
         if not device.is_emulated:
             own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
             keys = device.keys.replace("}", f"{own}}}")
-            return f"  {device.target}: {keys}   # your microcontroller; add `runner` to flash it"
+            # A board by name brings the runner for its debugger.
+            what = "your board" if "board:" in keys else "your microcontroller; add `runner` to flash it"
+            return f"  {device.target}: {keys}   # {what}"
         words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
         return worded(self.template.targets, words)
 
