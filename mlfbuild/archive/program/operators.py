@@ -79,12 +79,11 @@ def function_text(module: Module, function: CodeFunction) -> bytes | None:
 
     The bytes are those of the file, whatever its encoding. The comment before the function is not part of it.
     """
-    for file in module.codegen:
-        if f"codegen/{file.path}" == function.file and function.line is not None:
-            text = _text(file)
-            for each in defined_functions(text):
-                if (each.name, each.line) == (function.name, function.line):
-                    return text[each.start : each.end].encode("latin-1")
+    texts = (_text(file) for file in module.codegen if f"codegen/{file.path}" == function.file)
+    text = "" if function.line is None else next(texts, "")
+    for each in defined_functions(text):
+        if (each.name, each.line) == (function.name, function.line):
+            return text[each.start : each.end].encode("latin-1")
     return None
 
 
