@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from mlfbuild.archive.codegen import CODEGEN, bears_name
@@ -28,7 +28,7 @@ from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
-from mlfbuild.core import UsageError, quoted, shown
+from mlfbuild.core import UsageError, cached_text, quoted, shown
 from mlfbuild.library import (
     OPERATOR,
     PLAN,
@@ -38,6 +38,7 @@ from mlfbuild.library import (
     Params,
     TensorInfo,
     all_files,
+    chunks,
     plan_json,
     save_params,
     save_params_bson,
@@ -79,10 +80,18 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
         files.add(str(other.path), other.content)
     # A page of another tool keeps its place.
     if not has_page(files):
-        files.add(README, readme_text(library).encode())
+        # From the cache, because a build with nothing to do compares it with the page of the tree.
+        files.add(README, cached_text(_parts(files), lambda: readme_text(library)).encode())
     # Before anything is written: an archive that `members` would refuse must not exist.
     files.check()
     return dict(sorted(files.items()))
+
+
+def _parts(files: Mapping[str, Content]) -> Iterator[bytes]:
+    """Yield what decides the page of an archive: names, sizes and contents of all of its ``files``."""
+    for path, content in sorted(files.items()):
+        yield f"{path}\0{len(content)}\0".encode(errors="surrogatepass")
+        yield from chunks(content)
 
 
 def moved_fields(library: Library, version: int) -> tuple[str, ...]:

@@ -18,10 +18,12 @@ import click
 from mlfbuild.core import MlfError
 
 F = TypeVar("F", bound=Callable[..., Any])
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 COMPLETION_VARIABLE = "_MLFBUILD_COMPLETE"
 """Environment variable in which a shell passes its name and asks for completions."""
 _PROJECT_FILE = "mlfbuild.yml"
+_FILE = click.Path(path_type=Path)
 
 
 @dataclass
@@ -101,7 +103,7 @@ def format_option(*forms: str) -> Callable[[F], F]:
     return _option("--format", type=click.Choice(forms), metavar="FORM", help=f"One of {listed}; default text.")
 
 
-def _complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+def _complete_names(kind: str) -> Completer:
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
         """Return the models or targets of the project; none if its file is missing or has mistakes."""
         from mlfbuild.project import load_project
@@ -131,47 +133,24 @@ def complete_board(_context: click.Context, _parameter: click.Parameter, incompl
     return [name for name in BOARDS if name.startswith(incomplete)]
 
 
+def _names(name: str, text: str, complete: Completer | None = None) -> Callable[[F], F]:
+    # Repeatable also if only one is allowed, so that two of them are refused, not the first one ignored.
+    return _option(name, multiple=True, metavar="NAME", help=text, shell_complete=complete)
+
+
 # Eager: the folder is changed before the values of other options are read.
 _DIRECTORY = _option(
     "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
 )
 _OPTIONS = {
     "file": _option(
-        "-f",
-        "--file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Project file; default: the nearest mlfbuild.yml.",
+        "-f", "--file", type=_FILE, metavar="FILE", help="Project file; default: the nearest mlfbuild.yml."
     ),
-    "target": _option(
-        "--target",
-        multiple=True,
-        metavar="NAME",
-        help="Use only this target; repeatable.",
-        shell_complete=_complete_names("targets"),
-    ),
-    "one_target": _option(
-        "--target",
-        multiple=True,  # so that two of them are refused, not the first one ignored
-        metavar="NAME",
-        help="Target of the project file.",
-        shell_complete=_complete_names("targets"),
-    ),
-    "model": _option(
-        "--model",
-        multiple=True,
-        metavar="NAME",
-        help="Use only this model; repeatable.",
-        shell_complete=_complete_names("models"),
-    ),
-    "one_model": _option("--model", multiple=True, metavar="NAME", help="Network of the archive, if it has several."),
-    "project_model": _option(
-        "--model",
-        multiple=True,
-        metavar="NAME",
-        help="Model of the project file.",
-        shell_complete=_complete_names("models"),
-    ),
+    "target": _names("--target", "Use only this target; repeatable.", _complete_names("targets")),
+    "one_target": _names("--target", "Target of the project file.", _complete_names("targets")),
+    "model": _names("--model", "Use only this model; repeatable.", _complete_names("models")),
+    "one_model": _names("--model", "Network of the archive, if it has several."),
+    "project_model": _names("--model", "Model of the project file.", _complete_names("models")),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
     "format": format_option("text", "json", "github"),
     "summary_format": format_option("text", "json", "github", "markdown"),
@@ -229,8 +208,6 @@ def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
 
 # Options of several verbs --------------------------------------------------------------------------------------------
 
-_FILE = click.Path(path_type=Path)
-
 ARCHIVE = click.argument("archive", type=_FILE)
 OUTPUT = click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
 BUILD_DIR = click.option("--build-dir", type=_FILE, metavar="DIR", help="Build folder, default build.")
@@ -240,14 +217,10 @@ PLACE = click.option(
 
 
 INPUTS = click.option("--inputs", type=_FILE, metavar="X.npz", help="Arrays in0.. or NAME; first axis: cases.")
-elf_option = click.option(
-    "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Use this image; nothing is built."
-)
+elf_option = click.option("--elf", type=_FILE, metavar="FILE", help="Use this image; nothing is built.")
 """An image instead of a firmware of the project."""
 
-bundle_option = click.option(
-    "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Use this bundle; no project needed."
-)
+bundle_option = click.option("--bundle", type=_FILE, metavar="FILE", help="Use this bundle; no project needed.")
 runner_option = click.option(
     "--runner", multiple=True, metavar="KEY=VALUE", help="With --bundle: key of a runner; repeatable."
 )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import math
 import os
 import re
 import sys
@@ -287,20 +288,24 @@ def locked(
         yield
     finally:
         if descriptor is not None:
-            if sys.platform == "win32":  # open files cannot be removed, so one that another process just locked stays
-                os.close(descriptor)
-            # Removed while it is still locked: afterwards it could be the lock of another process, which finds by
-            # samestat in _tried that the file it waited for has gone.
-            with contextlib.suppress(OSError):
-                path.unlink()
-                if new:
-                    path.parent.rmdir()  # fails if there is anything else
-            if sys.platform != "win32":
-                os.close(descriptor)
+            _release(path, descriptor, new)
+
+
+def _release(path: Path, descriptor: int, new: bool) -> None:
+    if sys.platform == "win32":  # open files cannot be removed, so one that another process just locked stays
+        os.close(descriptor)
+    # Removed while it is still locked: afterwards it could be the lock of another process, which finds by samestat in
+    # _tried that the file it waited for has gone.
+    with contextlib.suppress(OSError):
+        path.unlink()
+        if new:
+            path.parent.rmdir()  # fails if there is anything else
+    if sys.platform != "win32":
+        os.close(descriptor)
 
 
 def _acquired(path: Path, busy: Busy, patience: float) -> int | None:
-    deadline: float | None = time.monotonic() + patience
+    deadline = time.monotonic() + patience
     while True:
         make_folder(path.parent)
         with contextlib.suppress(FileNotFoundError):  # the folder was removed in between
@@ -309,10 +314,10 @@ def _acquired(path: Path, busy: Busy, patience: float) -> int | None:
             descriptor, owner = _tried(path)
             if descriptor is not None:
                 return descriptor
-            if deadline is not None and time.monotonic() >= deadline:
-                deadline = None
-                if not busy(owner):
-                    return None
+            late = time.monotonic() >= deadline
+            if late and not busy(owner):
+                return None
+            deadline = math.inf if late else deadline
         time.sleep(_LOOK_SECONDS)
 
 

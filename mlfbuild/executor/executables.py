@@ -343,7 +343,7 @@ def _include_dirs(module: Module) -> tuple[str, ...]:
 
 
 def _members(module: Module, tensors: Collection[TensorInfo]) -> tuple[Member, ...]:
-    members = tuple(Member(member_name(tensor.name or "unnamed"), tensor.size) for tensor in tensors)
+    members = tuple(Member(member_name(tensor.name), tensor.size) for tensor in tensors)
     if len({member.name for member in members}) < len(members):
         names = ", ".join(repr(tensor.name) for tensor in tensors)
         raise InputFileError(

@@ -148,12 +148,14 @@ class Kernels:
         for path, text in self.texts.items():
             # Most sources call only what the runtime provides, and then their tokens need not be read.
             names = set(_TVM_NAME.findall(text)) - provided_names().keys() - self._functions
-            if names:  # these may be mere declarations, or words in comments
-                words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]
-                for before, word, behind in zip(words, words[1:], words[2:], strict=False):
-                    is_call = before.kind != "identifier" or before.text in _BEFORE_CALLS
-                    if is_call and word.text in names and behind.text == "(":
-                        yield path, word.text
+            if not names:
+                continue
+            # They may be mere declarations, or words in comments.
+            words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]
+            for before, word, behind in zip(words, words[1:], words[2:], strict=False):
+                is_call = before.kind != "identifier" or before.text in _BEFORE_CALLS
+                if is_call and word.text in names and behind.text == "(":
+                    yield path, word.text
 
     def _calls_of_objects(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, found in self.symbols.items():

@@ -12,7 +12,6 @@ TVM's C runtime is part of the archives that need it: ``bundling`` has the paths
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -179,7 +178,7 @@ def requirements_of(module: Module, *, tvm: str = "") -> tuple[Requirement, ...]
     exporter = exporter_version(module) or tvm
     declared = dict.fromkeys(_declared(item, module, exporter) for item in _named(module))
     names = {requirement.name for requirement in declared}
-    found = (_recognised(name, headers, module, exporter) for name, headers in _foreign_headers(module).items())
+    found = (_recognised(known, headers, module, exporter) for known, headers in _foreign_headers(module))
     return (*declared, *(requirement for requirement in found if requirement.name not in names))
 
 
@@ -239,25 +238,20 @@ def _declared(item: ExternalDependency, module: Module, exporter: str) -> Requir
     return Requirement(name, stated or tested, item.url, item.url_type, module.name, exporter=made_by)
 
 
-def _recognised(name: str, headers: tuple[str, ...], module: Module, exporter: str) -> Requirement:
-    known = known_library(name)
-    assert known is not None
+def _recognised(known: KnownLibrary, headers: tuple[str, ...], module: Module, exporter: str) -> Requirement:
     made_by = f"TVM {exporter}" if exporter else ""
-    return Requirement(name, known.version_for_tvm(exporter), known.url, "git", module.name, headers, made_by)
+    return Requirement(known.name, known.version_for_tvm(exporter), known.url, "git", module.name, headers, made_by)
 
 
-def _foreign_headers(module: Module) -> Mapping[str, tuple[str, ...]]:
-    """Return the headers of known libraries that ``module`` includes, by the name of the library."""
+def _foreign_headers(module: Module) -> list[tuple[KnownLibrary, tuple[str, ...]]]:
+    """Return the known libraries of which ``module`` includes headers, each with these headers."""
     if module.model_id:  # mlfbuild compiled it: the metadata names all libraries
-        return {}
+        return []
+    # A header that the archive contains is not that of a library elsewhere.
     own = {file.path.name for file in module.codegen}
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for include in _includes(module):
-        known = library_of_header(include)
-        # A header that the archive contains is not that of a library elsewhere.
-        if known is not None and include.rpartition("/")[2] not in own:
-            found[known.name][include] = None
-    return {name: tuple(headers) for name, headers in found.items()}
+    foreign = [name for name in dict.fromkeys(_includes(module)) if name.rpartition("/")[2] not in own]
+    known = {found.name: found for name in foreign if (found := library_of_header(name))}.values()
+    return [(library, tuple(name for name in foreign if library_of_header(name) is library)) for library in known]
 
 
 def _includes(module: Module) -> Iterator[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.compiler import NATIVE
     from mlfbuild.native.frontends.choices import Choices
     from mlfbuild.native.frontends.facts import model_facts
-    from mlfbuild.native.frontends.models import SourceFiles
+    from mlfbuild.native.frontends.model_files import SourceFiles
     from mlfbuild.native.graph.evaluation import evaluate_in_turn
     from mlfbuild.native.graph.nodes import Graph, Node
     from mlfbuild.native.graph.tensors import Array, Tensor

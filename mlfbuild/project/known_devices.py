@@ -106,8 +106,7 @@ def _complete_from_file(document: Document, path: KeyPath, entry: dict[str, Any]
     assert part is not None
     entry["mcu"] = file
     entry.setdefault("cpu", part.cpu)
-    if part.keys.memory and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
-        runner.setdefault("memory", _as_written(part.keys.memory))
+    _give_memory(entry, part.keys.memory)
 
 
 def _complete_from_pack(document: Document, path: KeyPath, entry: dict[str, Any], root: Path) -> str | None:
@@ -130,8 +129,7 @@ def _complete_from_pack(document: Document, path: KeyPath, entry: dict[str, Any]
         document.refuse((*path, "mcu"), mistake)
         return None
     entry["mcu"] = f"{pack}{PACK_MARK}{part.name}"
-    if isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
-        runner.setdefault("memory", _as_written(part.memory))
+    _give_memory(entry, part.memory)
     return part.name
 
 
@@ -155,14 +153,17 @@ def _complete_mcu(entry: dict[str, Any]) -> None:
     known = model or part
     if known is not None:
         entry.setdefault("cpu", known.cpu)
-    if part and isinstance(runner := entry.get("runner"), dict) and "qemu" not in runner:
-        runner.setdefault("memory", _as_written(part.memory))
+    _give_memory(entry, part.memory if part else None)
 
 
-def _as_written(memory: DeviceMemoryKeys) -> dict[str, dict[str, int]]:
-    """Return ``memory`` as a project file has it."""
-    regions = {"ram": memory.ram, "flash": memory.flash}
-    return {name: {"origin": region.origin, "size": region.size} for name, region in regions.items() if region}
+def _give_memory(entry: dict[str, Any], memory: DeviceMemoryKeys | None) -> None:
+    """Give the runner of a target, unless it is an emulator, the ``memory`` of the part as a project file has it."""
+    runner = entry.get("runner")
+    if memory is not None and isinstance(runner, dict) and "qemu" not in runner:
+        regions = {name: region for name, region in (("ram", memory.ram), ("flash", memory.flash)) if region}
+        runner.setdefault(
+            "memory", {name: {"origin": each.origin, "size": each.size} for name, each in regions.items()}
+        )
 
 
 def _complete_runner(

@@ -77,9 +77,7 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     found = [*_of_file(file, target), *_incomplete(base, target)]
     yield from found
     # With something missing, the checks of values against each other would report its consequences.
-    if not found:
-        mcu = whole_mcu(target)
-        assert mcu is not None
+    if not found and (mcu := whole_mcu(target)) is not None:
         yield from _misfits(mcu, target)
 
 

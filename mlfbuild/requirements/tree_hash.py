@@ -28,21 +28,21 @@ def tree_sha256(folder: Path) -> str:
 
 
 def _lines(folder: bytes, prefix: bytes) -> Iterator[bytes]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            path = prefix + entry.name
-            # Links are hashed as links: following them could leave the folder or never end.
-            if entry.is_dir(follow_symlinks=False):
-                yield from _lines(entry.path, path + b"/")
-            elif entry.is_symlink():
-                yield b"l %s %s" % (sha256(os.readlink(entry.path)).encode(), path)  # noqa: PTH115 - the name may be any bytes
-            elif entry.is_file():
-                with open(entry.path, "rb") as file:  # noqa: PTH123 - the name may be any bytes
-                    yield b"f %s %s" % (file_sha256(file).encode(), path)
-            else:
-                # A device or a pipe has no content that could be hashed, and the caller takes any error for a wrong
-                # hash.
-                raise OSError(f"{path!r}: neither a file nor a folder")
+    with os.scandir(folder) as found:
+        entries = list(found)
+    for entry in entries:
+        path = prefix + entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from _lines(entry.path, path + b"/")
+        # Links are hashed as links: following them could leave the folder or never end.
+        elif entry.is_symlink():
+            yield b"l %s %s" % (sha256(os.readlink(entry.path)).encode(), path)  # noqa: PTH115 - the name may be any bytes
+        elif entry.is_file():
+            with open(entry.path, "rb") as file:  # noqa: PTH123 - the name may be any bytes
+                yield b"f %s %s" % (file_sha256(file).encode(), path)
+        else:
+            # A device or a pipe has no content that could be hashed; the caller takes any error for a wrong hash.
+            raise OSError(f"{path!r}: neither a file nor a folder")
 
 
 def leading_out(folder: Path) -> str:
@@ -54,8 +54,9 @@ def leading_out(folder: Path) -> str:
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk
-            if os.path.islink(path):  # noqa: PTH114
-                real = os.path.realpath(path)
-                if os.path.isabs(os.readlink(path)) or not (real + os.sep).startswith(inside + os.sep):  # noqa: PTH117, PTH115
-                    return os.path.relpath(path, folder)
+            if not os.path.islink(path):  # noqa: PTH114
+                continue
+            real = os.path.realpath(path)
+            if os.path.isabs(os.readlink(path)) or not (real + os.sep).startswith(inside + os.sep):  # noqa: PTH117, PTH115
+                return os.path.relpath(path, folder)
     return ""

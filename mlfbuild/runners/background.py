@@ -65,12 +65,16 @@ def background(
         try:
             yield program
         finally:
-            # SIGTERM first: GDB servers release their probe when they are asked to end. end_group() below also ends
-            # children that have outlived the program, such as a server that a script has started.
-            if process.poll() is None:
-                end_group(process, signal.SIGTERM)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_PATIENCE)
-            end_group(process)
-            process.wait()
+            _end(process)
             program.reader.join(_PATIENCE)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    # SIGTERM first: GDB servers release their probe when they are asked to end. end_group() below also ends children
+    # that have outlived the program, such as a server that a script has started.
+    if process.poll() is None:
+        end_group(process, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE)
+    end_group(process)
+    process.wait()

@@ -389,11 +389,10 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
     unknown or another one answers, ``ConflictError`` if the device or the port is in use, and ``ProcessFailedError`` if
     GDB cannot connect.
     """
-    assert keys.gdb is not None
-    server = gdb_server(keys.server, keys.start, keys.gdb, place)
+    server = gdb_server(keys.server, keys.start, keys.address, place)
     seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
-    runner = Gdb(f"gdb {keys.gdb}", place, server, memory=memory, timeout=seconds)
+    runner = Gdb(f"gdb {keys.address}", place, server, memory=memory, timeout=seconds)
     console = (keys.console, keys.baud) if keys.console else None
     start = filled(keys.start, keys.probe, place)
-    runner.connect(keys.gdb, start, f"probe {keys.probe}" if keys.probe else "", console)
+    runner.connect(keys.address, start, f"probe {keys.probe}" if keys.probe else "", console)
     return runner

@@ -58,9 +58,8 @@ def acquired(keys: RunnerKeys, where: str) -> Iterator[RunnerKeys]:
     no way to its device, ``ConflictError`` if someone else has acquired it, and ``ProcessFailedError`` if labgrid
     fails.
     """
-    assert keys.labgrid is not None
     require_extra("labgrid", where, "a place of labgrid")
-    place = _place(keys.labgrid, where)
+    place = _place(keys.address, where)
     # Someone who has acquired the place for a session of work keeps it: releasing it here would give it away under
     # their hands.
     ours = place.acquired == _own_name()

@@ -58,6 +58,10 @@ class BytePort(Protocol):
         """Close the port if it is open, and open it."""
 
 
+class _NoAnswerError(Exception):
+    """No answer has arrived after as many attempts as were allowed."""
+
+
 @dataclass(frozen=True)
 class Hello:
     """The description that the firmware gives of itself."""
@@ -135,7 +139,6 @@ class Link:
         # HELLO has sequence number 0, and the first request of the session has 1.
         frame = encode("H", 0, session.to_bytes(4, "little"))
         hello = self._exchange(frame, answer, seconds, lambda: self._nobody(seconds), _HELLO.size)
-        assert hello is not None
         if hello.version != VERSION:
             raise ProcessFailedError(
                 "serial-version",
@@ -198,9 +201,7 @@ class Link:
         Raises ``ProcessFailedError`` if there is no answer within ``patience`` seconds (by default that of the link),
         if the firmware refuses the request, or if the device was reset meanwhile; ``UsageError`` if it cannot reset.
         """
-        answer = self._asked(kind, payload, size, patience, None)
-        assert answer is not None
-        return answer
+        return self._asked(kind, payload, size, patience, None)
 
     def try_to_ask(self, kind: str, payload: bytes, size: int, attempts: int | None) -> bytes | None:
         """Do the same for PEEK and POKE, but return ``None`` if no answer has arrived after so many ``attempts``.
@@ -208,16 +209,15 @@ class Link:
         The next request must then be for the first part of the same memory: it gets the same sequence number, and the
         firmware may have performed this one.
         """
-        answer = self._asked(kind, payload, size, None, attempts)
-        if answer is None:
+        try:
+            return self._asked(kind, payload, size, None, attempts)
+        except _NoAnswerError:
             # The firmware may already have performed the request; with the same number it would answer, not perform it
             # again.
             self._sequence = (self._sequence - 1) % 256
-        return answer
+            return None
 
-    def _asked(
-        self, kind: str, payload: bytes, size: int, patience: float | None, attempts: int | None
-    ) -> bytes | None:
+    def _asked(self, kind: str, payload: bytes, size: int, patience: float | None, attempts: int | None) -> bytes:
         seconds = self.patience if patience is None else patience
         sequence = self._next()
         # The answer to a request is its letter in lower case, except that to QUERY, which is a report of a stop.
@@ -231,8 +231,6 @@ class Link:
 
         frame = encode(kind, sequence, payload)
         got = self._exchange(frame, answer, seconds, lambda: self._silent(seconds), size, attempts=attempts)
-        if got is None:
-            return None
         if got.kind == "e":
             raise self._refusal(got.payload)
         return got.payload
@@ -268,9 +266,7 @@ class Link:
                 hint="set a longer time limit, or look for an endless loop; then reset the device",
             )
 
-        stop = self._exchange(encode("G", sequence), answer, timeout, late, _STOPPED.size, lambda: runs)
-        assert stop is not None
-        return stop
+        return self._exchange(encode("G", sequence), answer, timeout, late, _STOPPED.size, lambda: runs)
 
     def _next(self) -> int:
         self._sequence = (self._sequence + 1) % 256
@@ -307,10 +303,10 @@ class Link:
         size: int = 0,
         runs: Callable[[], bool] = lambda: False,
         attempts: int | None = None,
-    ) -> _T | None:
+    ) -> _T:
         """Send ``frame`` until ``answer``, which is called with each frame, returns something.
 
-        ``late`` makes the error after ``seconds``. After so many ``attempts`` the result is ``None``. The answer has
+        ``late`` makes the error after ``seconds``. After so many ``attempts``, raise ``_NoAnswerError``. The answer has
         about ``size`` bytes. While the firmware ``runs``, the frame is sent rarely, only to make the firmware repeat
         what was lost.
         """
@@ -337,7 +333,7 @@ class Link:
             self.repeated += 1
             repeated += 1
             if repeated == attempts:
-                return None
+                raise _NoAnswerError
             # Wait longer only after silence. After a damaged frame the line is alive, and repeating at once is right.
             if time.monotonic() >= sent + wire + pause:
                 pause = min(2 * pause, max(pause, _LONGEST_PAUSE))

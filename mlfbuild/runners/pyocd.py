@@ -347,10 +347,9 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> PyO
     not know the part, ``ConflictError`` if another process uses the probe, and ``ProcessFailedError`` if the device
     does not answer.
     """
-    assert keys.pyocd is not None
     timeout = None if keys.timeout is None else keys.timeout / 1e9
-    runner = PyOcd(f"pyocd {keys.pyocd}", place, memory, timeout)
-    runner.connect(keys.pyocd, keys.probe, (keys.console, keys.baud) if keys.console else None)
+    runner = PyOcd(f"pyocd {keys.address}", place, memory, timeout)
+    runner.connect(keys.address, keys.probe, (keys.console, keys.baud) if keys.console else None)
     return runner
 
 

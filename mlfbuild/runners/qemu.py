@@ -63,9 +63,8 @@ class EmulatedBoard(Gdb):
 
 def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb:
     """Return the emulated board of ``keys``."""
-    assert keys.qemu is not None
     seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
-    board = EmulatedBoard(BOARDS[keys.qemu], place, memory, seconds)
+    board = EmulatedBoard(BOARDS[keys.address], place, memory, seconds)
     board.start()
     return board
 

@@ -52,16 +52,15 @@ class Serial:
 
     def __init__(self, keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = ()) -> None:
         """Open the port; raises what ``SerialPort`` and ``device_lock`` raise."""
-        assert keys.serial is not None
-        self.name = f"serial {keys.serial}"
+        self.name = f"serial {keys.address}"
         self._keys, self._place, self._memory = keys, place, tuple(memory)
         with contextlib.ExitStack() as stack:
             stack.enter_context(device_lock(self.name, place))
-            self._port = SerialPort(keys.serial, keys.baud, place)
+            self._port = SerialPort(keys.address, keys.baud, place)
             stack.callback(self._port.close)
             self._stack = stack.pop_all()
         patience = _ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
-        self._link = Link(self._port, keys.serial, place, keys.baud, patience)
+        self._link = Link(self._port, keys.address, place, keys.baud, patience)
         self._hello: Hello | None = None
         self._stop: Stop | None = None
         """Where the firmware has stopped, until ``go`` has returned it."""
@@ -94,7 +93,7 @@ class Serial:
             raise ProcessFailedError(
                 "device-has-other-image",
                 place=self._place,
-                reason=f"the device at {self._keys.serial} runs another image than {image}: {different}",
+                reason=f"the device at {self._keys.address} runs another image than {image}: {different}",
                 hint="check that the command in flash writes {elf}" if flashes else hint,
             )
         self.reset()

@@ -193,18 +193,22 @@ def _build_models(
         (current if _is_current(group) else stale).append(group)
     # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
     # is done. If one of them fails, nothing is compiled, because the build fails anyway.
-    for batch, workers in ((current, 1), (stale, jobs)):  # a worker takes longer to start than to find nothing to do
-        for group, built in map_in_workers(_build_shared, () if errors else batch, workers, follow):
-            if isinstance(built, MlfError):
-                # By the position of the group, not by the time: the error that a build reports does not depend on which
-                # worker was faster.
-                errors[groups.index(group)] = built
-                for job in group.jobs:
-                    watch.fail(tasks[job.archive])
-                continue
-            for result in built:
-                watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
-                results[result.job.archive] = result
+    done = (
+        pair
+        for batch, workers in ((current, 1), (stale, jobs))  # a worker takes longer to start than to find nothing to do
+        for pair in map_in_workers(_build_shared, () if errors else batch, workers, follow)
+    )
+    for group, built in done:
+        if isinstance(built, MlfError):
+            # By the position of the group, not by the time: the error that a build reports does not depend on which
+            # worker was faster.
+            errors[groups.index(group)] = built
+            for job in group.jobs:
+                watch.fail(tasks[job.archive])
+            continue
+        for result in built:
+            watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
+            results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
 

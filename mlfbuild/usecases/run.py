@@ -178,6 +178,8 @@ class DeviceTarget:
     """A target of a project file that has a device."""
 
     target: TargetJob
+    toolchain: Path
+    """The target's CMake toolchain file."""
     place: str
     """Of its runner, in messages."""
 
@@ -199,7 +201,7 @@ def device_target(file: Path, name: str) -> DeviceTarget:
             reason="the target has no device",
             hint="add a runner to the target",
         )
-    return DeviceTarget(job, f"{project.path}: targets.{name}.runner")
+    return DeviceTarget(job, job.toolchain, f"{project.path}: targets.{name}.runner")
 
 
 def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeout: float = 60.0) -> Model:
@@ -211,8 +213,7 @@ def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeo
     device = device_of(job, target.place)
     library = open_model(archive, job.cpu.name)
     module = chosen_module(library, model, where)
-    assert job.toolchain is not None  # device_target has checked it
-    machine = DeviceMachine(module, device, job.toolchain, where, bundled_libraries(library, module, where), timeout)
+    machine = DeviceMachine(module, device, target.toolchain, where, bundled_libraries(library, module, where), timeout)
     return Model(module, machine)
 
 
@@ -224,10 +225,9 @@ def _run_on_target(
     library = open_model(archive, job.cpu.name)
     module = chosen_module(library, model, where)
     cases, arrays = inputs.load(module)
-    assert job.toolchain is not None  # device_target has checked it
     libraries = bundled_libraries(library, module, where)
     with connected(device) as connection:
-        outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, on_progress)
+        outputs = run_on_device(module, connection, target.toolchain, arrays, where, timeout, libraries, on_progress)
         name = connection.name
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, name, corrected_sources(module))

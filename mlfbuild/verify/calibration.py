@@ -93,18 +93,15 @@ def solve(measured: Kernels, modelled: Callable[[Mcu], Kernels], base: Mcu) -> C
     def misfit(mcu: Mcu) -> float:
         return sum(_differences(measured, modelled(mcu)))
 
-    best: Mcu | None = None
-    for waits in range(_MOST_RAM_WAITS + 1):
-        # Each wait state of the RAM gets its own best flash: both stretch the same kernels, so neither can be fixed
-        # first.
-        found = min((_fitted(measured, modelled, form) for form in _forms(_with_ram(base, waits))), key=misfit)
-        if best is not None and misfit(found) > misfit(best):
-            break  # more wait states only take longer
-        if best is None or misfit(found) < misfit(best):
-            best = found
-        if misfit(best) == 0:
-            break
-    assert best is not None
+    # Each wait state of the RAM gets its own best flash: both stretch the same kernels, so neither can be fixed first.
+    candidates = (
+        min((_fitted(measured, modelled, form) for form in _forms(_with_ram(base, waits))), key=misfit)
+        for waits in range(_MOST_RAM_WAITS + 1)
+    )
+    best = next(candidates)
+    # As soon as one fits worse, more wait states only take longer.
+    while misfit(best) > 0 and (found := next(candidates, best)) is not best and misfit(found) <= misfit(best):
+        best = min(best, found, key=misfit)
     # The largest single difference, not the sum: one kernel that is far off shows a mechanism that the model lacks.
     residual = 100 * max(_differences(measured, modelled(best)), default=0.0)
     if residual > _LARGEST_RESIDUAL:

@@ -106,8 +106,7 @@ def chosen_counter(cpu: Cpu, wanted: str | None, place: str) -> str:
     known = _COUNTERS.get(cpu.core, ())
     if wanted is None and known:
         return known[0]
-    if wanted in known:
-        assert wanted is not None
+    if wanted is not None and wanted in known:
         return wanted
     has = f"has {listed([CYCLE_COUNTERS[each] for each in known])}" if known else "has no counter that mlfbuild reads"
     raise UsageError(

@@ -16,6 +16,7 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.jobs import TargetJob
+from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import run_elf
 
@@ -56,7 +57,7 @@ def run_firmware(
     """
     try:
         if target.runner is not None:
-            return _run_on_device(elf, target, timeout, printed, on_progress if load else None)
+            return _run_on_device(elf, target, target.runner, timeout, printed, on_progress if load else None)
         # A target without a toolchain is this machine, whose images are ordinary programs.
         output = run([elf], timeout=timeout) if target.toolchain is None else _run_on_board(elf, target, timeout)
     except TimedOutError as error:
@@ -108,13 +109,17 @@ def _end_of(output: str) -> str:
 
 
 def _run_on_device(
-    elf: Path, target: TargetJob, timeout: float, printed: Callable[[str], object], on_progress: OnProgress | None
+    elf: Path,
+    target: TargetJob,
+    keys: RunnerKeys,
+    timeout: float,
+    printed: Callable[[str], object],
+    on_progress: OnProgress | None,
 ) -> str:
     from mlfbuild.runners import check_fpu, open_runner, run_to_end
 
-    assert target.runner is not None
     check_fpu(elf, target.cpu)
-    with open_runner(target.runner, _place(target)) as runner:
+    with open_runner(keys, _place(target)) as runner:
         if on_progress is not None:
             runner.load(elf, on_progress)
         ended = run_to_end(runner, elf, timeout, printed)

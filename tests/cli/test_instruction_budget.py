@@ -128,7 +128,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
     project.set_budgets(taken - 1)
     line = (
         f"model alpha: {taken:,} instructions for the first case of alpha.npz, 1 over the budget of "
-        f"{taken - 1:,}, as in the last build within its budget; reduce the largest parts ("
+        f"{taken - 1:,}, as in the last build: only the budget changed; reduce the largest parts ("
     )
     for verb in ("build", "build", "report"):
         ended = project.run(verb, "--target", "m4")

@@ -125,5 +125,7 @@ def test_starting_imports_few_modules(folder: Folder, verb: str) -> None:
         "print([m for m in ('pydantic', 'yaml', 'rich', 'jinja2', 'elftools', 'SCons', 'multiprocessing')"
         " if m in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder.root, check=True)
+    # The first run renders the page of the archive, which the cache then has.
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder.root, check=True)
     assert done.stderr == "[]\n"

@@ -208,6 +208,8 @@ def emulators(client: Client) -> list[int]:
         ("[]", INVALID_REQUEST),
         ('{"jsonrpc": "1.0", "id": 1, "method": "build", "params": {}}', INVALID_REQUEST),
         ('{"jsonrpc": "2.0", "id": [], "method": "build", "params": {"options": {}}}', INVALID_REQUEST),
+        ('{"jsonrpc": "2.0", "id": true, "method": "explode", "params": {}}', INVALID_REQUEST),
+        ('{"jsonrpc": "2.0", "id": 1.5, "method": "explode", "params": {}}', METHOD_NOT_FOUND),
         ('{"jsonrpc": "2.0", "id": 1, "method": "build", "params": []}', INVALID_REQUEST),
         ('{"jsonrpc": "2.0", "id": 1, "method": "explode", "params": {}}', METHOD_NOT_FOUND),
         ('{"jsonrpc": "2.0", "id": 1, "method": "build", "params": {}}', INVALID_PARAMS),

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from mlfbuild.jobs.tree import build_text
+from mlfbuild.core import text_cache
 from mlfbuild.jobs.tree.build_text import rendered
 from mlfbuild.jobs.tree.parts import Part
 
@@ -55,7 +55,7 @@ def test_every_value_of_a_module_counts(cache: Path) -> None:
 
 
 def test_a_full_cache_is_emptied(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_text, "_MOST_TEXTS", 2)
+    monkeypatch.setattr(text_cache, "_MOST_TEXTS", 2)
     for model in ("kws", "digits", "vww"):
         text_of([model])
     (kept,) = cache.iterdir()

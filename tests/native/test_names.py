@@ -25,6 +25,7 @@ from support.sketch import RANDOM, Sketch
         ("serving_default_x:0", "serving_default_x_0"),
         ("+_+ ", "____"),
         ("42", "_42"),
+        ("", "unnamed"),
         ("int", "int_"),
         ("class", "class_"),
         ("Workspace", "Workspace_"),

@@ -25,7 +25,6 @@ from mlfbuild.archive.merge.names import (
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_text, with_one_context, with_own_kernels
 from mlfbuild.archive.merge.registry import (
-    SystemLibrary,
     check_system_libraries,
     system_libraries,
     with_merged_library,
@@ -223,13 +222,10 @@ def _linkable(parts: list[MergedModule]) -> list[MergedModule]:
     table = SymbolTable(parts, table)
     found = conflicts(parts, table)
     # A single table of functions stays as TVM wrote it, unless it names a function that gets a new name below.
-    rebuilt = libraries if len(libraries) > 1 or _registered(libraries, {conflict.symbol for conflict in found}) else []
+    registered = [(library, library.registry) for library in libraries if library.registry is not None]
+    renamed = {conflict.symbol for conflict in found}
+    named = (function for _, registry in registered for _, function in registry.functions)
+    rebuilt = registered if len(libraries) > 1 or not renamed.isdisjoint(named) else []
     parts = without_registries(parts, rebuilt)
     parts, renames = resolved(parts, found, table)
     return with_merged_library(parts, rebuilt, renames) if rebuilt else parts
-
-
-def _registered(libraries: Sequence[SystemLibrary], symbols: set[str]) -> bool:
-    """Return whether a registry has one of ``symbols``, and must be written again if they are renamed."""
-    registries = [library.registry for library in libraries if library.registry is not None]
-    return any(function in symbols for registry in registries for _, function in registry.functions)

@@ -73,18 +73,19 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
         for dependency in part.module.external_dependencies:
             # Short names are compared in the form in which builds make one library of them.
             first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
-            for key in ("url", "url_type", "version_spec"):
-                value, other = getattr(known, key), getattr(dependency, key)
-                if value != other:
-                    # A bundled copy and a download cannot be compared, so the way out is another one than for two
-                    # versions.
-                    mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
-                    raise first.refused(
-                        part,
-                        "merge-dependencies-differ",
-                        f"they require the external dependency {known.short_name} with {key} {value!a} and {other!a}",
-                        "bundle it in both, or in neither" if mixed else "export both with the same one",
-                    )
+            keys = ("url", "url_type", "version_spec")
+            key = next((key for key in keys if getattr(known, key) != getattr(dependency, key)), None)
+            if key is None:
+                continue
+            value, other = getattr(known, key), getattr(dependency, key)
+            # A bundled copy and a download cannot be compared, so the way out is another one than for two versions.
+            mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
+            raise first.refused(
+                part,
+                "merge-dependencies-differ",
+                f"they require the external dependency {known.short_name} with {key} {value!a} and {other!a}",
+                "bundle it in both, or in neither" if mixed else "export both with the same one",
+            )
 
 
 def with_runtime_of_archives(parts: Sequence[MergedModule]) -> list[MergedModule]:

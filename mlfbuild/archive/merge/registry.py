@@ -29,6 +29,10 @@ class SystemLibrary:
     """``None`` if the file does not have TVM's form."""
 
 
+Registered = tuple[SystemLibrary, "RegistryTable"]
+"""A file with a system library of TVM's form, and its table."""
+
+
 def system_libraries(parts: Sequence[MergedModule], table: SymbolTable) -> list[SystemLibrary]:
     """Return the system libraries of ``parts``."""
     found: dict[tuple[PurePosixPath, int], list[int]] = {}
@@ -133,13 +137,11 @@ def _crt_versions(part: MergedModule) -> Iterator[str]:
     return (item.version_spec for item in part.module.external_dependencies if item.short_name == STANDALONE_CRT)
 
 
-def without_registries(parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary]) -> list[MergedModule]:
+def without_registries(parts: Sequence[MergedModule], libraries: Sequence[Registered]) -> list[MergedModule]:
     """Return ``parts`` without the registries of ``libraries``, and without files that contained only a registry."""
     rests: dict[tuple[int, PurePosixPath], CodegenFile | None] = {}
-    for library in libraries:
-        assert library.registry is not None
-        empty = library.registry.rest_is_empty
-        rest = None if empty else CodegenFile(library.file.path, source_bytes(library.registry.rest))
+    for library, registry in libraries:
+        rest = None if registry.rest_is_empty else CodegenFile(library.file.path, source_bytes(registry.rest))
         rests |= {(number, library.file.path): rest for number in library.owners}
 
     def cut(number: int, part: MergedModule) -> MergedModule:
@@ -167,53 +169,46 @@ def _numbered(path: PurePosixPath, part: MergedModule, number: int) -> PurePosix
 
 
 def with_merged_library(
-    parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary], renames: Sequence[Mapping[str, str]]
+    parts: Sequence[MergedModule], libraries: Sequence[Registered], renames: Sequence[Mapping[str, str]]
 ) -> list[MergedModule]:
     """Return ``parts`` with one system library, in a file that all owners of ``libraries`` share.
 
     ``renames`` has the new names of C functions of each part.
     """
     functions: dict[str, str] = {}
-    for library in libraries:
-        assert library.registry is not None
-        for name, function in library.registry.functions:
+    for library, registry in libraries:
+        for name, function in registry.functions:
             new = next(
                 (renames[number][function] for number in library.owners if function in renames[number]), function
             )
             # Most functions are registered under their own names, and follow a renaming; a name that was chosen stays.
             key = new if name == function else name
             if functions.setdefault(key, new) != new:
-                other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
+                others = (item for item, table in libraries if item is not library and key in dict(table.functions))
+                other = next(others, library)
                 raise parts[other.owners[0]].refused(
                     parts[library.owners[-1]],
                     "merge-function-twice",
                     f"both register a function {key}",
                     "export one of them again under another module name",
                 )
-    owners = sorted({number for library in libraries for number in library.owners})
-    first = libraries[0]
-    assert first.registry is not None
+    owners = sorted({number for library, _ in libraries for number in library.owners})
+    first, table = libraries[0]
     # The number of functions is a field of one or two bytes before their names.
-    limit = 256**first.registry.count_bytes - 1
+    limit = 256**table.count_bytes - 1
     if len(functions) > limit:
         raise parts[first.owners[0]].refused(
-            parts[libraries[-1].owners[-1]],
+            parts[libraries[-1][0].owners[-1]],
             "merge-too-many-functions",
             f"all archives together register {len(functions):,} functions, but a system library of their release of "
             f"TVM holds at most {limit:,}",
             "merge fewer archives",
         )
-    source = registry_source(
-        functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
-    )
+    source = registry_source(functions.items(), table.count_bytes, [parts[number].module.name for number in owners])
     merged = CodegenFile(
         first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(f"{LICENCE}{source}")
     )
     return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
-
-
-def _has_name(library: SystemLibrary, name: str) -> bool:
-    return library.registry is not None and any(known == name for known, _ in library.registry.functions)
 
 
 def _with_file(part: MergedModule, file: CodegenFile) -> MergedModule:

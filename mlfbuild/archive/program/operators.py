@@ -25,7 +25,7 @@ from mlfbuild.c_analysis import (
     object_symbols,
 )
 from mlfbuild.core import InputFileError
-from mlfbuild.library import CodegenFile, Module, TensorInfo, text_of
+from mlfbuild.library import CodegenFile, Module, Network, TensorInfo, text_of
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, NodeEntry, parse_graph
 
 
@@ -79,12 +79,11 @@ def function_text(module: Module, function: CodeFunction) -> bytes | None:
 
     The bytes are those of the file, whatever its encoding. The comment before the function is not part of it.
     """
-    for file in module.codegen:
-        if f"codegen/{file.path}" == function.file and function.line is not None:
-            text = _text(file)
-            for each in defined_functions(text):
-                if (each.name, each.line) == (function.name, function.line):
-                    return text[each.start : each.end].encode("latin-1")
+    texts = (_text(file) for file in module.codegen if f"codegen/{file.path}" == function.file)
+    text = "" if function.line is None else next(texts, "")
+    for each in defined_functions(text):
+        if (each.name, each.line) == (function.name, function.line):
+            return text[each.start : each.end].encode("latin-1")
     return None
 
 
@@ -188,7 +187,7 @@ def program_operators(module: Module, part: str, functions: Mapping[str, CodeFun
     if part == TIR:
         return tuple(_of_tir(module, functions))
     if module.network is not None:
-        return tuple(_of_network(module, functions))
+        return tuple(_of_network(module.network, functions))
     return tuple(_of_text(module, functions))
 
 
@@ -223,10 +222,9 @@ def _of_tir(module: Module, functions: Mapping[str, CodeFunction]) -> Iterator[P
         yield ProgramOperator(function.name, _known(function.name, functions), tuple(buffers[function.name]))
 
 
-def _of_network(module: Module, functions: Mapping[str, CodeFunction]) -> Iterator[ProgramOperator]:
-    assert module.network is not None
-    tensors = [TensorInfo(each.name, each.dtype, each.size, each.shape) for each in module.network.tensors]
-    for operator in module.network.operators:
+def _of_network(network: Network, functions: Mapping[str, CodeFunction]) -> Iterator[ProgramOperator]:
+    tensors = [TensorInfo(each.name, each.dtype, each.size, each.shape) for each in network.tensors]
+    for operator in network.operators:
         yield ProgramOperator(
             f"{operator.name} ({operator.operator})",
             _known(operator.function, functions),

@@ -13,6 +13,7 @@ import bz2
 import contextlib
 import gzip
 import io
+import itertools
 import lzma
 import tempfile
 import zlib
@@ -95,31 +96,37 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
 def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], None]) -> StoredFile:
     # In memory while it is small, so that most archives need no temporary file.
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # StoredFile closes it
-    size = 0
     try:
         # The first bytes were already read, to recognise the kind.
         file.seek(0)
         with _READERS[kind](file) as reader:
-            while chunk := _next_chunk(reader, kind, where):
-                if size == 0:
-                    # At the first chunk, because a bomb of zeros takes seconds until its size is refused.
-                    check(chunk)
-                # Counted while it is decompressed: the size at the end of a gzip file is modulo 2^32, and is not
-                # trusted.
-                size += len(chunk)
-                if size > MAX_INFLATED:
-                    raise InputFileError(
-                        "archive-inflates-too-large",
-                        place=where,
-                        reason=f"decompresses to more than {MAX_INFLATED >> 20} MiB",
-                        hint="decompress it first",
-                    )
+            chunks = _chunks(reader, kind, where)
+            # At the first chunk, because a bomb of zeros takes seconds until its size is refused.
+            if first := next(chunks, b""):
+                check(first)
+            for chunk in itertools.chain([first], chunks):
                 _append(spool, chunk)
         return StoredFile(spool, where)
     except BaseException:
         with contextlib.suppress(OSError):  # closing writes the buffer, which fails again
             spool.close()
         raise
+
+
+def _chunks(reader: _Reader, kind: str, where: str) -> Iterator[bytes]:
+    """Yield the content of ``reader``; raise ``InputFileError`` if it is larger than ``MAX_INFLATED``."""
+    # Counted while it is decompressed: the size at the end of a gzip file is modulo 2^32, and is not trusted.
+    size = 0
+    while chunk := _next_chunk(reader, kind, where):
+        size += len(chunk)
+        if size > MAX_INFLATED:
+            raise InputFileError(
+                "archive-inflates-too-large",
+                place=where,
+                reason=f"decompresses to more than {MAX_INFLATED >> 20} MiB",
+                hint="decompress it first",
+            )
+        yield chunk
 
 
 def _next_chunk(reader: _Reader, kind: str, where: str) -> bytes:

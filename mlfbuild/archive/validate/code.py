@@ -194,12 +194,12 @@ def foreign_headers(archive: ArchiveView) -> Iterator[Finding]:
         seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
         # Files of the module itself may have the name of a header of a library, as bundled copies do.
         own = {file.path.name for file in view.module.codegen}
-        for source in view.sources:
-            for include in source.includes:
-                library = library_of_header(include)
-                if library and library.name not in seen and PurePosixPath(include).name not in own:
-                    seen.add(library.name)
-                    yield finding("MLF713", source.path, f"includes {include} of {library.title} ({library.name})")
+        includes = ((source.path, include) for source in view.sources for include in source.includes)
+        for path, include in includes:
+            library = library_of_header(include)
+            if library and library.name not in seen and PurePosixPath(include).name not in own:
+                seen.add(library.name)
+                yield finding("MLF713", path, f"includes {include} of {library.title} ({library.name})")
 
 
 RULES = (

@@ -164,19 +164,24 @@ def header_macros(archive: ArchiveView) -> Iterator[Finding]:
         workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
         tensors = sizes_by_macro(view.module)
         garbage = has_garbage_sizes(view.module, view.header)
-        devices = sum(entry.workspace_size > 0 for entry in view.module.main)
         for name, text in view.header.macros:
-            size = _NUMBER.fullmatch(text)
             place = f"{view.header.path}: {name}"
             # A tensor called `workspace` has the same macro (MLF307), whose value may be that of either.
-            if name == workspace and size and name not in tensors:
-                if int(size[1]) != view.module.main[0].workspace_size:
-                    message = f"is {size[1]}, but {view.module.main[0].workspace_size} in the metadata"
-                    yield finding("MLF407", place, message)
-                if devices > 1:
-                    yield finding("MLF406", place, f"covers one of {devices} devices")
+            if name == workspace and name not in tensors:
+                yield from _workspace_macro(view.module, text, place)
             elif name != workspace and name in tensors:
                 yield from _tensor_macro(tensors[name], text, place, garbage)
+
+
+def _workspace_macro(module: Module, text: str, place: str) -> Iterator[Finding]:
+    size = _NUMBER.fullmatch(text)
+    if size is None:
+        return
+    if int(size[1]) != module.main[0].workspace_size:
+        yield finding("MLF407", place, f"is {size[1]}, but {module.main[0].workspace_size} in the metadata")
+    devices = sum(entry.workspace_size > 0 for entry in module.main)
+    if devices > 1:
+        yield finding("MLF406", place, f"covers one of {devices} devices")
 
 
 def has_garbage_sizes(module: Module, header: CFile) -> bool:

@@ -149,16 +149,17 @@ def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
     """Compare parameters in JSON with TVM's form, which counts if an archive has both."""
     for view in archive.modules:
         path = params_path(view.name, "json")
-        if path in archive.files and params_path(view.name) in archive.files:
-            try:
-                other = load_params_json(archive.files[path], path)
-            except InputFileError as error:
-                yield finding("MLF604", error.place, error.reason)
-                continue
-            known = view.module.params
-            for name in sorted({*known, *other}):
-                if name not in known or name not in other or not _same_array(known[name], other[name]):
-                    yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
+        if not {path, params_path(view.name)} <= archive.files.keys():
+            continue
+        try:
+            other = load_params_json(archive.files[path], path)
+        except InputFileError as error:
+            yield finding("MLF604", error.place, error.reason)
+            continue
+        known = view.module.params
+        for name in sorted({*known, *other}):
+            if name not in known or name not in other or not _same_array(known[name], other[name]):
+                yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
 
 
 def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:

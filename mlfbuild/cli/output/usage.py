@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.output.printing import has_colour, on_terminal, write_styled
-from mlfbuild.core import text_table
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
@@ -30,6 +29,8 @@ def show_usages(options: SharedOptions, usages: Sequence[Usage]) -> None:
 
 def usage_table(usages: Sequence[Usage], *, bars: bool) -> str:
     """Return ``usages`` as aligned lines; with ``bars``, in the characters and colours that stderr has."""
+    from mlfbuild.core import text_table  # it imports rich, which a build with nothing to do does not need
+
     rows = []
     subject = ""
     for usage in usages:

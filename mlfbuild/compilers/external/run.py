@@ -67,14 +67,19 @@ def _status(
     # A group, because compilers are often scripts: killing only the shell would leave the compiler running.
     with kept(process, group=True):
         try:
-            while process.poll() is None and not received:
-                # A single long wait would not end at a signal: its handler only records it, and Python then resumes the
-                # wait (PEP 475).
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOKING)
+            _wait(process, received)
         finally:
             _end(process, signal.SIGINT if received else None)
     return process.returncode
+
+
+def _wait(process: subprocess.Popen[bytes], received: list[int]) -> None:
+    """Wait for the end of ``process`` or a signal in ``received``."""
+    # A single long wait would not end at a signal: its handler only records it, and Python then resumes the wait
+    # (PEP 475).
+    while process.poll() is None and not received:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOKING)
 
 
 def _how_it_ended(status: int) -> str:

@@ -14,7 +14,6 @@ that nothing in an archive, which is untrusted, can end a string or start a comm
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
@@ -22,15 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import (
-    InputFileError,
-    StorageError,
-    cache_folder,
-    package_fingerprint,
-    sha256,
-    trusted_owners,
-    write_atomic,
-)
+from mlfbuild.core import InputFileError, cached_text, sha256
 from mlfbuild.library import LazyBytes, chunks
 
 if TYPE_CHECKING:
@@ -113,36 +104,14 @@ def make_quoted(option: str) -> str:
     return text if re.fullmatch(r"[\w./=,+:-]*", option) else f"'{text}'"
 
 
-_MOST_TEXTS = 4096
-"""Texts in the cache, about 10 MB; a build of 50 images of 40 models needs fewer."""
-
-
 def rendered(template: str, **values: object) -> str:
     """Return the text of ``templates/<template>`` with ``values``, of which those with attributes are dataclasses.
 
     The text is taken from the user's cache if this mlfbuild rendered the template with equal values before. Raises
     ``InputFileError`` for a path that build files cannot contain, if the template has it checked.
     """
-    made_from = json.dumps([package_fingerprint(), template, values], default=_as_json)
-    try:
-        kept = cache_folder("text") / sha256(made_from.encode())
-    except StorageError:  # a home that is read-only
-        return _environment().get_template(template).render(values)
-    text = _kept(kept)
-    if text is None:
-        text = _environment().get_template(template).render(values)
-        with contextlib.suppress(StorageError, OSError):
-            _make_room(kept.parent)
-            write_atomic(kept, f"{sha256(text.encode())}\n{text}".encode())
-    return text
-
-
-def _make_room(folder: Path) -> None:
-    """Empty the cache if it is full: texts of older versions and deleted projects would stay for ever."""
-    texts = list(folder.iterdir())
-    if len(texts) >= _MOST_TEXTS:
-        for text in texts:
-            text.unlink(missing_ok=True)
+    made_from = json.dumps([template, values], default=_as_json)
+    return cached_text([made_from.encode()], lambda: _environment().get_template(template).render(values))
 
 
 def _as_json(value: object) -> object:
@@ -151,16 +120,6 @@ def _as_json(value: object) -> object:
     if isinstance(value, (bytes, LazyBytes)):
         return sha256(chunks(value))
     return [type(value).__qualname__, vars(value)]
-
-
-def _kept(path: Path) -> str | None:
-    """Return the text in the file ``path`` of the cache; ``None`` if it is missing, damaged, or of another user."""
-    try:
-        digest, _, text = path.read_bytes().partition(b"\n")
-        mine = path.lstat().st_uid in trusted_owners()
-    except OSError:
-        return None
-    return text.decode() if mine and sha256(text) == digest.decode("ascii", "replace") else None
 
 
 @functools.cache

@@ -34,8 +34,7 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     If it is ``reentrant``, the second of two runs of each case uses the run function whose caller provides the
     workspace. Without ``twice``, each case runs once, as in a product.
     """
-    header = interface_header(module)
-    assert header is not None  # the caller has checked it
+    header = _callable_header(module)
     prefix, external, alone = struct_prefix(module.name), external_pools(module), reentrant and twice
     own = f"{prefix.upper()}_WORKSPACE_SIZE" if alone and not external else "0"
     workspaces = [str(pool.size) for pool in external if pool.kind == "workspace"] or [own]
@@ -224,7 +223,7 @@ def subject_of(module: Module, board: str, ram: int | None = None) -> Subject:
 
 
 def _subject(module: Module, board: str, ram: int | None = None) -> Subject:
-    _check_can_be_called(module)
+    _callable_header(module)
     external = external_pools(module)
     pools = tuple((pool.name, pool.size or 0) for pool in external if pool.kind == "workspace")
     workspace_size = sum(size for _, size in pools) if external else _workspace_size(module)
@@ -267,8 +266,10 @@ def _workspace_size(module: Module) -> int:
     return module.main[0].workspace_size if module.main else 0
 
 
-def _check_can_be_called(module: Module) -> None:
-    if interface_header(module) is None or not module.inputs or not module.outputs:
+def _callable_header(module: Module) -> CodegenFile:
+    """Return the header of the interface; raise ``UnsupportedModelError`` if the module cannot be called."""
+    header = interface_header(module)
+    if header is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
             "module-without-interface",
             place=module.name,
@@ -291,6 +292,7 @@ def _check_can_be_called(module: Module) -> None:
             reason=f"cannot be run: its header does not define the size of pool {unknown[0]}",
             hint="export the model again",
         )
+    return header
 
 
 def module_header(

@@ -15,10 +15,10 @@ from mlfbuild.library import sanitize_name
 def member_name(tensor_name: str) -> str:
     """Return the C identifier of the tensor ``tensor_name``: each byte except letters and digits becomes ``_``.
 
-    A name that starts with a digit gets ``_`` in front; a reserved word gets ``_`` at its end, and so does
-    ``workspace``, because its size macro would equal the arena's.
+    An empty name becomes ``unnamed``. A name that starts with a digit gets ``_`` in front; a reserved word gets ``_``
+    at its end, and so does ``workspace``, because its size macro would equal the arena's.
     """
-    text = sanitize_name(tensor_name)
+    text = sanitize_name(tensor_name) or "unnamed"
     if text[0].isdigit():
         text = f"_{text}"
     return f"{text}_" if is_reserved_in_c(text) or text.lower() == "workspace" else text

@@ -30,8 +30,8 @@ _RESERVED = re.compile(
     r"\.(init|fini|(pre)?init_array|fini_array|ctors|dtors|comment|note|tdata|tbss|ARM|gnu|eh_frame|symtab|strtab|"
     r"shstrtab|group|rela?|debug_\w+)(\..*)?"
 )
-# GCC gives sections of these names the type NOBITS, so the image has no content for them.
-_EMPTY = re.compile(r"\.(bss|sbss|noinit|persistent)(\..*)?")
+# GCC gives sections of these names the type NOBITS, so the image has no content for them. .persistent has content.
+_EMPTY = re.compile(r"\.((bss|sbss|noinit)(\..*)?|persistent\.bss)")
 _READ_ONLY = re.compile(r"\.(text|rodata)(\..*)?")
 _DATA = re.compile(r"\.(data|sdata|rodata)(\..*)?")
 _COLLECTED = re.compile(r"\.(text|rodata|data|bss|noinit)(\..*)?|\.(isr_)?vectors?|\.stack|\.heap")

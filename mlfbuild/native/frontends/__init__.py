@@ -19,7 +19,8 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.frontends.choices import CONSTANT, DIM, SIGNATURE, STATE, Choices
-    from mlfbuild.native.frontends.models import NetworkFiles, SourceFiles, parse_files, parse_model, read_model
+    from mlfbuild.native.frontends.model_files import NetworkFiles, SourceFiles
+    from mlfbuild.native.frontends.models import parse_files, parse_model, read_model
     from mlfbuild.native.frontends.ports import declared_ports
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -19,20 +19,18 @@ def shift_states(graph: Graph) -> Graph:
     places = {node: at for at, node in enumerate(graph.nodes)}
     producers = {name: node for node in graph.nodes for name in node.outputs}
     shifts: dict[Node, Node] = {}
-    for sliced in graph.nodes:
-        if isinstance(sliced.operator, Slice):
-            # A file may append first and drop then, or the other way round: the join is before or after the slice.
-            before = producers.get(str(sliced.inputs[0]))
-            for join in _joins(graph, sliced, [*([before] if before else []), *graph.readers(sliced.outputs[0])]):
-                shift = _shift(graph, sliced, join)
-                # Only a state is worth it: with another first operand, the copy is the operator's task and not its
-                # cost.
-                if shift is not None and shift.inputs[0] in states:
-                    # The new node takes the place of the later one: only there are the inputs of both known.
-                    first, last = sorted((sliced, join), key=places.__getitem__)
-                    shifts[last] = shift
-                    places.pop(first)
-                    break
+    for sliced in (node for node in graph.nodes if isinstance(node.operator, Slice)):
+        # A file may append first and drop then, or the other way round: the join is before or after the slice.
+        before = producers.get(str(sliced.inputs[0]))
+        for join in _joins(graph, sliced, [*([before] if before else []), *graph.readers(sliced.outputs[0])]):
+            shift = _shift(graph, sliced, join)
+            # Only a state is worth it: with another first operand, the copy is the operator's task and not its cost.
+            if shift is not None and shift.inputs[0] in states:
+                # The new node takes the place of the later one: only there are the inputs of both known.
+                first, last = sorted((sliced, join), key=places.__getitem__)
+                shifts[last] = shift
+                places.pop(first)
+                break
     return rebuild(graph, [shifts.get(node, node) for node in graph.nodes if node in places])
 
 

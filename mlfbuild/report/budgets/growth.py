@@ -194,20 +194,22 @@ def check_baseline(project: Project, *, update: bool) -> None:
     none. Raises ``InputFileError`` if the file is damaged or of another version, or if it is not to be updated and has
     images or models that the project no longer has.
     """
-    if project.baseline is None:
-        if update:
-            raise UsageError(
-                "no-baseline-to-update",
-                place=project.path,
-                reason="the project has no budget-file to update",
-                hint="add one, such as `budget-file: sizes.json`",
-            )
-        return
-    path = project.baseline.path
     if update:
-        _read_if_there(path)
-    else:
+        _read_if_there(_path_to_update(project))
+    elif project.baseline is not None:
+        path = project.baseline.path
         check_known(path, _read(path), _images_of(project))
+
+
+def _path_to_update(project: Project) -> Path:
+    if project.baseline is None:
+        raise UsageError(
+            "no-baseline-to-update",
+            place=project.path,
+            reason="the project has no budget-file to update",
+            hint="add one, such as `budget-file: sizes.json`",
+        )
+    return project.baseline.path
 
 
 def unchecked(jobs: Sequence[FirmwareJob]) -> list[FirmwareJob]:
@@ -220,9 +222,7 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
 
     Entries of other images of the project are kept. Raises as ``check_baseline``, and ``StorageError``.
     """
-    check_baseline(project, update=True)
-    assert project.baseline is not None
-    path, known = project.baseline.path, _images_of(project)
+    path, known = _path_to_update(project), _images_of(project)
     # An update of one firmware must not accept the growth of another that was not built.
     kept = {title: _only(taken, known[title]) for title, taken in _read_if_there(path).items() if title in known}
     new = {job.title: _only(taken_by(sizes), job.models) for job, sizes in images}

@@ -72,5 +72,5 @@ def since_last(now: int, before: int | None, text: Callable[[int], str] = "{:,}"
     if before is None:
         return ""
     if now == before:
-        return ", as in the last build within its budget"
+        return ", as in the last build: only the budget changed"
     return f", {text(abs(now - before))} {'more' if now > before else fewer} than in the last build within its budget"

@@ -21,7 +21,8 @@ def count(value: int | None) -> str:
 def compact(value: int) -> str:
     """Return a number in three digits or fewer, for axes: ``4.7 M``."""
     for unit, name in ((10**9, " G"), (10**6, " M"), (10**3, " k")):
-        if value >= unit:
+        # 999,500 rounds to three digits of the next unit.
+        if value >= unit - unit // 2000:
             return f"{value / unit:.3g}{name}"
     return str(value)
 

@@ -35,8 +35,11 @@ _RULES = re.compile(
     r"(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?(?:\.[nw]|\.\d+)?"
 )
 # Stores, compares, hints and barriers, which write none of the registers that they name. Matched as prefixes, so that
-# `strb`, `strd` and `vstr` need no entries.
-_ONLY_READ = re.compile(r"(v?st|v?cmp|cm[np]|tst|teq|nop|it|dmb|dsb|isb|bkpt|svc|cps|pl[di]|wf[ie]|sev|vps?t|vmsr|msr)")
+# `strb`, `strd` and `vstr` need no entries. STREX and STLEX write their status to the first operand.
+_ONLY_READ = re.compile(
+    r"(?!st[rl]ex)(v?st|v?cmp|cm[np]|tst|teq|nop|it|dmb|dsb|isb|cps|pl[di]|wf[ie]|sev|vps?t|vmsr|msr)"
+)
+_EXCEPTION = re.compile(r"svc|bkpt|hlt")
 _REGISTER = re.compile(r"r\d+|sp|lr|pc|ip|fp|sl|sb")
 _NUMBER = re.compile(r"#(-?\d+)")
 _BASE = re.compile(r"\[(\w+)(?:, #(-?\d+))?")
@@ -239,6 +242,9 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
     state = _written_back(operands, state)
     if _ONLY_READ.match(mnemonic):
         return state
+    # A handler may return values in the registers that the core stacks at entry, as semihosting does in r0.
+    if _EXCEPTION.match(mnemonic):
+        return without(state, _LOST_BY_CALLS)
     # Source registers are included: to forget a value that was only read costs precision, but is never wrong.
     named = [register for operand in operands if (register := _register(operand))]
     for operand in operands:

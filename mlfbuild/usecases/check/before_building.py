@@ -103,11 +103,11 @@ def _start_up(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             target = project.targets[name]
             # With a board or a toolchain file of the user, start-up code may come from there.
             own = target.board is None and target.toolchain is None and toolchain_of(target) is not None
-            if own and all(path.is_file() for path in firmware.sources):
-                problem = start_up_problem(firmware.sources, CPUS[target.cpu])
-                if problem is not None:
-                    mistake = Mistake(problem.code, reason=f"for {name}: {problem.reason}", hint=problem.hint)
-                    yield ("firmware", firmware.name, "targets", index), mistake
+            whole = own and all(path.is_file() for path in firmware.sources)
+            problem = start_up_problem(firmware.sources, CPUS[target.cpu]) if whole else None
+            if problem is not None:
+                mistake = Mistake(problem.code, reason=f"for {name}: {problem.reason}", hint=problem.hint)
+                yield ("firmware", firmware.name, "targets", index), mistake
 
 
 def _options(jobs: list[TargetJob]) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -60,14 +60,15 @@ def unused_devices(project: Project) -> list[str]:
 def _undeclared_devices(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield each device that a model has code for and a target of the model does not declare with a compiler."""
     for target in project.targets.values():
-        for model in project.models_on(target.name):
-            for name, built in (_devices_of(model) or {}).items():
-                device = target.devices.get(name)
-                if built and (device is None or not device.names_compiler):
-                    reason = f"{model.source} has code in codegen/{name}, and no compiler is named for this device"
-                    near = "" if device else suggestion(name, target.devices)
-                    mistake = Mistake("device-not-declared", reason=reason + near, hint=f"add {name} with its cpu")
-                    yield ("targets", target.name, "devices", name), mistake
+        models = project.models_on(target.name)
+        built = ((model, *device) for model in models for device in (_devices_of(model) or {}).items())
+        for model, name, is_built in built:
+            device = target.devices.get(name)
+            if is_built and (device is None or not device.names_compiler):
+                reason = f"{model.source} has code in codegen/{name}, and no compiler is named for this device"
+                near = "" if device else suggestion(name, target.devices)
+                mistake = Mistake("device-not-declared", reason=reason + near, hint=f"add {name} with its cpu")
+                yield ("targets", target.name, "devices", name), mistake
 
 
 def _devices_of(model: ModelSpec) -> Mapping[str, bool] | None:

@@ -123,10 +123,10 @@ class Repo:
             **(self._of_each_device() if self._is_for_devices and _PRESETS in self.template.files else {}),
             **{f"board/{device.target}.ld": device.script for device in self.devices if not device.is_emulated},
             **{path: runtime_text(name) for path, name in self.template.copies.items()},
-            "src/main.c": main_c(self.network.library, self.sample if self._has_sample_h else None, self.template.main),
+            "src/main.c": main_c(self.network.library, self._shown_sample, self.template.main),
         }
-        if self._has_sample_h:
-            texts["src/sample.h"] = self._sample_h()
+        if self._shown_sample is not None:
+            texts["src/sample.h"] = self._sample_h(self._shown_sample)
         texts[SCHEMA_FILE] = schema_text()
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
@@ -185,15 +185,14 @@ class Repo:
         }
 
     @property
-    def _has_sample_h(self) -> bool:
-        return self.sample is not None and bool(self.template.run)  # a host sends its own inputs
+    def _shown_sample(self) -> Sample | None:
+        return self.sample if self.template.run else None  # a host sends its own inputs
 
-    def _sample_h(self) -> str:
-        assert self.sample is not None
+    def _sample_h(self, sample: Sample) -> str:
         origin = f"case 0 of {self.vectors or 'the vectors that were passed to `mlfbuild init`'}"
-        if self.sample.computed and not self.vectors:
+        if sample.computed and not self.vectors:
             origin = "computed by mlfbuild from the model file, for pseudo-random inputs"
-        return sample_h(self.network.library, self.sample, origin)
+        return sample_h(self.network.library, sample, origin)
 
     def _board_files(self) -> dict[str, bytes]:
         files = target_files([], self.board, self.cpu)
@@ -257,7 +256,7 @@ class Repo:
             (SCHEMA_FILE, "JSON Schema of the project file, for editors; `mlfbuild schema` prints it"),
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
-            ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._has_sample_h else "")),
+            ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._shown_sample else "")),
             *((worded(path, self.words), text) for path, text in self.template.about),
             *([] if self.devices[0].is_emulated else [_BOARD_FOLDER]),
         ]

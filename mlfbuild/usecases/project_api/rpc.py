@@ -100,7 +100,9 @@ class Server:
         name, given = request.get("method"), request.get("params")
         if not isinstance(name, str) or not isinstance(given, dict):
             raise RequestError(_INVALID_REQUEST, "a request must have a method and an object of params")
-        if not isinstance(request.get("id"), str | int | None):
+        identifier = request.get("id")
+        # A bool is an ``int`` in Python, but not in JSON.
+        if isinstance(identifier, bool) or not isinstance(identifier, str | int | float | None):
             raise RequestError(_INVALID_REQUEST, "the id must be a string, a number or null")
         if name not in self._methods:
             raise RequestError(_METHOD_NOT_FOUND, f"{name}: no such method")
@@ -110,7 +112,6 @@ class Server:
             wanted = ", ".join(parameters) or "none"
             raise RequestError(_INVALID_PARAMS, f"{name}: the parameters must be {wanted}")
         for key, types in parameters.items():
-            # A bool is an ``int`` in Python, but not in JSON.
             if not isinstance(given[key], types) or (isinstance(given[key], bool) and bool not in types):
                 expected = " or ".join("null" if each is type(None) else each.__name__ for each in types)
                 raise RequestError(_INVALID_PARAMS, f"{name}: {key} must be {expected}")

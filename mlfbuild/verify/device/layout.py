@@ -76,8 +76,7 @@ class Device:
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
         settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
-        if self.keys.over_serial:
-            assert self.keys.uart is not None
+        if self.keys.over_serial and self.keys.uart is not None:
             settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
             settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
         if self.keys.setup is not None:

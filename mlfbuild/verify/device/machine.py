@@ -116,10 +116,7 @@ class DeviceMachine:
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
         """Return the status and the outputs for inputs in call order."""
-        if self._calls is None:
-            self._start()
-        calls = self._calls
-        assert calls is not None
+        calls = self._calls = self._calls or self._start()
         self._next.data = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in inputs)
         self._results.content = b""
         size = case_size(self._subject, 1)
@@ -154,7 +151,7 @@ class DeviceMachine:
         self._calls = None
         return 0
 
-    def _start(self) -> None:
+    def _start(self) -> HostCalls:
         self._next, self._results = _NextCase(), _Results()
         files = {_INPUTS: self._next, _OUTPUTS: self._results}
 
@@ -163,4 +160,4 @@ class DeviceMachine:
                 raise FileNotFoundError(name)
             return cast("BinaryIO", files[name])
 
-        self._calls = self._connection.calls(self._image, opened, [_INPUTS, _OUTPUTS])
+        return self._connection.calls(self._image, opened, [_INPUTS, _OUTPUTS])

@@ -40,6 +40,7 @@ def _output(
     if timeout is None and grown is None:
         return process.communicate()[0]
     allowed = math.inf if timeout is None else timeout
+    report = grown or (lambda _size: None)
     size, deadline = _size(written), time.monotonic() + allowed
     while True:
         left = deadline - time.monotonic()
@@ -50,8 +51,7 @@ def _output(
             now = _size(written)
             if now != size:
                 size, deadline = now, time.monotonic() + allowed
-                if grown is not None:
-                    grown(size)
+                report(size)
             elif left <= 0:
                 raise subprocess.TimeoutExpired(process.args, allowed, error.output) from None
 

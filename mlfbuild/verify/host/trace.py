@@ -62,8 +62,7 @@ def _outputs_of_calls(graph: ExecutorGraph) -> tuple[TracedTensor, ...]:
 
 
 def _graph(module: Module) -> ExecutorGraph:
-    assert module.graph_json is not None
-    return parse_graph(bytes(module.graph_json), f"{module.name}.graph")
+    return parse_graph(bytes(module.graph_json or b""), f"{module.name}.graph")
 
 
 def _calls(graph: ExecutorGraph) -> Iterator[tuple[int, GraphNode]]:

@@ -23,6 +23,10 @@ def weights(*shape: int) -> Tensor:
 X = image(1, 4, 4, 2)
 
 BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
+    "a hybrid layer without weights": (
+        ops.Hybrid(ops.FullyConnected()), [image(1, 4, dtype=DType.INT8), image(1), None, None, None], image(1, 3),
+        "input 3 is absent",
+    ),
     "axes not ascending": (
         ops.Mean((2, 1)), [X], image(1, 2), "axes [2, 1] must be ascending and different",
     ),
@@ -348,3 +352,8 @@ BROKEN |= {
 @pytest.mark.parametrize(("operator", "inputs", "output", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_rule(operator: Operator, inputs: Sequence[Tensor | None], output: Tensor, reason: str) -> None:
     assert operator.check(Operands(inputs), [output]) == reason
+
+
+def test_svdf_without_weights() -> None:
+    inputs = [image(1, 4), None, image(2, 3), None, image(1, 6)]
+    assert ops.Svdf().check(Operands(inputs), [image(1, 2), image(1, 6)]) == "input 1 is absent"

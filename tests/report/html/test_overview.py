@@ -9,7 +9,7 @@ import pytest
 
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
-from mlfbuild.report.html.numbers import NONE
+from mlfbuild.report.html.numbers import NONE, compact
 from mlfbuild.report.html.views import overview
 from support import report_sketch as sketch
 from support.browser import Browser
@@ -120,3 +120,19 @@ def test_failed_checks_show_their_first_problem() -> None:
     text = page(sketch.report(image("m4", verify="failed")))
     assert "FAILED, 24 cases on mps2-an386" in text and "digits: bad" in text
     assert "outdated: model or vectors changed" in page(sketch.report(image("m4", verify="outdated")))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1 k"),
+        (999_499, "999 k"),
+        (999_500, "1 M"),
+        (999_999, "1 M"),
+        (4_711_000, "4.71 M"),
+    ],
+)
+def test_numbers_of_axes_have_three_digits(value: int, text: str) -> None:
+    assert compact(value) == text

@@ -136,6 +136,10 @@ def test_aligned_stack_addresses_count_as_the_deepest_possible() -> None:
     ("text", "reason"),
     [
         ("push {r4, lr}\n sub.w sp, sp, r3\n bx lr", r"known only at run time, at 0x102 (sub.w sp, sp, r3): alloca, "),
+        ("movs r2, #8\n strex r2, r1, [r0]\n sub sp, r2\n bx lr", "at 0x104 (sub sp, r2)"),
+        ("movs r2, #8\n stlexb r2, r1, [r0]\n sub sp, r2\n bx lr", "at 0x104 (sub sp, r2)"),
+        ("movs r0, #8\n bkpt 0x00ab\n sub sp, r0\n bx lr", "at 0x104 (sub sp, r0)"),
+        ("movs r0, #8\n svc 0\n sub sp, r0\n bx lr", "at 0x104 (sub sp, r0)"),
         ("msr MSP, r0\n bx lr", "at 0x100 (msr MSP, r0): alloca, a variable-length array or another stack"),
         ("ldr.w sp, [r0, #4]\n bx lr", "at 0x100 (ldr.w sp, [r0, #4])"),
         ("push {r4}\n b.n 100 <f>", "pushes in a loop at 0x100 without a known limit"),

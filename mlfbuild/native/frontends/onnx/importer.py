@@ -118,11 +118,14 @@ class _Importer:
                 self._refusals.add_operator(node, unsupported_operators([node]))
                 continue
             with self._refusals.collected(node.outputs):
-                for part in written_out(node, self._constants, self._taken):
-                    if decided(part, self._constants):
-                        yield from self._unknown(flow(part, self._around))
-                    elif not self._fold(part):
-                        yield part
+                yield from self._unknown_parts(node)
+
+    def _unknown_parts(self, node: RawNode) -> Iterator[RawNode]:
+        for part in written_out(node, self._constants, self._taken):
+            if decided(part, self._constants):
+                yield from self._unknown(flow(part, self._around))
+            elif not self._fold(part):
+                yield part
 
     def graph(self, name: str) -> Graph:
         """Return the whole network."""

@@ -129,11 +129,11 @@ def _order(needs: Sequence[Sequence[int]]) -> list[int] | None:
             index = stack[-1]
             # Without recursion: a chain of thousands of nodes would exceed Python's limit.
             missing = [need for need in needs[index] if state[need] != 2]
-            if state[index] == 2 or not missing:
-                if state[index] != 2:
-                    order.append(index)
-                state[index] = 2
+            if state[index] == 2:
                 stack.pop()
+            elif not missing:
+                state[index] = 2
+                order.append(stack.pop())
             elif state[index] == 1 and any(state[need] == 1 for need in missing):
                 return None
             else:

@@ -78,15 +78,7 @@ class OperatorNodes:
         if not row.states and self._tensors.are_open(operator.outputs):
             # Each attempt may settle the shape of one more output, or one more property of a shape.
             for _ in range(_STEPS * len(operator.outputs)):
-                reason: str | None
-                try:
-                    node, site = self._built(operator, row)
-                    values = Operands(site.inputs[: row.values], site.place)
-                    if _is_hybrid(operator, row, site):
-                        values = values.map(_like_float)  # integer weights do not change the shape
-                    reason = node.operator.check(values, site.outputs)
-                except OperatorError as error:
-                    reason = error.reason
+                reason = self._reason(operator, row)
                 if not any(self._tensors.reshape(index, reason) for index in operator.outputs):
                     break
         node, site = self._built(operator, row)
@@ -95,6 +87,17 @@ class OperatorNodes:
         self.states += made  # only now: several attempts may have been made
         inputs, outputs = (state.before for state in made), (state.after for state in made)
         return replace(node, inputs=(*node.inputs, *inputs), outputs=(*node.outputs, *outputs)), site
+
+    def _reason(self, operator: RawOperator, row: TfliteRow) -> str | None:
+        """Return why the node of ``operator`` is not valid with the shapes that are known so far."""
+        try:
+            node, site = self._built(operator, row)
+            values = Operands(site.inputs[: row.values], site.place)
+            if _is_hybrid(operator, row, site):
+                values = values.map(_like_float)  # integer weights do not change the shape
+            return node.operator.check(values, site.outputs)
+        except OperatorError as error:
+            return error.reason
 
     def _built(self, operator: RawOperator, row: TfliteRow) -> tuple[Node, TfliteSite]:
         """Return the node of ``operator`` with the shapes that are known so far, after checks of its inputs."""

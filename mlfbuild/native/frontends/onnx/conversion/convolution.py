@@ -161,24 +161,10 @@ def _grouped(
     window: Sliding,
     target: Quantization | None,
 ) -> Tensor | None:
-    outputs, channels = parameters.weights.shape[0], source.shape[3]
+    outputs = parameters.weights.shape[0]
     shape = (source.shape[0], *window.output)
-    if groups == channels:  # also for one channel
-        # From OIHW to 1HWO, the layout of DEPTHWISE_CONV_2D.
-        filters = np.transpose(parameters.weights, (1, 2, 3, 0))
-        multiplier = outputs // channels
-        if channels > 1:
-            wide = _wide_channels(parameters) if multiplier == 1 else np.empty(0, np.int64)
-            if 0 < wide.size < channels:
-                return _in_two_parts(op, source, parameters, wide, window, target)
-            if parameters.scales is not None:
-                fitted = _repeated(op, source, filters, window)
-                if fitted is None:
-                    return None
-                source, filters, window = fitted
-            operator = ops.DepthwiseConv2D(window.stride, window.dilation, window.padding, depth_multiplier=multiplier)
-            inputs = parameters.depthwise_inputs(op, source, filters)
-            return weighted_sum(op, operator, inputs, (*shape, outputs), target)
+    if groups == source.shape[3] > 1:
+        return _depthwise(op, source, parameters, window, target)
     parts, made = channel_groups(op, source, groups), []
     for number, part in enumerate(parts):
         own = parameters.channels(slice(outputs // groups * number, outputs // groups * (number + 1)))
@@ -191,6 +177,26 @@ def _grouped(
             )
         )  # fmt: skip
     return joined_if_complete(op, made)
+
+
+def _depthwise(
+    op: OpContext, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
+) -> Tensor | None:
+    outputs, channels = parameters.weights.shape[0], source.shape[3]
+    shape = (source.shape[0], *window.output, outputs)
+    # From OIHW to 1HWO, the layout of DEPTHWISE_CONV_2D.
+    filters = np.transpose(parameters.weights, (1, 2, 3, 0))
+    multiplier = outputs // channels
+    wide = _wide_channels(parameters) if multiplier == 1 else np.empty(0, np.int64)
+    if 0 < wide.size < channels:
+        return _in_two_parts(op, source, parameters, wide, window, target)
+    if parameters.scales is not None:
+        fitted = _repeated(op, source, filters, window)
+        if fitted is None:
+            return None
+        source, filters, window = fitted
+    operator = ops.DepthwiseConv2D(window.stride, window.dilation, window.padding, depth_multiplier=multiplier)
+    return weighted_sum(op, operator, parameters.depthwise_inputs(op, source, filters), shape, target)
 
 
 def _wide_channels(parameters: LayerParameters) -> Array:

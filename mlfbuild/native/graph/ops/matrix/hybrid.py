@@ -136,7 +136,7 @@ class Hybrid(Operator):
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 1:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 1"
-        absent = next((at for at in (0, 1, 3) if inputs[at] is None), None)
+        absent = next((at for at in (0, 1, 3) if inputs.optional(at) is None), None)
         if absent is not None:
             return f"input {absent} is absent"
         tensors = hybrid_tensors(inputs, outputs)

@@ -61,7 +61,7 @@ class Svdf(Operator):
         if len(inputs) != 5 or len(outputs) != 2:
             return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
         # Bias, at position 3, is the only optional input of SVDF.
-        absent = next((at for at in (0, 1, 2, 4) if inputs[at] is None), None)
+        absent = next((at for at in (0, 1, 2, 4) if inputs.optional(at) is None), None)
         if absent is not None:
             return f"input {absent} is absent"
         tensors = svdf_tensors(inputs, outputs)
