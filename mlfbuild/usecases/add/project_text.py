@@ -57,10 +57,8 @@ def with_model(text: str, name: str, keys: Mapping[str, Any]) -> str | None:
     lines = text.replace("\r\n", "\n").split("\n")
     data = _yaml().load("\n".join(lines))
     models = _models(data)
-    if not models:
-        changed = _first
-    else:
-        changed = _in_brackets if models.fa.flow_style() or data.fa.flow_style() else _in_lines
+    in_brackets = models and (models.fa.flow_style() or data.fa.flow_style())
+    changed = _in_brackets if in_brackets else _in_lines if models else _first
     found = changed(lines, data, name, keys)
     return None if found is None else newline.join(found)
 
