@@ -219,9 +219,9 @@ class Repo:
         if not device.is_emulated:
             own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
             keys = device.keys.replace("}", f"{own}}}")
-            own_board = development_board(device.target)
-            probe = f"{own_board.server} flashes it" if own_board and own_board.server else "add `runner` to flash it"
-            return f"  {device.target}: {keys}   # your {'board' if own_board else 'microcontroller'}; {probe}"
+            board = development_board(device.target)
+            flashed = f"`mlfbuild flash` uses {board.server}" if board and board.server else "add `runner` to flash it"
+            return f"  {device.target}: {keys}   # your {'board' if board else 'microcontroller'}; {flashed}"
         words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
         return worded(self.template.targets, words)
 
