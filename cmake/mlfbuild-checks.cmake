@@ -34,10 +34,21 @@ function(_mlfbuild_check)
     elseif(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
       _mlfbuild_check_image(${target})
       if(type STREQUAL "EXECUTABLE")
+        _mlfbuild_check_board(${target})
         _mlfbuild_check_link(${target})
       endif()
     endif()
   endforeach()
+endfunction()
+
+# Stop if IMAGE links the start-up code of an emulated board, and the target has none. CMake names no remedy.
+function(_mlfbuild_check_board IMAGE)
+  get_target_property(linked ${IMAGE} LINK_LIBRARIES)
+  if("mlf::board" IN_LIST linked AND NOT TARGET mlf::board)
+    _mlfbuild_stop(
+      "${IMAGE}: links mlf::board, but the target of mlfbuild_models has no emulated board; add `board: qemu` to it, or "
+      "link your own start-up code")
+  endif()
 endfunction()
 
 # Set RESULT to the targets of the source folder DIRECTORY and of all folders that it added.

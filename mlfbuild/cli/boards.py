@@ -15,9 +15,9 @@ def boards(options: SharedOptions, names: tuple[str, ...]) -> None:
     """List the processor cores, boards and microcontrollers by name.
 
     The words are those of `cpu`, `board` and `mcu` of a target. NAME is the beginning of some, or of a board's
-    microcontroller: `boards stm32f4`. In the name of a microcontroller, `?` stands for any letter. One with `cycles`
-    has a cycle model; `debugger` is the GDB server for the one on the board, and `serial` marks those with a serial
-    port.
+    microcontroller, or a part of a title: `boards stm32f4`. In the name of a microcontroller, `?` stands for any
+    letter. One with `cycles` has a cycle model; `debugger` is the GDB server for the one on the board, and `serial`
+    marks those with a serial port.
     """
     from mlfbuild.targets import close_boards
     from mlfbuild.usecases import known_targets

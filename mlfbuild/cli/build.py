@@ -15,6 +15,7 @@ from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
+    from mlfbuild.project import Project
     from mlfbuild.usecases import ModelResult
 
 
@@ -84,8 +85,16 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
 
     for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
         note(f"warning: {line}")
+    if options.model and tree is None and not options.quiet:
+        _note_firmware_without_models(project, {target.name for target in targets}, {job.name for job in firmware})
     for result in report.models:
         show_notes(options, result.job.title, result.notes)
+
+
+def _note_firmware_without_models(project: Project, targets: set[str], built: set[str]) -> None:
+    for name, spec in project.firmware.items():
+        if name not in built and targets & {*spec.targets}:
+            note(f"not built: firmware {name}, which links models that --model leaves out")
 
 
 def model_json(result: ModelResult) -> dict[str, Any]:

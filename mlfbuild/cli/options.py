@@ -182,6 +182,17 @@ shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "q
 class Verb(click.Command):
     """A verb; it refuses shared options that do not apply to it, even if they are before the verb."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse ``args``; an option that is the name of a format, such as ``--json``, leads to ``--format``."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            types = (parameter.type for parameter in self.params if parameter.name == "format")
+            form = error.option_name.removeprefix("--")
+            if any(form in kind.choices for kind in types if isinstance(kind, click.Choice)):
+                raise click.NoSuchOption(error.option_name, None, [f"--format {form}"], ctx) from None
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Call the verb."""
         own = {parameter.name for parameter in self.params}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from mlfbuild.cli.options import ARCHIVE, INPUTS, SharedOptions, complete_board, timeout_option, verb
 from mlfbuild.cli.output.printing import show, show_json, show_notes
 from mlfbuild.cli.output.progress import working
-from mlfbuild.core import UsageError, counted, printable
+from mlfbuild.core import InputFileError, ProjectFileError, UsageError, counted, printable
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import ArchiveRun, RunInputs
@@ -69,6 +70,7 @@ def run(
             raise UsageError("option-not-applicable", place=name, reason=reason, hint=hint)
     if len(options.target) > 1:
         raise UsageError("too-many-targets", place="--target", reason="one device runs it", hint="name one target")
+    _refuse_name(options, archive)
     target = device_target(options.file, options.target[0]) if options.target else None
     chosen = RunInputs(inputs, (seed or 0) if random else None)
     with working(options, f"running {archive}"):
@@ -94,6 +96,20 @@ def _check_random(inputs: Path | None, *, random: bool, seed: int | None) -> Non
         raise UsageError(
             "option-needs-another", place="--seed", reason="the inputs are not random", hint="add --random"
         )
+
+
+def _refuse_name(options: SharedOptions, archive: Path) -> None:
+    """Raise ``InputFileError`` with the file of the model if ``archive`` is no file, but a model of the project."""
+    if archive.exists() or not options.file.is_file():
+        return
+    from mlfbuild.project import load_project
+
+    # A project file with mistakes is another matter: this verb needs none.
+    with contextlib.suppress(ProjectFileError):
+        model = load_project(options.file).models.get(str(archive))
+        if model is not None:
+            hint = f"for the model of {options.file}, write {model.source}"
+            raise InputFileError("no-such-input", place=archive, reason="no such archive", hint=hint)
 
 
 def _show(result: ArchiveRun, inputs: RunInputs, output: Path | None, on: str) -> None:

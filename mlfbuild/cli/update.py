@@ -99,9 +99,13 @@ def _lines(found: ModelUpdate) -> Iterator[str]:
     yield text_table(rows, header=("", "before", "now", "change"), align="lrrr")
     if found.outputs or found.notes:
         yield ""
-    # New vectors were written, so differences from the old ones need no action.
-    renewed = any(path.suffix == ".npz" for path in found.written)
-    yield from (_output(each, renewed=renewed) for each in found.outputs)
+    # New vectors, which were written or will be, so that differences from the old ones need no action.
+    then = "so that `verify` will fail: pass new ones with --vectors"
+    if any(path.suffix == ".npz" for path in found.written):
+        then = "which were computed again"
+    elif found.renewable and not found.written:
+        then = "which are computed again when the file is replaced"
+    yield from (_output(each, then) for each in found.outputs)
     yield from (f"note: {line}" for line in found.notes)
 
 
@@ -112,7 +116,7 @@ def _row(figure: UpdatedFigure) -> tuple[str, ...]:
     return f"{figure.name}, {figure.target}", f"{before:,}", f"{now:,}", change
 
 
-def _output(output: OutputDifference, *, renewed: bool) -> str:
+def _output(output: OutputDifference, then: str) -> str:
     name, cases = printable(output.name), counted(output.cases, "case")
     if not output.different:
         text = f"output {name}: equal in {cases}"
@@ -123,6 +127,5 @@ def _output(output: OutputDifference, *, renewed: bool) -> str:
         )
     if output.expected is not None and output.expected < output.cases:
         wrong = output.cases - output.expected
-        then = "which were computed again" if renewed else "so that `verify` will fail: pass new ones with --vectors"
         text += f"\n  {wrong:,} of {cases} differ from the vectors, {then}"
     return text

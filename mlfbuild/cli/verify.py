@@ -303,7 +303,8 @@ def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: M
     """
     from mlfbuild.usecases import verification_failed, wrong_outputs
 
-    errors = [result for _, result in results if isinstance(result, MlfError)]
+    # What several models lack, such as a compiler, is reported once.
+    errors = list({str(result): result for _, result in results if isinstance(result, MlfError)}.values())
     errors += [excess] if excess is not None else []
     failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]
     # The exit status is that of the one that is raised: wrong outputs come first, as they are what the command is for.

@@ -6,6 +6,7 @@ lists every mistake at once; each yields the keys of a mistake and its reason.
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -134,7 +135,8 @@ def _why_unusable(path: Path, *, is_model: bool) -> Mistake | None:
 def _why_no_file(path: Path) -> Mistake:
     if path.is_dir():
         return Mistake("not-a-file", reason=f"{path}: is a folder, not a file", hint="name a file")
-    return Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
+    hint = "name each file: this key has no patterns" if glob.has_magic(path.name) else "correct the path"
+    return Mistake("no-such-file", reason=f"{path}: no such file", hint=hint)
 
 
 def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -33,8 +33,7 @@ def check_references(document: Document) -> None:
         _check_folder_names(document, section)
     for name, target in document.entries("targets"):
         if not {"cpu", "mcu"} & {*target}:
-            mistake = Mistake("missing-key", reason='missing key "cpu"', hint="add board, mcu or cpu")
-            document.add(("targets", name), mistake, at_key=True)
+            _refuse_without_core(document, ("targets", name), target)
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)
         check_devices(document, name, target)
@@ -49,6 +48,14 @@ def check_references(document: Document) -> None:
     check_sections(document)
     check_timing(document)
     check_runners(document)
+
+
+def _refuse_without_core(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
+    """Report that ``target`` has no core, unless its board is refused, which would have said which one it has."""
+    if any(problem.path == (*path, "board") for problem in document.problems):
+        return
+    hint = "add cpu" if "board" in target else "add board, mcu or cpu"
+    document.add(path, Mistake("missing-key", reason='missing key "cpu"', hint=hint), at_key=True)
 
 
 def _texts(entry: Mapping[str, object], key: str) -> list[tuple[int, str]] | None:

@@ -101,7 +101,7 @@ def _board(value: str) -> Mistake | None:
     close = targets.close_boards(value)
     hint = f"did you mean {listed(close)}? " if close else ""
     hint += "`mlfbuild boards` lists the known ones; for another, omit board and write mcu or cpu"
-    return Mistake("unknown-board", reason=f"unknown board {in_quotes(value)}", hint=hint)
+    return Mistake("unknown-board", reason=f"unknown board {in_quotes(value)}", hint=_other_key(value) or hint)
 
 
 def _emulated(value: str) -> Mistake | None:

@@ -135,12 +135,13 @@ def _mistake(details: ErrorDetails) -> Mistake:
     if kind == "too_short":
         return Mistake("empty-collection", reason="must not be empty")
     value = details["input"]
-    scalar = isinstance(value, (bool, int, float))
-    return Mistake(
-        "wrong-type",
-        reason=f"expected {_EXPECTED[kind]}, got {_described(value)}" if kind in _EXPECTED else details["msg"],
-        hint="put it in quotes to make it text" if kind == "string_type" and scalar else "",
-    )
+    hint = ""
+    if kind == "string_type" and isinstance(value, (bool, int, float)):
+        hint = "put it in quotes to make it text"
+    elif kind == "tuple_type" and isinstance(value, str):
+        hint = f"write [{value}]"
+    reason = f"expected {_EXPECTED[kind]}, got {_described(value)}" if kind in _EXPECTED else details["msg"]
+    return Mistake("wrong-type", reason=reason, hint=hint)
 
 
 def _described(value: object) -> str:

@@ -45,16 +45,19 @@ def known_targets(patterns: tuple[str, ...] = ()) -> list[KnownTarget]:
     """Return all of them, or those that match one of ``patterns`` (``*`` and ``?`` as in a shell).
 
     A pattern matches the beginning of a name or of a board's microcontroller. A pattern that matches none of them may
-    match the middle of a name.
+    match the middle of a name, and otherwise of a title: ``raspberry pi``.
     """
     found = list(_all())
     if not patterns:
         return found
     chosen: list[KnownTarget] = []
-    for pattern in (each.lower().replace("_", "-") for each in patterns):
-        chosen += [each for each in found if _begins(each, f"{pattern}*")] or [
-            each for each in found if fnmatchcase(each.name, f"*{pattern}*")
-        ]
+    for words in map(str.lower, patterns):
+        pattern = words.replace("_", "-")
+        chosen += (
+            [each for each in found if _begins(each, f"{pattern}*")]
+            or [each for each in found if fnmatchcase(each.name, f"*{pattern}*")]
+            or [each for each in found if fnmatchcase(each.title.lower(), f"*{words}*")]
+        )
     return [each for each in found if each in chosen]
 
 

@@ -245,6 +245,38 @@ def test_only_lines_of_the_model_are_written(before: str, after: str | None) -> 
     assert with_model(before, "b", KEYS) == (whole or None)
 
 
+FIRST = "\n  b:\n    source: b.onnx\n    budget: {flash: 1, ram: 2}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x: 1\n", f"x: 1\n\nmodels:{FIRST}"),
+        ("x: 1", f"x: 1\n\nmodels:{FIRST}"),
+        ("models:   # ours\nx: 1\n", f"models:   # ours{FIRST}x: 1\n"),
+        ("models: {}\nx: 1\n", f"models:{FIRST}x: 1\n"),
+        ("models: []   # ours\n", f"models:   # ours{FIRST}"),
+        ("models: {\n}\n", None),
+        ("{x: 1}\n", None),
+        ("[x]\n", None),
+    ],
+)
+def test_the_first_model_gets_a_section(before: str, after: str | None) -> None:
+    assert with_model(before, "b", KEYS) == after
+
+
+@pytest.mark.parametrize("models", ["", "models:\n", "models: {}\n"])
+def test_a_project_without_models_gets_its_first(folder: Folder, models: str) -> None:
+    written(folder, f"mlfbuild: 1\n{models}targets: [host]\n")
+    assert added(folder)["name"] == "beta"
+    assert list(load_project(folder.root / "mlfbuild.yml").models) == ["beta"]
+
+
+def test_other_mistakes_of_a_project_without_models_are_reported(folder: Folder) -> None:
+    written(folder, "mlfbuild: 1\ntargets: [hots]\nmodels:\n")
+    assert refused(folder, "nets/beta.tflite") == (2, "project-file")
+
+
 def test_the_c_compiles_and_runs(folder: Folder, tool: Callable[[str], str]) -> None:
     written(folder, "mlfbuild: 1\ntargets: [host]\nmodels: {alpha: nets/alpha.tflite}\n")
     code = added(folder)["code"]

@@ -46,6 +46,19 @@ def test_emulated_board_is_used_on_request(folder: Folder) -> None:
     assert (report["board"], report["passed"]) == ("mps2-an386", True)
 
 
+def test_missing_server_is_reported_once_and_leads_to_the_emulator(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(folder, "board: nucleo-f446re")
+    text = (folder.root / "mlfbuild.yml").read_text()
+    again = "  gamma: {source: models/alpha.tflite, vectors: alpha.npz}\n  beta:"
+    folder.write("mlfbuild.yml", text.replace("  beta:", again))
+    monkeypatch.setenv("MLFBUILD_OPENOCD", "/nowhere/openocd")
+    ended = folder.run("verify")
+    assert (ended.status, ended.err.count("/nowhere/openocd")) == (3, 1)
+    assert "--emulator" in ended.err
+
+
 def test_command_of_the_server_is_what_runs(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

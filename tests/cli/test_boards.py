@@ -41,6 +41,11 @@ def test_middle_of_a_name_selects_if_no_name_begins_with_it(folder: Folder) -> N
     assert folder.run("boards", "--format", "json", "pico").json[0]["name"] == "pico"
 
 
+def test_title_selects_if_no_name_has_the_words(folder: Folder) -> None:
+    found = folder.run("boards", "--format", "json", "raspberry pi", "f407vg").json
+    assert {"pico", "disco-f407vg"} <= {each["name"] for each in found}
+
+
 def test_unknown_name_is_refused(folder: Folder) -> None:
     assert folder.refused("boards", "toaster") == (2, "unknown-mcu", "toaster")
 

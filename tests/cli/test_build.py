@@ -51,6 +51,12 @@ def test_build_of_one_model_builds_no_firmware(folder: Folder) -> None:
 
 
 @pytest.mark.usefixtures("host_tools")
+def test_firmware_that_is_not_built_for_one_model_is_named(folder: Folder) -> None:
+    notes = [line for line in folder.run("build", "--model", "beta").err.splitlines() if "firmware app" in line]
+    assert len(notes) == 1
+    assert "firmware app" not in folder.run("build", "--model", "beta", "-q").err
+
+
 def test_firmware_links_the_models_of_its_target(folder: Folder) -> None:
     text = (folder.root / "mlfbuild.yml").read_text()
     text = text.replace("beta.tflite}", "beta.tflite, targets: [spare]}").replace(", models: [alpha, beta]}", "}")

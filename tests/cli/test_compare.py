@@ -7,6 +7,7 @@ from dataclasses import replace
 from mlfbuild.archive import pack_archive
 from mlfbuild.library import Library, MainMemory
 from support.command import Folder
+from support.firmware_repo import tiny_network
 from support.libraries import native_module
 
 
@@ -32,3 +33,10 @@ def test_equal_archives(archives: Folder) -> None:
     assert (ended.status, ended.out, ended.err) == (0, "tiny.tar and tiny.tar have the same meaning\n", "")
     assert archives.run("compare", "tiny.tar", "tiny.tar", "-q").out == ""
     assert archives.run("compare", "tiny.tar", "junk.tar").status == 5
+
+
+def test_a_copy_of_a_model_is_equal(archives: Folder) -> None:
+    for name, seed in {"old": 1, "copy": 1, "new": 2}.items():
+        archives.write(f"{name}.tflite", tiny_network(seed))
+    assert archives.run("compare", "old.tflite", "copy.tflite").status == 0
+    assert archives.run("compare", "old.tflite", "new.tflite").status == 1

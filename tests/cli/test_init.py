@@ -288,7 +288,7 @@ def unsupported() -> bytes:
     [
         ("--template cmak", (2, "unknown-template", "--template cmak")),
         ("--template ninja", (2, "unknown-template", "--template ninja")),
-        ("--board mps2-an368", (2, "unknown-board", "mps2-an368")),
+        ("--board mps2-an368", (2, "unknown-board", "--board mps2-an368")),
         ("--model missing.tflite", (5, "no-such-input", "missing.tflite")),
         ("--model fw", (5, "input-is-folder", "fw")),
         ("--model half.tflite", (5, "tflite-malformed", "half.tflite: operators")),

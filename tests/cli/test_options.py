@@ -53,6 +53,8 @@ def test_no_verb_shows_the_help(folder: Folder) -> None:
         ("build -j many", ["'-j'", "'many'"]),
         ("check extra", ["(extra)"]),
         ("check --format xml", ["'--format'", "'xml'", "'text', 'json'"]),
+        ("boards --json", ["'--json'", "'--format json'"]),
+        ("report --markdown", ["'--format markdown'"]),
         ("compile", ["'MODEL'"]),
         ("compile models/alpha.tflite -o a.tar", ["'--cpu'"]),
         ("compile models/alpha.tflite --cpu host", ["'-o'"]),

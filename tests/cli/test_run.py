@@ -108,6 +108,14 @@ def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str
     assert (project.root / "own.txt").read_bytes() == b"mine"
 
 
+@pytest.mark.parametrize(("text", "named"), [("models: {net: net.tar}", True), ("models: {other: net.tar}", False)])
+def test_name_of_a_model_leads_to_its_file(project: Folder, text: str, *, named: bool) -> None:
+    project.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: [host]\n{text}\n")
+    ended = project.run("run", "net", "--format", "json")
+    assert (ended.status, ended.error["code"]) == (5, "no-such-input")
+    assert ("net.tar" in ended.error["message"]) == named
+
+
 def test_without_inputs_zeros_run_and_outputs_are_printed(project: Folder) -> None:
     ended = project.run("run", "net.tar")
     lines = ended.out.splitlines()

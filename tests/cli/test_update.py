@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild.project import load_project
+from mlfbuild.usecases import recompute_vectors
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
@@ -77,6 +79,14 @@ def test_check_writes_nothing(project: Folder) -> None:
     assert "differs in" in ended.out
     assert source(project) == OLD
     assert not lock(project).exists()
+
+
+def test_check_advises_new_vectors_only_for_those_of_the_user(project: Folder) -> None:
+    assert "--vectors" in project.run("update", "alpha", "new.tflite", "--check").out
+    (project.root / "alpha.npz").unlink()
+    recompute_vectors(load_project(project.root / "mlfbuild.yml"), "alpha", own=True)
+    checked = project.run("update", "alpha", "new.tflite", "--check").out
+    assert "differ from the vectors" in checked and "--vectors" not in checked
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,16 @@ def test_mistakes_are_reported_in_one_line(repo: CMakeRepo, call: str, words: st
         assert_printed(line, words[0], words[1].replace("@", str(repo.root)))
 
 
+def test_start_up_code_of_a_target_without_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "gcc"):
+        tool(name)
+    repo = CMakeRepo(tmp_path)
+    repo.replace("CMakeLists.txt", "mlf::models)", "mlf::models mlf::board)")
+    ran = repo.configure()
+    assert ran.status == 1
+    assert error_lines(ran.output)[0].startswith("app: links mlf::board")
+
+
 def test_project_file_mistakes_are_reported_with_their_lines(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, vectros: x.npz}")
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, tragets: [pc]}")

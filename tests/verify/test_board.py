@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import TimedOutError
-from mlfbuild.targets import BOARDS, GCC, Board, board_called, compiler_program, cpu_called, emulated_board
+from mlfbuild.targets import BOARDS, GCC, RUNTIME, Board, board_called, compiler_program, cpu_called, emulated_board
 from mlfbuild.verify.emulator import EmulatorRun, run_elf
 from support.board_cases import Build, build_program
 from support.errors import raises
@@ -84,6 +84,17 @@ def test_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
 
 def test_heap_has_the_remaining_memory(run: Run) -> None:
     assert run("heap").exit_status == 0
+
+
+def test_makefiles_may_link_the_large_c_library(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    emulated, files = board_called("mps2-an386"), RUNTIME / "board"
+    tool(emulated.emulator)
+    compiler, cpu = tool("arm-none-eabi-gcc"), cpu_called(emulated.cpu)
+    (tmp_path / "main.c").write_text('#include <stdio.h>\nint main(void) { return printf("%d\\n", 42) != 3; }\n')
+    options = ["-nostartfiles", f"-I{files}", f"-L{files}", f"-T{files / emulated.name}.ld", "-Wl,--gc-sections"]
+    sources = [tmp_path / "main.c", *files.glob("*.c")]
+    subprocess.run([compiler, *cpu.flags, *options, *sources, "-o", tmp_path / "app.elf"], check=True)
+    assert run_elf(tmp_path / "app.elf", emulated, timeout=60) == EmulatorRun("42\n", 0)
 
 
 def binutils(board: Board) -> str:

@@ -29,6 +29,7 @@ USED int _write(int file, const char *data, int size);
 USED off_t _lseek(int file, off_t offset, int origin);
 USED void *_sbrk(ptrdiff_t increment);
 USED void _exit(int status);
+USED __attribute__((weak)) void _fini(void);
 
 /* File descriptors 0 to 2 are the console; the others are semihosting handles with an offset. */
 #define CONSOLE_FILES 3
@@ -133,6 +134,11 @@ int _kill(int process, int signal)
 void _exit(int status)
 {
     semihosting_exit(status);
+}
+
+/* exit() of newlib's large C library calls it; GCC's start-up files have one, but boards link none of them. */
+void _fini(void)
+{
 }
 
 #if defined(__PICOLIBC__)

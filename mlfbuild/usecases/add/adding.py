@@ -107,7 +107,7 @@ def add_model(
     require_extra("edit", file, "editing a project file")
     from mlfbuild.usecases.add.project_text import is_list
 
-    project = load(file)
+    project = _project(file, source)
     text = read_bytes(file, "project file").decode()
     if not os.access(file, os.W_OK):
         raise StorageError("cannot-write", place=file, reason="cannot write: it is read-only", hint="make it writable")
@@ -127,6 +127,25 @@ def add_model(
     written = (file, *([vectors.path] if vectors.path and vectors.is_new else []))
     notes = [vectors.note, *notes]
     return AddedModel(spec.name, file, interface_text(library), code, budget, written, tuple(notes))
+
+
+def _project(file: Path, source: Path) -> Project:
+    """Return the project of ``file``, which may have no model; raises as ``load``."""
+    from mlfbuild.usecases.add.project_text import with_only_model
+
+    try:
+        return load(file)
+    except ProjectFileError as error:
+        # All other keys are checked in a project whose only model is the one that is added.
+        text = with_only_model(file, source.resolve()) if source.is_file() else None
+        if text is None:
+            raise
+        with _trial(file, text) as trial:
+            try:
+                found = load(trial)
+            except ProjectFileError:
+                raise error from None
+    return replace(found, path=file, models={})
 
 
 def _spec(project: Project, source: Path, name: str | None, targets: Sequence[str]) -> ModelSpec:
@@ -276,16 +295,24 @@ def _write(
 
 def _is_as_wanted(project: Project, text: str, spec: ModelSpec) -> bool:
     """Return whether ``text`` is the project file with the model and without any other change."""
-    trial = project.path.with_name(f".{project.path.name}.{os.urandom(6).hex()}")
     try:
-        trial.write_bytes(text.encode())
-        found = load_project(trial)
-    except OSError as error:
-        raise storage_error(project.path, error) from None
+        with _trial(project.path, text) as trial:
+            found = load_project(trial)
     except ProjectFileError:
         return False
-    finally:
-        trial.unlink(missing_ok=True)
     models = dict(found.models)
     added = models.pop(spec.name, None)
     return added is not None and (models, found.targets) == (project.models, project.targets)
+
+
+@contextlib.contextmanager
+def _trial(file: Path, text: str) -> Iterator[Path]:
+    """Write ``text`` beside the project file ``file``, so that its paths have the same meaning, and remove it again."""
+    trial = file.with_name(f".{file.name}.{os.urandom(6).hex()}")
+    try:
+        trial.write_bytes(text.encode())
+        yield trial
+    except OSError as error:
+        raise storage_error(file, error) from None
+    finally:
+        trial.unlink(missing_ok=True)

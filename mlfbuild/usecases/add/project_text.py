@@ -16,11 +16,14 @@ A section in brackets is one line, which ruamel.yaml writes again.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
 
 _MODELS = "models"
 _LONGEST = 1 << 16
@@ -29,7 +32,19 @@ _LONGEST = 1 << 16
 
 def is_list(text: str) -> bool:
     """Return whether the models of the project file ``text`` are a list of files."""
-    return _is_list(_yaml().load(text)[_MODELS])
+    models = _models(_yaml().load(text))
+    return bool(models) and _is_list(models)
+
+
+def with_only_model(file: Path, source: Path) -> str | None:
+    """Return the text of the project file ``file`` with a model ``source``; ``None`` if it has one, or is no YAML."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        if _models(_yaml().load(text)):
+            return None
+        return with_model(text, "model", {"source": str(source)})
+    except (OSError, UnicodeDecodeError, YAMLError):
+        return None
 
 
 def with_model(text: str, name: str, keys: Mapping[str, Any]) -> str | None:
@@ -41,10 +56,29 @@ def with_model(text: str, name: str, keys: Mapping[str, Any]) -> str | None:
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.replace("\r\n", "\n").split("\n")
     data = _yaml().load("\n".join(lines))
-    models = data[_MODELS]
-    changed = _in_brackets if models.fa.flow_style() or data.fa.flow_style() else _in_lines
+    models = _models(data)
+    in_brackets = models and (models.fa.flow_style() or data.fa.flow_style())
+    changed = _in_brackets if in_brackets else _in_lines if models else _first
     found = changed(lines, data, name, keys)
     return None if found is None else newline.join(found)
+
+
+def _models(data: Any) -> Any:
+    """Return the models of the document ``data``, ``None`` if it is not a mapping or has no such key."""
+    return data.get(_MODELS) if isinstance(data, CommentedMap) else None
+
+
+def _first(lines: Sequence[str], data: Any, name: str, keys: Mapping[str, Any]) -> list[str] | None:
+    """Write the first model into a section that has no entry, or into a new section at the end."""
+    if not isinstance(data, CommentedMap) or data.fa.flow_style():
+        return None
+    entry = ["  " + line for line in _written(_yaml(), {name: _entry(keys, in_brackets=False)})]
+    if _MODELS not in data:
+        above = list(lines[:-1] if not lines[-1] else lines)
+        return [*above, "", f"{_MODELS}:", *entry, ""]
+    place = data.lc.key(_MODELS)[0]
+    empty = re.fullmatch(rf"{_MODELS} *:(?: *(?:\{{ *\}}|\[ *\]|~|null))?( +#.*)? *", lines[place])
+    return empty and [*lines[:place], f"{_MODELS}:{empty[1] or ''}", *entry, *lines[place + 1 :]]
 
 
 def _in_lines(lines: Sequence[str], data: Any, name: str, keys: Mapping[str, Any]) -> list[str]:

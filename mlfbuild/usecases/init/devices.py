@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from mlfbuild.core import UsageError
 from mlfbuild.project import device_problem
 from mlfbuild.targets import (
+    BOARDS,
     CPUS,
     Board,
     Cpu,
@@ -49,7 +50,8 @@ class ProjectDevice:
         """The linker script of a microcontroller, with its memories and a stack of at most a quarter of its RAM."""
         board = self.board
         flash = None if board.flash == board.ram else board.flash
-        text = linker_script(f"The memories of {self.target}, with {self.cpu.title}.", board.ram, flash)
+        place = "" if flash else " Its flash is another chip: a debugger loads the image into RAM."
+        text = linker_script(f"The memories of {self.target}, with {self.cpu.title}.{place}", board.ram, flash)
         stack = min(_LARGEST_STACK, board.ram.size // 4 // 8 * 8)
         return text.replace("INCLUDE mlf_board.ld", f"MLF_STACK_SIZE = {stack};\nINCLUDE mlf_board.ld")
 
@@ -84,14 +86,15 @@ def _on_board(name: str) -> ProjectDevice:
     own = development_board(name)
     if own is not None:
         return replace(_microcontroller(own.mcu, f"--board {name}"), target=own.board)
+    _check_option("board", name)
+    if name not in BOARDS:
+        _refuse_unknown(name, f"--board {name}")
     board = board_called(name)
     return ProjectDevice("", CPUS[board.cpu], board)
 
 
 def _microcontroller(name: str, place: str) -> ProjectDevice:
-    mistake = device_problem(name)
-    if mistake is not None:
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+    _refuse_unknown(name, place)
     _check_option("mcu", name)
     cpu, memory = memory_of(name)
     if memory is None:
@@ -104,6 +107,14 @@ def _microcontroller(name: str, place: str) -> ProjectDevice:
     ram = MemoryRegion("RAM", memory.ram.origin, memory.ram.size)
     flash = MemoryRegion("FLASH", memory.flash.origin, memory.flash.size) if memory.flash else ram
     return ProjectDevice(name, CPUS[cpu], Board(name, cpu, flash, ram), is_emulated=False)
+
+
+def _refuse_unknown(name: str, place: str) -> None:
+    """Raise ``UsageError`` if ``name`` is no core, board or microcontroller, with those that are close to it."""
+    mistake = device_problem(name)
+    if mistake is not None:
+        code = "unknown-board" if place.startswith("--board") else mistake.code
+        raise UsageError(code, place=place, reason=mistake.reason, hint=mistake.hint)
 
 
 def _core(name: str) -> Cpu:

@@ -9,7 +9,7 @@ from typing import Any
 from mlfbuild.jobs.tree import target_files
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.keys import port_problem
-from mlfbuild.targets import GCC, Board, Cpu, compiler_program
+from mlfbuild.targets import GCC, Board, Cpu, compiler_program, development_board
 from mlfbuild.usecases.init.devices import ProjectDevice
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
@@ -218,9 +218,9 @@ class Repo:
         if not device.is_emulated:
             own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
             keys = device.keys.replace("}", f"{own}}}")
-            # A board by name brings the runner for its debugger.
-            what = "your board" if "board:" in keys else "your microcontroller; add `runner` to flash it"
-            return f"  {device.target}: {keys}   # {what}"
+            board = development_board(device.target)
+            flashed = f"`mlfbuild flash` uses {board.server}" if board and board.server else "add `runner` to flash it"
+            return f"  {device.target}: {keys}   # your {'board' if board else 'microcontroller'}; {flashed}"
         words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
         return worded(self.template.targets, words)
 

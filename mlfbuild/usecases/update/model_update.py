@@ -61,6 +61,8 @@ class ModelUpdate:
     """Comparisons that were not made, and vectors that stay, with the reasons."""
     hint: str = ""
     """The next step if the interface differs."""
+    renewable: bool = False
+    """Whether mlfbuild computed the vectors, so that replacing the file computes them again."""
     written: tuple[Path, ...] = ()
     locked: Locked | None = None
 

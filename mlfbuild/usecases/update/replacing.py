@@ -26,6 +26,7 @@ from mlfbuild.usecases.lock import lock_project
 from mlfbuild.usecases.update.model_update import ModelUpdate, PortDifference, UpdatedFigure
 from mlfbuild.usecases.update.outputs import output_differences
 from mlfbuild.usecases.vectors import renewed_vectors
+from mlfbuild.verify import vectors_origin
 
 
 class Side:
@@ -226,6 +227,7 @@ def update_model(
         sides = Side(project, chosen), Side(other, built, build)
         expected, given = other.models[name].vectors, vectors is not None
         found = compared(name, *sides, expected, progress or Silent(), given=given, in_place=in_place)
+    found = replace(found, renewable=not given and _is_computed(spec.vectors.get("")))
     if check or (found.problem is not None and not accept):
         return found
     written, notes = _written(spec, None if in_place else new, content, vectors), found.notes
@@ -276,6 +278,10 @@ def _written(spec: ModelSpec, new: Path | None, content: bytes, vectors: Path | 
     if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
         written.append(spec.vectors[""])
     return written
+
+
+def _is_computed(path: Path | None) -> bool:
+    return path is not None and path.is_file() and vectors_origin(path) is not None
 
 
 def _renewed(project: Project, name: str) -> tuple[list[Path], tuple[str, ...]]:

@@ -21,6 +21,7 @@ from mlfbuild.core import (
     MlfError,
     OnProgress,
     ProcessFailedError,
+    ToolNotFoundError,
     listed,
     no_progress,
     read_bytes,
@@ -135,9 +136,18 @@ class _Devices:
             return None
         if self._connection is None or self._place != job.place:
             self.release()
-            device = verify.device_of(job.target, job.place)
-            self._connection, self._place = self._stack.enter_context(verify.connected(device)), job.place
+            self._connection, self._place = self._connected(job), job.place
         return self._connection
+
+    def _connected(self, job: VerifyJob) -> Connection:
+        device = verify.device_of(job.target, job.place)
+        try:
+            return self._stack.enter_context(verify.connected(device))
+        except ToolNotFoundError as error:
+            if job.image is not None:
+                raise
+            hint = f"{error.hint}; --emulator needs no device"
+            raise ToolNotFoundError(error.code, place=error.place, reason=error.reason, hint=hint) from None
 
     def release(self) -> None:
         """Reset and release the device."""
