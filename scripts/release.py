@@ -26,8 +26,6 @@ VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
 HATCHLING = "hatchling==1.33.0"
 # Files that name the version of mlfbuild. Lock files and golden files are made again.
 NAMING = ("pyproject.toml", "mlfbuild/__init__.py", "cmake/mlfbuild-config-version.cmake")
-EXAMPLES = ("Containerfile", "action.yml", "ci/gitlab.yml")
-"""Files whose comments show how to install a version; all pages of docs are others."""
 
 
 def main(version: str, checks: str) -> None:
@@ -61,6 +59,7 @@ def main(version: str, checks: str) -> None:
     say(f"tagged v{version}; dist has the packages. Nothing is published. To publish:")
     say(f"  git push --atomic origin {branch} v{version}")
     say(f"  then attach dist/* to the release v{version} of the repository: the package is not on PyPI")
+    say(f"  python scripts/pins.py v{version} && make generate, and commit: examples then install the tag")
     say(f"To undo: git tag -d v{version} && git reset --hard HEAD~1")
 
 
@@ -89,7 +88,7 @@ def set_version(clone: Path, version: str) -> None:
     old = found.group(1)
     if version == old:
         return
-    files = [*(clone / name for name in (*NAMING, *EXAMPLES)), *sorted((clone / "docs").glob("*.md"))]
+    files = [*(clone / name for name in NAMING), *sorted((clone / "docs").glob("*.md"))]
     for file in files:
         text = file.read_text(encoding="utf-8")
         text = re.sub(rf"(?<![\d.]){re.escape(old)}(?![\d.]*\d)", version, text)

@@ -10,7 +10,6 @@ from pathlib import Path
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section
-from mlfbuild.jobs.tree.unpacking import tree_files
 
 from counting.firmware import (
     COMPILER,
@@ -25,6 +24,7 @@ from counting.firmware import (
 )
 from mlfbuild.jobs.tree.parts import Part, parts_of
 from mlfbuild.jobs.tree.record import Record
+from mlfbuild.jobs.tree.target_tree import tree_files
 from mlfbuild.jobs.tree.tree import write_tree
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS

@@ -79,7 +79,7 @@ def test_a_tag_is_not_moved(checkout: Path) -> None:
 
 
 def test_failed_checks_leave_no_tag(checkout: Path, release: ModuleType) -> None:
-    for name in (*release.NAMING, *release.EXAMPLES):
+    for name in release.NAMING:
         file = checkout / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text('version = "1.2.0"\n')
@@ -101,7 +101,7 @@ def test_the_section_gets_the_date(tmp_path: Path, release: ModuleType) -> None:
 
 
 def test_every_file_gets_the_version(tmp_path: Path, release: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*release.NAMING, *release.EXAMPLES):
+    for name in release.NAMING:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, tmp_path / name)
     (tmp_path / "docs").mkdir()
@@ -110,7 +110,7 @@ def test_every_file_gets_the_version(tmp_path: Path, release: ModuleType, monkey
     (tmp_path / "docs/ci.md").write_text(f"v{old}, {old}. {old}.7 1{old} 3.{old}\n")
     release.set_version(tmp_path, "7.8.9")
     assert (tmp_path / "docs/ci.md").read_text() == f"v7.8.9, 7.8.9. {old}.7 1{old} 3.{old}\n"
-    for name in (*release.NAMING, *release.EXAMPLES):
+    for name in release.NAMING:
         text = (tmp_path / name).read_text()
         assert "7.8.9" in text and old not in text.replace("127.0.0.1", "")
     assert "GREATER_EQUAL 7.8 " in (tmp_path / "cmake/mlfbuild-config-version.cmake").read_text()
