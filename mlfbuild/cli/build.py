@@ -38,19 +38,12 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     from mlfbuild.jobs import firmware_jobs, load, target_jobs
     from mlfbuild.usecases import build_project, unchecked_budgets
 
-    if with_verify and tree is None:
+    if tree is None and (with_verify or systems):
         raise UsageError(
             "option-needs-another",
-            place="--with-verify",
+            place="--with-verify" if with_verify else f"--for {systems[0]}",
             reason="the option applies only to a folder that you commit",
-            hint="add --tree DIR, or run `mlfbuild verify` to verify this project",
-        )
-    if systems and tree is None:
-        raise UsageError(
-            "option-needs-another",
-            place=f"--for {systems[0]}",
-            reason="the option applies only to a folder that you commit",
-            hint="add --tree with the folder of the package",
+            hint="add --tree with the folder, or run `mlfbuild verify` to verify this project",
         )
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)

@@ -157,13 +157,7 @@ def compile_graph(
         name=request.name,
         executor="aot",
         targets=(ModuleTarget(_target(request.cpu)),),
-        main=(
-            MainMemory(
-                workspace_size=program.plan.arena_size,
-                constants_size=program.constants_size,
-                io_size=interface.size,
-            ),
-        ),
+        main=(MainMemory(program.plan.arena_size, program.constants_size, interface.size),),
         inputs=tuple(port.info for port in interface.inputs),
         outputs=tuple(port.info for port in interface.outputs),
         interface="packed" if form.packed else "c",
