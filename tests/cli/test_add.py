@@ -40,6 +40,7 @@ firmware:
 ADDED = """\
   beta:
     source: nets/beta.tflite
+    interface: {{inputs: [t0], outputs: [t3]}}
     vectors: tests/beta.npz
     budget: {{flash: {flash}, ram: {ram}}}
 """

@@ -52,7 +52,7 @@ from mlfbuild.project import (
 from mlfbuild.report import image_sizes
 from mlfbuild.targets import CPUS, emulated_board
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.init import call_c, callable_library
+from mlfbuild.usecases.init import call_c, callable_library, interface_names
 from mlfbuild.usecases.vectors import recompute_vectors
 from mlfbuild.verify import load_vectors
 
@@ -123,7 +123,10 @@ def add_model(
         sizes = {} if in_list else _sizes(extended, spec, code, library, Path(scratch), jobs, progress)
     budget = {memory: -(-size * 11 // 10) for memory, size in sizes.items()}
     with _vectors(extended, spec, library) as vectors:
-        notes = _write(project, text, spec, bool(targets), vectors.path, budget)
+        names = interface_names(library) if spec.compiler == "native" else {}
+        notes = _write(
+            project, text, spec, bool(targets), {"interface": names, "vectors": vectors.path, "budget": budget}
+        )
     written = (file, *([vectors.path] if vectors.path and vectors.is_new else []))
     notes = [vectors.note, *notes]
     return AddedModel(spec.name, file, interface_text(library), code, budget, written, tuple(notes))
@@ -258,19 +261,16 @@ def _vectors(project: Project, spec: ModelSpec, library: Library) -> Iterator[_M
         raise
 
 
-def _write(
-    project: Project, text: str, spec: ModelSpec, selected: bool, vectors: Path | None, budget: Mapping[str, int]
-) -> list[str]:
+def _write(project: Project, text: str, spec: ModelSpec, selected: bool, values: Mapping[str, Any]) -> list[str]:
     """Write the project file with the model; return notes. Raises ``UsageError`` if its text cannot be changed."""
     from mlfbuild.usecases.add.project_text import is_list, with_model
 
     keys: dict[str, Any] = {"source": spec.source.relative_to(project.root).as_posix()}
     if selected:
         keys["targets"] = list(spec.targets)
-    if vectors is not None:
-        keys["vectors"] = vectors.relative_to(project.root).as_posix()
-    if budget:
-        keys["budget"] = dict(budget)
+    for key, value in values.items():
+        if value:
+            keys[key] = value.relative_to(project.root).as_posix() if isinstance(value, Path) else dict(value)
     changed = with_model(text, spec.name, keys)
     if changed is None or not _is_as_wanted(project, changed, spec):
         lines = ", ".join(f"{key}: {value}" for key, value in keys.items())
@@ -287,7 +287,7 @@ def _write(
     notes = []
     if is_list(text):
         notes.append(f"no budget: the models of {project.path} are a list")
-    elif not budget:
+    elif not values["budget"]:
         notes.append("no budget: no target of the model has images")
     listing = [each for each in project.firmware.values() if ("firmware", each.name, "models") in project.positions]
     return notes + [f"add {spec.name} to the models of firmware {each.name} to link it" for each in listing]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.init.project_network import callable_library
     from mlfbuild.usecases.init.renewal import outdated_files, outdated_lines
+    from mlfbuild.usecases.init.repo import interface_names
     from mlfbuild.usecases.init.sample import Sample
     from mlfbuild.usecases.init.staging import staged
     from mlfbuild.usecases.init.templates import PROJECT_API, PROJECT_API_EXAMPLE, PROJECT_API_SERVER, TEMPLATES

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.jobs.tree import target_files
+from mlfbuild.library import Library
 from mlfbuild.library.cgen import member_name
 from mlfbuild.library.keys import port_problem
 from mlfbuild.targets import GCC, Board, Cpu, compiler_program, development_board
@@ -33,6 +34,19 @@ _ON_QEMU = {
 }
 """Commands of a project whose first target is a microcontroller."""
 _BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
+
+
+def interface_names(library: Library) -> dict[str, list[str]]:
+    """Return the names in C of a network, by ``inputs`` and ``outputs``: the value of the key ``interface``.
+
+    With it, the next version of the model keeps them. Empty if one of them could not be chosen: the key would be
+    refused. The native compiler makes one module of a model.
+    """
+    (module,) = library.modules
+    kinds = {"inputs": module.inputs, "outputs": module.outputs}
+    found = {kind: [member_name(tensor.name) for tensor in tensors] for kind, tensors in kinds.items() if tensors}
+    names = [name for kind in found.values() for name in kind]
+    return {} if any(map(port_problem, names)) or len({*names}) < len(names) else found
 
 
 @dataclass(frozen=True)
@@ -225,18 +239,11 @@ class Repo:
         return worded(self.template.targets, words)
 
     def _interface(self) -> str:
-        """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
-        if self.network.compiler != "native":
+        """Return the key with the present names, empty for an archive or without names."""
+        kinds = interface_names(self.network.library) if self.network.compiler == "native" else {}
+        if not kinds:
             return ""
-        # The native compiler makes one module of a model.
-        (module,) = self.network.library.modules
-        inputs, outputs = ([member_name(tensor.name) for tensor in side] for side in (module.inputs, module.outputs))
-        names = [*inputs, *outputs]
-        # The key would be refused, so the project is made without it.
-        if any(map(port_problem, names)) or len(set(names)) < len(names):
-            return ""
-        kinds = {"inputs": inputs, "outputs": outputs}
-        chosen = ", ".join(f"{kind}: [{', '.join(map(_scalar, names))}]" for kind, names in kinds.items() if names)
+        chosen = ", ".join(f"{kind}: [{', '.join(map(_scalar, names))}]" for kind, names in kinds.items())
         return f"interface: {{{chosen}}}   # names in C, also of the next version of the model"
 
     def _dependencies(self) -> str:
