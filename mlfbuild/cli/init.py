@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path)
 _PURPOSE = {
+    "flash": "write to your board",
     "lock": "get the libraries that its code needs",
     "build": "build",
     "run": "run on QEMU",

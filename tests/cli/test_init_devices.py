@@ -66,6 +66,15 @@ def test_a_project_for_a_microcontroller_builds_and_runs_on_qemu(
     assert empty.run("-C", "fw", "check", "-q").status == 0
 
 
+def test_a_project_for_a_board_with_a_debugger_is_flashed_by_it(empty: Folder) -> None:
+    commands = empty.run("init", "--board", "nucleo-f446re", "--format", "json").json["commands"]
+    assert commands["flash"] == "mlfbuild flash --target nucleo-f446re"
+    project = load_project(empty.root / "mlfbuild.yml")
+    runner = project.targets["nucleo-f446re"].runner
+    assert runner is not None and runner.start[0] == "openocd"
+    assert (project.targets["nucleo-f446re"].mcu, project.targets["qemu"].board) == ("stm32f446ret6", "mps2-an386")
+
+
 def test_presets_of_several_cores_have_their_own_toolchains(empty: Folder) -> None:
     assert empty.run("init", "--cpu", "cortex-m4", "--cpu", "cortex-m33", "--template", "cmake", "-q").status == 0
     presets = json.loads((empty.root / "CMakePresets.json").read_text())

@@ -36,6 +36,11 @@ _ON_QEMU = {
 _BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
 
 
+def _has_debugger(device: ProjectDevice) -> bool:
+    board = None if device.is_emulated else development_board(device.target)
+    return board is not None and bool(board.server)
+
+
 def interface_names(library: Library) -> dict[str, list[str]]:
     """Return the names in C of a network, by ``inputs`` and ``outputs``: the value of the key ``interface``.
 
@@ -108,6 +113,9 @@ class Repo:
         if not self.devices[0].is_emulated:
             where = "--preset" if _PRESETS in self.template.files else "target"
             commands |= {name: text for name, text in _ON_QEMU[where].items() if name in commands}
+        own = next((device.target for device in self.devices if _has_debugger(device)), None)
+        if own is not None:
+            commands["flash"] = f"mlfbuild flash --target {own}"
         return {name: worded(command, self.words) for name, command in commands.items()}
 
     @property
@@ -257,6 +265,7 @@ class Repo:
             "build": "build",
             "run": f"run it on QEMU's {self.board.name}",
             "verify": "check every output on QEMU",
+            "flash": "write it to your board",
         }
         rows = [
             ("mlfbuild.yml", "models and targets"),
