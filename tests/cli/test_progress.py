@@ -40,9 +40,10 @@ def after(name: str) -> str:
 def test_finished_job_is_a_plain_line(folder: Folder) -> None:
     seen = Terminal().run(folder.root, "build", "--model", "alpha")
     assert (seen.status, seen.cursor) == (0, True)
-    done, result = seen.lines
+    done, result, note = seen.lines
     assert re.fullmatch(COMPILED, done)
     assert result == "alpha for pc: build/mlf/pc/alpha"
+    assert note.startswith("not built: firmware app")
 
 
 def test_two_jobs_have_rows_and_a_count(folder: Folder) -> None:
@@ -144,8 +145,8 @@ def test_no_moving_rows_without_a_terminal(
     seen = Terminal().run(folder.root, "build", "--model", "alpha", *arguments, **environment)
     assert seen.status == 0
     assert "\x1b" not in seen.raw
-    expected = [] if arguments else [COMPILED]
-    assert re.fullmatch("\n".join([*expected, "alpha for pc: build/mlf/pc/alpha"]), "\n".join(seen.lines)) or arguments
+    expected = [COMPILED, "alpha for pc: build/mlf/pc/alpha", "not built: .*"]
+    assert arguments or re.fullmatch("\n".join(expected), "\n".join(seen.lines))
     assert bool(re.search(COMPILED, seen.raw)) == (not arguments)
 
 
