@@ -254,7 +254,7 @@ _KINDS: Mapping[tuple[str, str], _Kind] = {
     ),
     ("tflite", "single"): _Kind(
         1, _SINGLE, _SINGLE_KERNEL, _TFLITE_TEST, "tflite/operators/simple.py",
-        "TfliteRow(\n        lambda _, *options: ops.$Name(*options),\n        options=($accessors),\n    )", _LOWERING,
+        "TfliteRow(\n        lambda _, *options: ops.$Name(*options),\n        $accessors\n    )", _LOWERING,
     ),
 }  # fmt: skip
 
@@ -274,8 +274,10 @@ def _options(name: str) -> dict[str, type]:
     builder.Finish(builder.EndObject())
     empty = table.GetRootAs(builder.Output())
     own = [key for key, value in vars(table).items() if inspect.isfunction(value) and key != "Init"]
-    # A default, which an empty table has, shows the type; accessors of vectors take an index.
-    scalars = {key: type(getattr(empty, key)()) for key in own if not inspect.signature(getattr(empty, key)).parameters}
+    # Accessors of vectors take an index; others of the same vector begin with its name.
+    vectors = tuple(key for key in own if inspect.signature(getattr(empty, key)).parameters)
+    # A default, which an empty table has, shows the type.
+    scalars = {key: type(getattr(empty, key)()) for key in own if not key.startswith(vectors)}
     return {key: kind for key, kind in scalars.items() if kind in _C_TYPES}
 
 
@@ -283,6 +285,7 @@ def _words(name: str, lower: str, options: Mapping[str, type]) -> dict[str, str]
     """Return the text of each word of the templates."""
     fields = {_snake(key): kind for key, kind in options.items()}
     table = [f"{name}Options"] if options else []
+    accessors = ", ".join(f'"{key}"' for key in (*table, *options))
     start = f"MLF_KERNEL void mlf_{lower}_float("
     numbers = "".join(f"{_C_TYPES[kind][0]} {key}, " for key, kind in fields.items())
     parameters = f"int32_t rows, int32_t depth, {numbers}const float *input, float *output)"
@@ -295,7 +298,7 @@ def _words(name: str, lower: str, options: Mapping[str, type]) -> dict[str, str]
         "arguments": "".join(f"{_C_TYPES[kind][1].format(key)}, " for key, kind in fields.items()),
         "signature": textwrap.fill(f"{start}{parameters}", 120, subsequent_indent=" " * len(start)),
         "options": ", ".join([f'"{kind}"' for kind in table] + [f"{key}=1" for key in options]),
-        "accessors": ", ".join(f'"{key}"' for key in (*table, *options)),
+        "accessors": textwrap.fill(f"options=({accessors}),", 112, subsequent_indent=" " * 17),
     }
 
 
