@@ -52,7 +52,7 @@ generate: setup ## write every list that follows from code: toolchain files, reg
 
 new-operator: ## write the files of a new operator and its test, such as make new-operator NAME=Softsign
 	@scripts/setup.sh test
-	@$(BIN)/python scripts/new_operator.py $(NAME)
+	@$(BIN)/python scripts/new_operator.py "NAME=$(NAME)" "KIND=$(KIND)" "FROM=$(FROM)" "CODE=$(CODE)"
 
 docs: ## build the documentation site, build/docs/index.html
 	@scripts/setup.sh docs
