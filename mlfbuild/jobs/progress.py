@@ -59,29 +59,8 @@ class Progress(Protocol):
         """Report an ``error`` that happened in addition to the one that is raised."""
 
 
-class Silent:
-    """An observer that does nothing."""
-
-    def expect(self, tasks: int) -> None:
-        """Do nothing."""
-
-    def start(self, task: Task) -> None:
-        """Do nothing."""
-
-    def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
-        """Do nothing."""
-
-    def finish(self, task: Task, result: str) -> None:
-        """Do nothing."""
-
-    def fail(self, task: Task, result: str = "failed") -> None:
-        """Do nothing."""
-
-    def output(self, task: Task, text: str) -> None:
-        """Do nothing."""
-
-    def another(self, error: MlfError) -> None:
-        """Do nothing."""
+class Silent(Progress):
+    """An observer that does nothing: it inherits the empty methods."""
 
 
 @contextlib.contextmanager

@@ -117,9 +117,7 @@ def _read_text(path: Path) -> str:
         raise ProjectFileError([_unreadable(path, error)]) from None
     if len(data) > _LARGEST_FILE:
         reason = f"larger than {_LARGEST_FILE // 1024} KiB, so it is not a project file"
-        raise ProjectFileError(
-            [Diagnostic("project-file-too-large", str(path), reason=reason, hint="name another file with -f")]
-        )
+        raise ProjectFileError.of("project-file-too-large", str(path), reason=reason, hint="name another file with -f")
     return _decode(path, data)
 
 
