@@ -17,7 +17,7 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError", "LinkFaultsError"}
 """The problems of the excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
-HELPERS = {"error", "member_error", "refused", "_refuse", "_failed"}
+HELPERS = {"error", "member_error", "refused", "_refuse", "_failed", "report"}
 """Methods that create an error from a code and a reason, in this order or by name, and add the place."""
 OPTION_ERRORS = {
     "needs_another": "option-needs-another",
