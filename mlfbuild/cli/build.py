@@ -39,11 +39,10 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     from mlfbuild.usecases import build_project, unchecked_budgets
 
     if tree is None and (with_verify or systems):
-        raise UsageError(
-            "option-needs-another",
-            place="--with-verify" if with_verify else f"--for {systems[0]}",
-            reason="the option applies only to a folder that you commit",
-            hint="add --tree with the folder, or run `mlfbuild verify` to verify this project",
+        raise UsageError.needs_another(
+            "--with-verify" if with_verify else f"--for {systems[0]}",
+            "the option applies only to a folder that you commit",
+            "add --tree with the folder, or run `mlfbuild verify` to verify this project",
         )
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)

@@ -62,7 +62,7 @@ def bundle(
     if refused:
         hint = "omit it, or omit ARCHIVE" if archives else "omit it, or name an ARCHIVE"
         reason = "applies only to a project" if archives else "applies only to archives"
-        raise UsageError("option-not-applicable", place=refused[0], reason=reason, hint=hint)
+        raise UsageError.not_applicable(refused[0], reason, hint)
     if archives:
         with working(options, "bundling"):
             written = bundle_archives(archives, vectors, output, cpu=cpu, board=board, mcu=mcu, image=elf)

@@ -37,11 +37,10 @@ def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | No
         _compare_runs(options, first, second, inputs, _SECONDS if timeout is None else timeout)
         return
     if options.model or timeout is not None:
-        raise UsageError(
-            "option-needs-another",
-            place="--model" if options.model else "--timeout",
-            reason="the option applies only if both archives run",
-            hint="add --inputs X.npz, or omit it",
+        raise UsageError.needs_another(
+            "--model" if options.model else "--timeout",
+            "the option applies only if both archives run",
+            "add --inputs X.npz, or omit it",
         )
     from mlfbuild.archive.compare import comparison_text
     from mlfbuild.usecases import compare_archives

@@ -40,11 +40,8 @@ def flash(
         return
     for name, value in (("--board", board), ("--runner", runner)):
         if value:
-            raise UsageError(
-                "option-needs-another",
-                place=name,
-                reason="without a bundle, the project file selects the device",
-                hint="add --bundle",
+            raise UsageError.needs_another(
+                name, "without a bundle, the project file selects the device", "add --bundle"
             )
     from mlfbuild.jobs import load
     from mlfbuild.usecases import chosen_image, flash_firmware
@@ -73,11 +70,8 @@ def _flash_received(
 
     given = [f"--{name.replace('_', '-')}" for name in sorted(options.given & {"file", "target", "frozen", "jobs"})]
     if given or firmware is not None:
-        raise UsageError(
-            "option-not-applicable",
-            place=given[0] if given else str(firmware),
-            reason="applies only to a project",
-            hint="omit it with --bundle",
+        raise UsageError.not_applicable(
+            given[0] if given else str(firmware), "applies only to a project", "omit it with --bundle"
         )
     received = shown_image(options, bundle, elf, "--elf FILE", board=board, runner=runner)
     with showing_progress(options, "flash") as progress:

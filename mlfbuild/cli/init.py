@@ -143,9 +143,8 @@ def _settings(settings: tuple[str, ...]) -> dict[str, str]:
 
 def _refuse_with(option: str, others: list[str]) -> None:
     if others:
-        raise UsageError(
-            "options-exclude-each-other",
-            place=f"{option} and --{others[0]}",
-            reason=f"{option} is for an existing repository, whose project file names models and boards",
-            hint="omit one of the options",
+        raise UsageError.exclusive(
+            f"{option} and --{others[0]}",
+            f"{option} is for an existing repository, whose project file names models and boards",
+            "omit one of the options",
         )

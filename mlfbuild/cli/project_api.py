@@ -39,11 +39,10 @@ def project_api(options: SharedOptions, folder: Path, read_fd: int | None, write
             show(f"{path}: {'server of the project' if (folder / 'mlfbuild.yml').is_file() else 'template'}")
         return
     if read_fd is None or write_fd is None:
-        raise UsageError(
-            "option-needs-another",
-            place="--read-fd" if write_fd is None else "--write-fd",
-            reason="requests and replies need a pipe each",
-            hint=f"add {'--write-fd' if write_fd is None else '--read-fd'}",
+        raise UsageError.needs_another(
+            "--read-fd" if write_fd is None else "--write-fd",
+            "requests and replies need a pipe each",
+            f"add {'--write-fd' if write_fd is None else '--read-fd'}",
         )
     logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format="%(message)s")
     serve_folder(folder, read_fd, write_fd)

@@ -109,15 +109,10 @@ def _check_options(
     check: bool,
 ) -> None:
     if saved is not None and elf is not None:
-        raise UsageError(
-            "options-exclude-each-other", place="--from and --elf", reason="these are two reports", hint="omit one"
-        )
+        raise UsageError.exclusive("--from and --elf", "these are two reports", "omit one")
     if linker_map is not None and elf is None:
-        raise UsageError(
-            "option-needs-another",
-            place="--map",
-            reason="images of a project have their map beside them",
-            hint="add --elf, or omit it",
+        raise UsageError.needs_another(
+            "--map", "images of a project have their map beside them", "add --elf, or omit it"
         )
     source = "--elf" if elf is not None else "--from" if saved is not None else ""
     if not source:
@@ -126,17 +121,16 @@ def _check_options(
     shared = sorted(options.given & ({"frozen"} if check else {"file", "target", "frozen"}))
     reasons |= dict.fromkeys([f"--{name}" for name in shared], "nothing is built")
     for name, reason in reasons.items():
-        raise UsageError("option-not-applicable", place=name, reason=reason, hint=f"omit it with {source}")
+        raise UsageError.not_applicable(name, reason, f"omit it with {source}")
 
 
 def _check_operators(elf: Path | None, old: Path | None, *, given: bool) -> None:
     """Refuse a list of operators of an image, or of a comparison."""
     if given and (elf is not None or old is not None):
-        raise UsageError(
-            "option-not-applicable",
-            place="--operators",
-            reason="operators are listed in the archives of a project" if elf else "a comparison lists no operators",
-            hint=f"omit it with {'--elf' if elf else '--compare'}",
+        raise UsageError.not_applicable(
+            "--operators",
+            "operators are listed in the archives of a project" if elf else "a comparison lists no operators",
+            f"omit it with {'--elf' if elf else '--compare'}",
         )
 
 
@@ -145,26 +139,21 @@ def _check_budget_options(
 ) -> None:
     """Refuse options of a comparison with budgets if there is none, or if they exclude each other."""
     if check and elf is None:
-        raise UsageError(
-            "option-needs-another",
-            place="--fail-over-budget",
-            reason="a build of the project fails anyway if an image is over its budget",
-            hint="omit it, or name an image of another build with --elf",
+        raise UsageError.needs_another(
+            "--fail-over-budget",
+            "a build of the project fails anyway if an image is over its budget",
+            "omit it, or name an image of another build with --elf",
         )
     given = {"--budgets": budgets is not None, "--firmware": firmware is not None, "--model": bool(options.model)}
     for name in (name for name, value in given.items() if value and not check):
-        raise UsageError(
-            "option-needs-another",
-            place=name,
-            reason="the option selects the budgets of an image",
-            hint="add --elf FILE --fail-over-budget, or omit it",
+        raise UsageError.needs_another(
+            name, "the option selects the budgets of an image", "add --elf FILE --fail-over-budget, or omit it"
         )
     if budgets is not None and options.given & {"file", "target"}:
-        raise UsageError(
-            "options-exclude-each-other",
-            place=f"--budgets and --{min(options.given & {'file', 'target'})}",
-            reason="the file has the budgets of one target",
-            hint="omit one",
+        raise UsageError.exclusive(
+            f"--budgets and --{min(options.given & {'file', 'target'})}",
+            "the file has the budgets of one target",
+            "omit one",
         )
 
 

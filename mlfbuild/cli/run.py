@@ -67,7 +67,7 @@ def run(
         if given and bool(options.target) != (name == "--file"):
             reason = "the option applies only to a target" if name == "--file" else "a target has its own device"
             hint = "add --target" if name == "--file" else "omit it with --target"
-            raise UsageError("option-not-applicable", place=name, reason=reason, hint=hint)
+            raise UsageError.not_applicable(name, reason, hint)
     if len(options.target) > 1:
         raise UsageError("too-many-targets", place="--target", reason="one device runs it", hint="name one target")
     _refuse_name(options, archive)
@@ -89,13 +89,9 @@ def run(
 
 def _check_random(inputs: Path | None, *, random: bool, seed: int | None) -> None:
     if random and inputs is not None:
-        raise UsageError(
-            "options-exclude-each-other", place="--random", reason="the file has the inputs", hint="omit --inputs"
-        )
+        raise UsageError.exclusive("--random", "the file has the inputs", "omit --inputs")
     if seed is not None and not random:
-        raise UsageError(
-            "option-needs-another", place="--seed", reason="the inputs are not random", hint="add --random"
-        )
+        raise UsageError.needs_another("--seed", "the inputs are not random", "add --random")
 
 
 def _refuse_name(options: SharedOptions, archive: Path) -> None:

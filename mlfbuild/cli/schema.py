@@ -22,10 +22,5 @@ def schema(_options: SharedOptions, report: bool, events: bool) -> None:
     from mlfbuild.usecases import project_schema, report_schema
 
     if report and events:
-        raise UsageError(
-            "options-exclude-each-other",
-            place="--report and --events",
-            reason="these are two schemas",
-            hint="request one at a time",
-        )
+        raise UsageError.exclusive("--report and --events", "these are two schemas", "request one at a time")
     show_json(report_schema() if report else event_schema() if events else project_schema())

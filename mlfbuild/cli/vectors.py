@@ -37,11 +37,10 @@ def vectors(
     from mlfbuild.usecases import recompute_vectors
 
     if inputs is not None and (cases is not None or seed is not None):
-        raise UsageError(
-            "options-exclude-each-other",
-            place="--from",
-            reason="the file has the inputs of all cases, and --cases and --seed make random ones",
-            hint="omit --cases and --seed, or --from",
+        raise UsageError.exclusive(
+            "--from",
+            "the file has the inputs of all cases, and --cases and --seed make random ones",
+            "omit --cases and --seed, or --from",
         )
     # The file of the vectors may be missing or outdated: this command writes it.
     project = load(options.file, vectors=False)

@@ -74,32 +74,23 @@ def verify(
         _verify_bundle(options, bundle, image, board, runner, timeout, junit, flash=not no_flash)
         return
     if runner:
-        raise UsageError(
-            "option-needs-another",
-            place="--runner",
-            reason="without a bundle, the project file selects the runner",
-            hint="add --bundle",
+        raise UsageError.needs_another(
+            "--runner", "without a bundle, the project file selects the runner", "add --bundle"
         )
     if elf is not None and (image is not None or emulator):
-        raise UsageError(
-            "option-not-applicable",
-            place="--in" if image is not None else "--emulator",
-            reason="test firmware names its board",
-            hint="omit it with --elf",
+        raise UsageError.not_applicable(
+            "--in" if image is not None else "--emulator", "test firmware names its board", "omit it with --elf"
         )
     if elf is not None:
         _verify_elf(options, elf, vectors, board, timeout, junit)
     elif vectors is not None or board is not None:
-        raise UsageError(
-            "option-needs-another",
-            place="--vectors" if vectors is not None else "--board",
-            reason="the option applies only to an image",
-            hint="add --elf, or write it in the project file",
+        raise UsageError.needs_another(
+            "--vectors" if vectors is not None else "--board",
+            "the option applies only to an image",
+            "add --elf, or write it in the project file",
         )
     elif no_flash and image is None:
-        raise UsageError(
-            "option-needs-another", place="--no-flash", reason="the option applies only to an image", hint="add --in"
-        )
+        raise UsageError.needs_another("--no-flash", "the option applies only to an image", "add --in")
     else:
         _verify_project(options, timeout, junit, emulator=emulator, image=image, flash=not no_flash)
 
@@ -107,11 +98,8 @@ def verify(
 def _check_only_bundle(options: SharedOptions, others: dict[str, object]) -> None:
     given = options.given & {"file", "target", "model", "jobs", "frozen", "no_wait"}
     for name in sorted(given | {name for name, value in others.items() if value}):
-        raise UsageError(
-            "option-not-applicable",
-            place=f"--{name.replace('_', '-')}",
-            reason="the bundle contains the target, models and vectors",
-            hint="omit it with --bundle",
+        raise UsageError.not_applicable(
+            f"--{name.replace('_', '-')}", "the bundle contains the target, models and vectors", "omit it with --bundle"
         )
 
 
@@ -163,9 +151,7 @@ def _verify_elf(
     from mlfbuild.usecases import verification_failed, verify_elf
 
     for name in sorted(options.given & {"file", "target", "model", "frozen"}):
-        raise UsageError(
-            "option-not-applicable", place=f"--{name}", reason="an image needs no project", hint="omit it with --elf"
-        )
+        raise UsageError.not_applicable(f"--{name}", "an image needs no project", "omit it with --elf")
     if vectors is None:
         raise UsageError(
             "vectors-missing",

@@ -209,6 +209,21 @@ class UsageError(MlfError):
 
     exit_code = 2
 
+    @classmethod
+    def needs_another(cls, option: str, reason: str, hint: str) -> Self:
+        """Return the error for an ``option`` that means nothing without another one."""
+        return cls("option-needs-another", place=option, reason=reason, hint=hint)
+
+    @classmethod
+    def not_applicable(cls, option: str, reason: str, hint: str) -> Self:
+        """Return the error for an ``option`` that has no meaning beside another one."""
+        return cls("option-not-applicable", place=option, reason=reason, hint=hint)
+
+    @classmethod
+    def exclusive(cls, options: str, reason: str, hint: str) -> Self:
+        """Return the error for ``options`` that contradict each other."""
+        return cls("options-exclude-each-other", place=options, reason=reason, hint=hint)
+
 
 class ProjectFileError(MlfError):
     """The project file has mistakes; ``problems`` has all of them, in file order."""
@@ -218,6 +233,11 @@ class ProjectFileError(MlfError):
     def __init__(self, problems: Sequence[str | Diagnostic]) -> None:
         self.problems = tuple(problems)
         super().__init__("project-file", reason="\n".join(map(str, problems)))
+
+    @classmethod
+    def of(cls, code: str, place: str, reason: str, hint: str = "") -> Self:
+        """Return the error for one mistake; the arguments are the fields of its ``Diagnostic``."""
+        return cls([Diagnostic(code, place, reason, hint)])
 
 
 class ToolNotFoundError(MlfError):

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.outputs import check_arrays_output, check_output, check_replaced
     from mlfbuild.jobs.pins import locked, locked_pins, pinned, with_pins
     from mlfbuild.jobs.placement import ParamsBinary, check_placed, placement_of, write_params_binary
-    from mlfbuild.jobs.progress import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
+    from mlfbuild.jobs.progress import UP_TO_DATE, Progress, Task, raise_first, watched
     from mlfbuild.jobs.project_checks import load, project_mistakes, read_project
     from mlfbuild.jobs.project_jobs import (
         BUILD_FOLDER, chosen_names, compile_job, default_compiler, default_name, firmware_called, firmware_jobs,

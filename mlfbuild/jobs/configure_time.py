@@ -9,7 +9,7 @@ from mlfbuild.core import MlfError
 from mlfbuild.jobs.locks import trees_locked
 from mlfbuild.jobs.model_builds import compile_once, is_current
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
-from mlfbuild.jobs.progress import Progress, Silent, Task, raise_first
+from mlfbuild.jobs.progress import Progress, Task, raise_first
 from mlfbuild.jobs.workers import map_in_workers
 
 
@@ -51,7 +51,7 @@ def make_archives(
     With ``every``, all other archives are also made. ``jobs`` is the number of parallel jobs. An archive that one of
     ``lenders`` has is copied. Raises as ``compile_once``; archives that are already finished stay.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     wanted = (job for target in targets for job in target.models if every or job.made_first)
     # Current ones are left out here rather than in the workers: starting a worker process takes longer than comparing
     # hashes.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from mlfbuild.core import MlfError
 
@@ -31,8 +30,8 @@ class Task:
         return f"{self.verb} {self.title}"
 
 
-class Progress(Protocol):
-    """A driver's observer of long work; tasks overlap if jobs run in parallel.
+class Progress:
+    """A driver's observer of long work, which this base class ignores; tasks overlap if jobs run in parallel.
 
     Each task that starts also finishes or fails, unless an interrupt or a defect ends everything.
     """
@@ -57,31 +56,6 @@ class Progress(Protocol):
 
     def another(self, error: MlfError) -> None:
         """Report an ``error`` that happened in addition to the one that is raised."""
-
-
-class Silent:
-    """An observer that does nothing."""
-
-    def expect(self, tasks: int) -> None:
-        """Do nothing."""
-
-    def start(self, task: Task) -> None:
-        """Do nothing."""
-
-    def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
-        """Do nothing."""
-
-    def finish(self, task: Task, result: str) -> None:
-        """Do nothing."""
-
-    def fail(self, task: Task, result: str = "failed") -> None:
-        """Do nothing."""
-
-    def output(self, task: Task, text: str) -> None:
-        """Do nothing."""
-
-    def another(self, error: MlfError) -> None:
-        """Do nothing."""
 
 
 @contextlib.contextmanager

@@ -78,10 +78,8 @@ def _check_device(
     # The schema has the same rule as `not required`; this one has a message.
     if "toolchain" in device and "c-compiler" in device:
         reason = "is not accepted together with toolchain, which names a compiler itself"
-        mistake = Mistake("misplaced-key", reason=reason, hint="remove one of them")
-        document.add((*path, "c-compiler"), mistake, at_key=True)
+        document.report((*path, "c-compiler"), "misplaced-key", reason, "remove one of them", at_key=True)
     own, host = str(device.get("cpu")), str(target.get("cpu"))
     if device.get("link") is True and own in CPUS and host in CPUS and CPUS[own].machine != CPUS[host].machine:
         reason = f"an image for {host} cannot contain code for {own}"
-        mistake = Mistake("device-cannot-be-linked", reason=reason, hint="remove it, and link the library yourself")
-        document.add((*path, "link"), mistake)
+        document.report((*path, "link"), "device-cannot-be-linked", reason, "remove it, and link the library yourself")

@@ -76,6 +76,10 @@ class Document:
         position = self.key_position(path) if at_key else self.value_position(path)
         self.problems.append(Problem(position, path, mistake))
 
+    def report(self, path: KeyPath, code: str, reason: str, hint: str, *, at_key: bool = False) -> None:
+        """Report the mistake with these fields as ``add`` does."""
+        self.add(path, Mistake(code, reason=reason, hint=hint), at_key=at_key)
+
     def refuse(self, path: KeyPath, mistake: Mistake) -> None:
         """Report a mistake that makes the value at ``path`` meaningless.
 
@@ -117,9 +121,7 @@ def _read_text(path: Path) -> str:
         raise ProjectFileError([_unreadable(path, error)]) from None
     if len(data) > _LARGEST_FILE:
         reason = f"larger than {_LARGEST_FILE // 1024} KiB, so it is not a project file"
-        raise ProjectFileError(
-            [Diagnostic("project-file-too-large", str(path), reason=reason, hint="name another file with -f")]
-        )
+        raise ProjectFileError.of("project-file-too-large", str(path), reason=reason, hint="name another file with -f")
     return _decode(path, data)
 
 

@@ -139,8 +139,7 @@ def _check_place(document: Document, path: KeyPath, keys: Mapping[str, object]) 
     for kind in kinds:
         key, meaning = _REQUIRED.get(kind, ("", ""))
         if key and key not in keys:
-            mistake = Mistake("missing-key", reason=f"{kind} requires the key {key}", hint=f"add {key}: {meaning}")
-            document.add(path, mistake, at_key=True)
+            document.report(path, "missing-key", f"{kind} requires the key {key}", f"add {key}: {meaning}", at_key=True)
 
 
 def _check_company(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:

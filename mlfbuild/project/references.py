@@ -71,17 +71,15 @@ def _check_folder_names(document: Document, section: str) -> None:
         other = first.setdefault(name.lower(), name)
         if other != name:
             reason = f"differs from {in_quotes(other)} only in case"
-            mistake = Mistake("names-differ-in-case", reason=reason, hint="choose another name")
-            document.add((section, name), mistake, at_key=True)
+            document.report((section, name), "names-differ-in-case", reason, "choose another name", at_key=True)
 
 
 def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
     cpu, board = target.get("cpu"), target.get("board")
     if isinstance(cpu, str) and cpu in CPUS and board == QEMU:
-        mistake = Mistake(
-            "board-of-another-cpu", reason=f"QEMU emulates no board that runs code for {cpu}", hint="remove board"
+        document.report(
+            (*path, "board"), "board-of-another-cpu", f"QEMU emulates no board that runs code for {cpu}", "remove board"
         )
-        document.add((*path, "board"), mistake)
     if not isinstance(cpu, str) or not isinstance(board, str) or cpu not in CPUS or board not in BOARDS:
         return
     if not BOARDS[board].takes(CPUS[cpu]):
@@ -98,8 +96,7 @@ def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, ob
     cpu, compiler = target.get("cpu"), target.get("c-compiler")
     if compiler is not None and "toolchain" in target:
         reason = "is not accepted together with toolchain, which names a compiler itself"
-        mistake = Mistake("misplaced-key", reason=reason, hint="remove one of them")
-        document.add((*path, "c-compiler"), mistake, at_key=True)
+        document.report((*path, "c-compiler"), "misplaced-key", reason, "remove one of them", at_key=True)
     elif isinstance(cpu, str) and cpu in CPUS and compiler in (GCC, CLANG) and compiler not in CPUS[cpu].compilers:
         known = CPUS[cpu].compilers
         mistake = Mistake(
@@ -138,14 +135,12 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
     compiler = model.get("compiler")
     if compiler == "command" and "command" not in model:
         hint = "add command, the command line to run"
-        mistake = Mistake("missing-key", reason="compiler command requires the key command", hint=hint)
-        document.add((*path, "compiler"), mistake)
+        document.report((*path, "compiler"), "missing-key", "compiler command requires the key command", hint)
     for key, compilers in (("command", ["command"]), ("python", ["tvm"]), ("inputs", EXTERNAL_COMPILERS)):
         if key in model and compiler not in compilers:
             needed = " or ".join(f'"compiler: {name}"' for name in compilers)
             reason = f"is only accepted together with {needed}"
-            mistake = Mistake("misplaced-key", reason=reason, hint=f"add that, or remove {key}")
-            document.add((*path, key), mistake, at_key=True)
+            document.report((*path, key), "misplaced-key", reason, f"add that, or remove {key}", at_key=True)
 
 
 def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
@@ -182,8 +177,7 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
 def _check_placement_of_graph(document: Document, path: KeyPath, placement: Mapping[str, object]) -> None:
     if isinstance(placement.get("params"), dict):
         reason = "constants of a graph have no classes"
-        mistake = Mistake("graph-without-classes", reason=reason, hint="name one section, or use executor aot")
-        document.add((*path, "params"), mistake)
+        document.report((*path, "params"), "graph-without-classes", reason, "name one section, or use executor aot")
     if "state" in placement:
         mistake = Mistake("graph-without-state", reason="a graph keeps no state", hint="remove it, or use executor aot")
         document.add((*path, "state"), mistake, at_key=True)
@@ -201,8 +195,7 @@ def _check_list(document: Document, path: KeyPath, names: list[tuple[int, str]] 
         if name not in known:
             document.add((*path, index), unknown(what, name, known, code=f"dangling-{what}"))
         elif name in seen:
-            mistake = Mistake("repeated-name", reason=f"{in_quotes(name)} is in the list twice", hint="remove one")
-            document.add((*path, index), mistake)
+            document.report((*path, index), "repeated-name", f"{in_quotes(name)} is in the list twice", "remove one")
         seen.add(name)
 
 
@@ -214,14 +207,12 @@ def _check_shared_workspace(document: Document) -> None:
     models = document.mapping("models")
     names = _texts(document.mapping(), _SHARE)
     if names is not None and (not names or (len(names) == 1 and _is_native(mapping_in(models, names[0][1])))):
-        mistake = Mistake("shared-workspace-of-one", reason="requires at least two models", hint="add a model")
-        document.add((_SHARE,), mistake)
+        document.report((_SHARE,), "shared-workspace-of-one", "requires at least two models", "add a model")
     _check_list(document, (_SHARE,), names, "model")
     for name in dict.fromkeys(name for _, name in names or () if name in models):
         if "workspace" in mapping_in(mapping_in(models, name), "placement"):
             reason = f"the linker places the workspace that {in_quotes(name)} shares"
-            mistake = Mistake("shared-workspace-placed", reason=reason, hint="remove it")
-            document.add(("models", name, "placement", "workspace"), mistake)
+            document.report(("models", name, "placement", "workspace"), "shared-workspace-placed", reason, "remove it")
 
 
 def _is_native(model: Mapping[str, object]) -> bool:
@@ -234,8 +225,7 @@ def _check_growth(document: Document) -> None:
     keys = document.mapping()
     if "budget-growth" in keys and "budget-file" not in keys:
         hint = "add budget-file, the file to compare sizes with, or remove budget-growth"
-        mistake = Mistake("misplaced-key", reason="has no effect without budget-file", hint=hint)
-        document.add(("budget-growth",), mistake, at_key=True)
+        document.report(("budget-growth",), "misplaced-key", "has no effect without budget-file", hint, at_key=True)
 
 
 def _check_firmware(document: Document, path: KeyPath, firmware: Mapping[str, object]) -> None:

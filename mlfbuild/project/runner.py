@@ -130,9 +130,7 @@ def _check(document: Document, path: KeyPath, keys: Mapping[str, object]) -> Non
     transports = [key for key in TRANSPORTS if key in keys]
     if not transports:
         reason = "does not say how the device is reached"
-        document.add(
-            path, Mistake("runner-without-way", reason=reason, hint=f"add one of {', '.join(TRANSPORTS)}"), at_key=True
-        )
+        document.report(path, "runner-without-way", reason, f"add one of {', '.join(TRANSPORTS)}", at_key=True)
     elif len(transports) > 1:
         mistake = Mistake("runner-with-two-ways", reason=f"has {' and '.join(transports)}", hint="keep one of them")
         document.add(path, mistake, at_key=True)

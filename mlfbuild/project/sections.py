@@ -89,8 +89,7 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
     symbols: dict[str, str] = {}
     if target.get("cpu") == "host":
         reason = "this machine has no linker script with regions"
-        mistake = Mistake("misplaced-key", reason=reason, hint="remove regions")
-        document.add(("targets", name, "regions"), mistake, at_key=True)
+        document.report(("targets", name, "regions"), "misplaced-key", reason, "remove regions", at_key=True)
     for section, region in mapping_in(target, "regions").items():
         path = ("targets", name, "regions", section)
         if not SECTION_NAME.fullmatch(section):

@@ -130,8 +130,7 @@ def _check(document: Document, keys: TemplateKeys | None, builtin: frozenset[str
     for name, _ in document.entries("variables"):
         if name in builtin:
             reason = f"{in_quotes(name)} is a value that every template has"
-            mistake = Mistake("variable-name-taken", reason=reason, hint="choose another name")
-            document.add(("variables", name), mistake, at_key=True)
+            document.report(("variables", name), "variable-name-taken", reason, "choose another name", at_key=True)
     for name, variable in ({} if keys is None else keys.variables).items():
         problem = None if variable.default is None else variable.problem(variable.default)
         if problem is not None:

@@ -90,8 +90,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
     elif kind == "missing":
         key = str(path[-1])
         value = f": {FORMAT_VERSION}" if path == ("mlfbuild",) else ""
-        mistake = Mistake("missing-key", reason=f"missing key {in_quotes(key)}", hint=f"add {key}{value}")
-        document.add(path[:-1], mistake, at_key=True)
+        document.report(path[:-1], "missing-key", f"missing key {in_quotes(key)}", f"add {key}{value}", at_key=True)
     elif kind == "unexpected_keyword_argument":
         mistake = _unknown_key(str(path[-1]), _keys_at(path[:-1], kind_of_file), kind_of_file)
         document.add(path, mistake, at_key=True)

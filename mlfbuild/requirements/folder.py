@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.c_analysis import HEADER_SUFFIXES
-from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, quoted, real_place, sha256
+from mlfbuild.core import InputFileError, ProjectFileError, quoted, real_place, sha256
 from mlfbuild.library import Content, KnownLibrary, LazyBytes, ResolvedLibrary, chunks, known_library
 from mlfbuild.project import Provider
 from mlfbuild.requirements.versions import same_version, satisfies
@@ -60,15 +60,11 @@ def file_lists(provider: Provider) -> tuple[tuple[str, ...], tuple[str, ...]]:
     missing = [key for key, found in lists.items() if not found]
     if missing:
         name = f"{provider.name} {provider.version}".strip() if known else provider.name
-        raise ProjectFileError(
-            [
-                Diagnostic(
-                    "provider-without-files",
-                    place=title(provider),
-                    reason=f"{' and '.join(missing)} of {name} {'is' if len(missing) == 1 else 'are'} not known",
-                    hint=f"add its files, such as {', '.join(f'{key}: {_EXAMPLES[key]}' for key in missing)}",
-                )
-            ]
+        raise ProjectFileError.of(
+            "provider-without-files",
+            place=title(provider),
+            reason=f"{' and '.join(missing)} of {name} {'is' if len(missing) == 1 else 'are'} not known",
+            hint=f"add its files, such as {', '.join(f'{key}: {_EXAMPLES[key]}' for key in missing)}",
         )
     return lists["sources"], lists["include-dirs"]
 
@@ -141,31 +137,21 @@ def _sources(files: _Files, provider: Provider, patterns: tuple[str, ...]) -> li
     for pattern in patterns:
         matching = _matching(files, plain_path(pattern))
         if not matching:
-            raise ProjectFileError(
-                [
-                    Diagnostic(
-                        "pattern-matches-nothing",
-                        place=place,
-                        reason=f"{quoted(pattern)} matches no file in {provider.place}",
-                        hint="correct the pattern"
-                        if provider.sources
-                        else "add `sources` with the files of the library",
-                    )
-                ]
+            raise ProjectFileError.of(
+                "pattern-matches-nothing",
+                place=place,
+                reason=f"{quoted(pattern)} matches no file in {provider.place}",
+                hint="correct the pattern" if provider.sources else "add `sources` with the files of the library",
             )
         found.update(matching)
     for path in sorted(found):
         # A pattern such as Source/** also takes in documents and scripts, which a build must not be given as sources.
         if PurePosixPath(path).suffix not in _COMPILED | _HEADERS:
-            raise ProjectFileError(
-                [
-                    Diagnostic(
-                        "source-not-compiled",
-                        place=place,
-                        reason=f"{quoted(path)} is neither a source file ({', '.join(sorted(_COMPILED))}) nor a header",
-                        hint="narrow the pattern",
-                    )
-                ]
+            raise ProjectFileError.of(
+                "source-not-compiled",
+                place=place,
+                reason=f"{quoted(path)} is neither a source file ({', '.join(sorted(_COMPILED))}) nor a header",
+                hint="narrow the pattern",
             )
     return sorted(path for path in found if PurePosixPath(path).suffix in _COMPILED)
 
@@ -184,15 +170,11 @@ def _include_dirs(files: _Files, provider: Provider, folders: tuple[str, ...]) -
     """Return the folders of its headers, ``.`` for the top; adds the files in them."""
     for folder in folders:
         if not files.has_folder(plain_path(folder)):
-            raise ProjectFileError(
-                [
-                    Diagnostic(
-                        "include-dir-missing",
-                        place=f"{title(provider)}.include-dirs",
-                        reason=f"{quoted(folder)} is not a folder in {provider.place}",
-                        hint="correct the path" if provider.include_dirs else "add `include-dirs` with its folders",
-                    )
-                ]
+            raise ProjectFileError.of(
+                "include-dir-missing",
+                place=f"{title(provider)}.include-dirs",
+                reason=f"{quoted(folder)} is not a folder in {provider.place}",
+                hint="correct the path" if provider.include_dirs else "add `include-dirs` with its folders",
             )
     found = list(dict.fromkeys(plain_path(folder) for folder in folders))
     for folder in found:
@@ -218,15 +200,11 @@ def _check_release(library: ResolvedLibrary, provider: Provider, known: KnownLib
     # All marks of a release must fit, because releases share most headers with their neighbours.
     found = next((release for release, marks in known.revisions.items() if marks.items() <= here.items()), "")
     if found and not same_version(found, library.version):
-        raise ProjectFileError(
-            [
-                Diagnostic(
-                    "release-other-headers",
-                    place=provider.where or library.name,
-                    reason=f"{provider.place} is stated to be {library.version}, but its headers are those of {found}",
-                    hint=f"correct the version, or provide {library.version}",
-                )
-            ]
+        raise ProjectFileError.of(
+            "release-other-headers",
+            place=provider.where or library.name,
+            reason=f"{provider.place} is stated to be {library.version}, but its headers are those of {found}",
+            hint=f"correct the version, or provide {library.version}",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, NotFetchedError, ProjectFileError
+from mlfbuild.core import NotFetchedError, ProjectFileError
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.project import Provider
 from mlfbuild.requirements.archives import archive_root
@@ -61,9 +61,7 @@ def pin_of(provider: Provider, cache: Cache) -> GitPin:
         return GitPin(provider.commit, provider.tree)
     if provider.unlocked:
         hint = "run `mlfbuild lock` and commit the lock file"
-        raise ProjectFileError(
-            [Diagnostic("provider-not-locked", place=provider.where, reason=provider.unlocked, hint=hint)]
-        )
+        raise ProjectFileError.of("provider-not-locked", place=provider.where, reason=provider.unlocked, hint=hint)
     pin = fetched_pin(provider.address, provider.version, cache)
     if pin is None:
         raise NotFetchedError(

@@ -196,12 +196,8 @@ def _library(requirements: Sequence[Requirement], provider: Provider | None, lib
         if one.version and not satisfies(provider.version, one.version) and not satisfies(library.commit, one.version):
             reason = f"is {provider.version}, commit {library.commit}, but {requires(one)}"
             place = provider.where or provider.name
-            raise ProjectFileError(
-                [
-                    Diagnostic(
-                        "provider-other-commit", place=place, reason=reason, hint="set version to the required commit"
-                    )
-                ]
+            raise ProjectFileError.of(
+                "provider-other-commit", place=place, reason=reason, hint="set version to the required commit"
             )
     return library
 

@@ -140,23 +140,25 @@ class Link:
         frame = encode("H", 0, session.to_bytes(4, "little"))
         hello = self._exchange(frame, answer, seconds, lambda: self._nobody(seconds), _HELLO.size)
         if hello.version != VERSION:
-            raise ProcessFailedError(
+            raise self._failed(
                 "serial-version",
-                place=self._where,
-                reason=f"the firmware speaks version {hello.version} of the protocol, not {VERSION}",
-                hint="build it with the mlf_serial.c of this mlfbuild",
+                f"the firmware speaks version {hello.version} of the protocol, not {VERSION}",
+                "build it with the mlf_serial.c of this mlfbuild",
             )
         self._session = session
         return hello
 
+    def _failed(self, code: str, reason: str, hint: str) -> ProcessFailedError:
+        """Return the error about the device, at the place of the link."""
+        return ProcessFailedError(code, place=self._where, reason=reason, hint=hint)
+
     def _nobody(self, seconds: float) -> MlfError:
         noise = self._receiver.text().encode() or self._noise or self._receiver.rest
         if noise:
-            return ProcessFailedError(
+            return self._failed(
                 "serial-garbage",
-                place=self._where,
-                reason=f"{self._name} sends {quoted(noise.decode('latin-1'), 40)} instead of answers",
-                hint="check the key baud, and that the firmware contains mlf_serial.c",
+                f"{self._name} sends {quoted(noise.decode('latin-1'), 40)} instead of answers",
+                "check the key baud, and that the firmware contains mlf_serial.c",
             )
         return TimedOutError(
             "serial-silent",
@@ -177,16 +179,14 @@ class Link:
             with contextlib.suppress(ProcessFailedError):  # lost, or the reset was faster than its answer
                 self.ask("X", patience=_SECONDS_TO_RESET)
             hello = self.connect(max(deadline - time.monotonic(), _SECONDS_TO_RESET))
-            # Only a device that has forgotten its session was reset. The answer to X does not show that, and it may be
-            # lost.
+            # Only a device that has forgotten its session was reset; the answer to X may be lost, and does not show it.
             if hello.previous == 0:
                 return hello
             if time.monotonic() >= deadline:
-                raise ProcessFailedError(
+                raise self._failed(
                     "device-not-reset",
-                    place=self._where,
-                    reason=f"the device at {self._name} goes on after a request to reset",
-                    hint="correct MLF_SERIAL_RESET in its firmware, or reset it by hand",
+                    f"the device at {self._name} goes on after a request to reset",
+                    "correct MLF_SERIAL_RESET in its firmware, or reset it by hand",
                 )
 
     # Requests ---------------------------------------------------------------------------------------------------------
@@ -224,8 +224,7 @@ class Link:
         kinds = {"s" if kind == "Q" else kind.lower(), "e"}
 
         def answer(got: SerialFrame) -> SerialFrame | None:
-            # An answer to an earlier PEEK with the same number (after 256 requests, or after try_to_ask) can have
-            # another length.
+            # An answer to an earlier PEEK of this number (after 256 requests or try_to_ask) can have another length.
             fits = got.kind in kinds and (got.kind != "r" or len(got.payload) == size)
             return got if fits and got.sequence == sequence else None
 
@@ -236,10 +235,7 @@ class Link:
         return got.payload
 
     def query(self) -> Stop:
-        """Return where the firmware has stopped.
-
-        Raises as ``ask``.
-        """
+        """Return where the firmware has stopped; raises as ``ask``."""
         return _stop(self.ask("Q", size=_STOPPED.size))
 
     def go(self, timeout: float) -> Stop:
@@ -273,11 +269,10 @@ class Link:
         return self._sequence
 
     def _silent(self, seconds: float) -> MlfError:
-        return ProcessFailedError(
+        return self._failed(
             "connection-lost",
-            place=self._where,
-            reason=f"{self._name} has not answered for {seconds:g} s",
-            hint="check the cable and the power of the device, and reset it",
+            f"{self._name} has not answered for {seconds:g} s",
+            "check the cable and the power of the device, and reset it",
         )
 
     def _refusal(self, payload: bytes) -> MlfError:
@@ -285,11 +280,10 @@ class Link:
         if refusal == _CANNOT_RESET:
             reason = f"the firmware at {self._name} cannot reset its device"
             return UsageError("runner-cannot", place=self._where, reason=reason, hint="define MLF_SERIAL_RESET in it")
-        return ProcessFailedError(
+        return self._failed(
             "serial-refused",
-            place=self._where,
-            reason=f"the firmware at {self._name} refuses {_REFUSED.get(refusal, 'a request')}",
-            hint="build it with the mlf_serial.c of this mlfbuild",
+            f"the firmware at {self._name} refuses {_REFUSED.get(refusal, 'a request')}",
+            "build it with the mlf_serial.c of this mlfbuild",
         )
 
     # Frames -----------------------------------------------------------------------------------------------------------
@@ -359,8 +353,7 @@ class Link:
                 elif got.kind == "s" and not self._is_ours(got):
                     continue
                 elif got.kind != "n":
-                    found = answer(got)
-                    if found is not None:
+                    if (found := answer(got)) is not None:
                         return found
                     continue
                 if hurries:
@@ -373,11 +366,10 @@ class Link:
         session = stop.payload[:4]
         if self._session and session == bytes(4):
             self._session = 0
-            raise ProcessFailedError(
+            raise self._failed(
                 "device-reset",
-                place=self._where,
-                reason=f"the device at {self._name} was reset in the middle",
-                hint="look for a watchdog, a fault or an unstable supply",
+                f"the device at {self._name} was reset in the middle",
+                "look for a watchdog, a fault or an unstable supply",
             )
         return bool(self._session) and session == self._session.to_bytes(4, "little")
 
@@ -388,11 +380,10 @@ class Link:
         while (again := self._reopened()) is not None:
             if time.monotonic() >= deadline:
                 self._session = 0
-                raise ProcessFailedError(
+                raise self._failed(
                     "connection-lost",
-                    place=self._where,
-                    reason=f"{self._name} was disconnected ({printable(str(error))})",
-                    hint=f"connect it again ({printable(str(again))})",
+                    f"{self._name} was disconnected ({printable(str(error))})",
+                    f"connect it again ({printable(str(again))})",
                 )
             time.sleep(_LOOK_SECONDS)
 

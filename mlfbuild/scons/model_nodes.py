@@ -21,7 +21,7 @@ from SCons.Util import CLVar
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.jobs import (
     LOCKED_VARIABLE,
-    Silent,
+    Progress,
     TargetJob,
     Task,
     check_module_names,
@@ -196,7 +196,7 @@ def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
     make_archives([target], target_jobs(project, build=build), jobs=int(GetOption("num_jobs")), progress=_Shown())
 
 
-class _Shown(Silent):
+class _Shown(Progress):
     def start(self, task: Task) -> None:
         show(f"mlfbuild: {task}")
 

@@ -16,7 +16,6 @@ from mlfbuild.jobs import (
     FirmwareJob,
     Progress,
     SharedArchive,
-    Silent,
     TargetJob,
     Task,
     check_target,
@@ -122,7 +121,7 @@ def build_project(
     Raises the first error of any step, in the order of the targets and models. Results that are finished stay, and a
     model that is being compiled when another one fails is compiled to its end.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     if locked is not None:
         from mlfbuild.usecases.lock import freeze  # reads lock files, which most builds do not
 

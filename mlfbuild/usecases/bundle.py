@@ -22,7 +22,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.jobs import Progress, Silent, TargetJob, Task, check_output, target_jobs, watched
+from mlfbuild.jobs import Progress, TargetJob, Task, check_output, target_jobs, watched
 from mlfbuild.library import Library
 from mlfbuild.project import Project, RunnerKeys, load_project
 from mlfbuild.targets import MCUS, DeviceMemoryKeys, Mcu, board_called, cpu_called, mcu_called, part_called
@@ -321,7 +321,7 @@ def verify_received(
 
     Raises ``CheckFailedError`` if the bundle has no vectors, and as ``verify.verify_shipped``.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     models = [(model, model.vectors) for model in image.bundle.models if model.vectors is not None]
     if not models:
         raise CheckFailedError(

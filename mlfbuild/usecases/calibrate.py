@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlfbuild import verify
 from mlfbuild.core import UsageError
-from mlfbuild.jobs import BUILD_FOLDER, Progress, Silent, Task, target_jobs, watched
+from mlfbuild.jobs import BUILD_FOLDER, Progress, Task, target_jobs, watched
 from mlfbuild.project import CYCLE_COUNTERS, Project
 from mlfbuild.targets import emulated_board
 
@@ -67,7 +67,7 @@ def calibrate_target(project: Project, targets: Sequence[str], progress: Progres
     device = verify.device_of(target, f"{place}.runner")
     counter = verify.chosen_counter(target.cpu, device.keys.counter, device.place)
     folder = project.root / BUILD_FOLDER / "calibrate" / target.name
-    watch, task = progress or Silent(), Task("calibrate", target.name, target.name)
+    watch, task = progress or Progress(), Task("calibrate", target.name, target.name)
     watch.expect(1)
     with watched(watch, task):
         on_progress = functools.partial(watch.step, task)

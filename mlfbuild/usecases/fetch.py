@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, MlfError, OnProgress, ProjectFileError, UsageError
-from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
+from mlfbuild.core import MlfError, OnProgress, ProjectFileError, UsageError
+from mlfbuild.jobs import UP_TO_DATE, Progress, Task, raise_first, watched
 from mlfbuild.project import Project, Provider, load_project
 from mlfbuild.requirements import Cache, GitPin, default_cache, fetch_archive, fetch_commit, fetch_version, root_of
 
@@ -50,7 +50,7 @@ def fetch_dependencies(
     fails, the others are fetched anyway. Raises ``ProjectFileError`` for a version that does not exist, and as
     ``fetch_version``, ``fetch_commit`` and ``fetch_archive``.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     place = cache or default_cache()
     wanted = [each for each in project.dependencies.values() if each.kind in FETCHED_KINDS]
     watch.expect(len(wanted))
@@ -81,7 +81,7 @@ def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, on_progress: On
         return Fetched(provider, root_of(provider, cache, pin), new, pin)
     except UsageError as error:
         place = f"{provider.where}: {error.place}" if error.place else provider.where
-        raise ProjectFileError([Diagnostic(error.code, place=place, reason=error.reason, hint=error.hint)]) from None
+        raise ProjectFileError.of(error.code, place=place, reason=error.reason, hint=error.hint) from None
 
 
 def what(fetched: Fetched) -> str:

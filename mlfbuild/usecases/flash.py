@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mlfbuild import verify
-from mlfbuild.jobs import Progress, Silent, Task, watched
+from mlfbuild.jobs import Progress, Task, watched
 from mlfbuild.usecases.run_firmware import ChosenImage
 
 
@@ -14,7 +14,7 @@ def flash_firmware(image: ChosenImage, progress: Progress | None = None) -> str:
 
     Raises as ``verify.flash_image``.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     watch.expect(1)
     task = Task("flash", image.elf.name, image.target.name)
     size = 0

@@ -58,9 +58,7 @@ def generate_model(
     Raises as compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
     """
     if depfile is not None and stamp is None:
-        raise UsageError(
-            "option-needs-another", place="--depfile", reason="a depfile is a rule for a stamp", hint="add --stamp"
-        )
+        raise UsageError.needs_another("--depfile", "a depfile is a rule for a stamp", "add --stamp")
     with trees_locked([job], notify):
         return _generated(job, stamp, depfile, depends, tree_stamp)
 

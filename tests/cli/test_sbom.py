@@ -19,7 +19,7 @@ from spdx_tools.spdx.validation.document_validator import validate_full_spdx_doc
 import mlfbuild
 from mlfbuild.cli.sbom import sbom
 from mlfbuild.core.files import sha256
-from mlfbuild.report.sbom.forms import FORMS
+from mlfbuild.report.sbom.bom_files import FORMS
 from support import warm
 from support.command import Folder
 from support.errors import assert_printed

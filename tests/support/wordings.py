@@ -17,8 +17,14 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError", "LinkFaultsError"}
 """The problems of the excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
-HELPERS = {"error", "member_error", "refused", "_refuse"}
+HELPERS = {"error", "member_error", "refused", "_refuse", "_failed", "report"}
 """Methods that create an error from a code and a reason, in this order or by name, and add the place."""
+OPTION_ERRORS = {
+    "needs_another": "option-needs-another",
+    "not_applicable": "option-not-applicable",
+    "exclusive": "options-exclude-each-other",
+}
+"""Class methods of ``UsageError``, which take the option, the reason and the hint, and the code of each."""
 GRAPH_ERRORS = {
     "GraphError": "InputFileError",
     "DamagedFileError": "InputFileError",
@@ -56,12 +62,19 @@ def _wordings() -> Iterator[Wording]:
                 continue
             if isinstance(node.func, ast.Name) and node.func.id in MADE:
                 found = _wording(path, node, node.func.id)
-                if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
+                # A copy of the fields of another error, or those that `ProjectFileError.of` is called with.
+                if found.code not in {"{self.code}", "{mistake.code}"} and found.file != "core/errors.py":
                     yield found
             elif isinstance(node.func, ast.Name) and node.func.id in GRAPH_ERRORS:
                 yield _graph_error(path, node, node.func.id, *map(template, node.args))
             elif isinstance(node.func, ast.Attribute) and node.func.attr == "wrong":
                 yield _graph_error(path, node, "OperatorError", "{self.place}", template(node.args[0]))
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in OPTION_ERRORS:
+                words = dict(zip(FIELDS, map(template, node.args), strict=True))
+                file = path.relative_to(PACKAGE).as_posix()
+                yield Wording(file, node.lineno, "UsageError", OPTION_ERRORS[node.func.attr], words)
+            elif isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "ProjectFileError.of":
+                yield _wording(path, node, "Diagnostic")
             elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
                 yield from _from_helper(path, node)
             elif isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -51,14 +51,11 @@ def network_differences(module: str, left: Graph, right: Graph) -> list[LibraryD
     found += [each for old, new in ports for each in _tensors("input", left.tensor(old), right.tensor(new))]
     # Stable, so that equal sizes stay in the order of the network.
     found.sort(key=lambda each: -each.size)
-    return [LibraryDifference(module, *(getattr(each.difference, name) for name in _FIELDS)) for each in found]
+    return [replace(each.difference, module=module) for each in found]
 
 
 _MANY_TIMES = 10.0
 """From this relative size on, percent are hard to read."""
-_FIELDS = ("what", "name", "left", "right", "text")
-
-
 _COMPUTED = -1.0
 """The size of changes of computed tensors, below every weight: they follow from the weights."""
 

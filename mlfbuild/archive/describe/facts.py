@@ -154,9 +154,7 @@ def _memory(entry: MainMemory) -> dict[str, Any]:
     return {
         "device": entry.device,
         "device_name": device_name(entry.device),
-        "workspace_size": entry.workspace_size,
-        "constants_size": entry.constants_size,
-        "io_size": entry.io_size,
+        **{key: getattr(entry, key) for key in ("workspace_size", "constants_size", "io_size")},
     }
 
 

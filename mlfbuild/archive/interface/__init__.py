@@ -43,7 +43,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.archive.interface.combine import with_interface
     from mlfbuild.archive.interface.header import Header, header_file, read_header
-    from mlfbuild.archive.interface.modules import with_interface
 else:
     __getattr__ = lazy_attributes(__name__)

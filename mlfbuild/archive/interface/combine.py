@@ -1,4 +1,4 @@
-"""Combine the information about inputs and outputs of a module from all places of its archive.
+"""Add the information about calling a module, combined from all places of its archive.
 
 Names come from the metadata, which has the names of the model. The order comes from the most reliable place with the
 same number of tensors, and types and shapes from any place that agrees with the sizes in the metadata.
@@ -10,13 +10,43 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from mlfbuild.archive.interface.entry import internal_pools
+from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.interface.port_sources import Places
 from mlfbuild.archive.interface.signature import Argument
-from mlfbuild.library import TensorInfo, sanitize_name
+from mlfbuild.library import OPERATOR, Module, TensorInfo, sanitize_name
 
 _NUMBERED = re.compile(r"output([0-9]{1,9})")
 
 
-def combined(
+def with_interface(module: Module, where: str) -> Module:
+    """Return ``module`` with inputs, outputs, interface, pools and devices from its files.
+
+    ``module.inputs`` and ``outputs`` must be those of the metadata. Unknown information stays empty, and if places
+    disagree, the most reliable one counts. ``where`` is the graph in errors. Raises ``InputFileError`` if the module's
+    graph is invalid.
+    """
+    if module.style == OPERATOR:
+        return module
+    places = Places(module, where)
+    places.check_graph()
+    header = places.header
+    pools = (*(header.pools if header else ()), *internal_pools(places.entry))
+    # Inputs are paired by name, because Relay text lists constants among them; outputs by position, because each place
+    # has other names for them.
+    inputs = _combined(module.inputs, places.inputs(), by_position=False)
+    return replace(
+        module,
+        inputs=inputs,
+        outputs=_combined(module.outputs, places.outputs(inputs), by_position=True),
+        interface="" if module.executor != "aot" else "packed" if header_file(module) is None else "c",
+        pools=tuple(sorted(pools, key=lambda pool: pool.name)),
+        workspace_io=header is not None and header.workspace_io,
+        devices=header.structs.get("devices", ()) if header else (),
+    )
+
+
+def _combined(
     known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]], *, by_position: bool
 ) -> tuple[TensorInfo, ...]:
     """Return ``known``, the tensors of the metadata, in call order and with shapes; if empty, those of ``places``.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.cli.output.printing import FAILED, PASSED, error_text, wrapped
 from mlfbuild.core import counted
-from mlfbuild.jobs import UP_TO_DATE, Silent, Task
+from mlfbuild.jobs import UP_TO_DATE, Progress, Task
 
 if TYPE_CHECKING:
     from mlfbuild.core import MlfError
@@ -25,7 +25,7 @@ STILL_SECONDS = 30.0
 """Time after which work without moving progress is mentioned again; CI systems stop what prints nothing for long."""
 
 
-class PlainProgress(Silent):
+class PlainProgress(Progress):
     """Writes a line for each job that ends; jobs that were up to date only if ``verbose``.
 
     ``write`` gets each text and the colours of words in it. With ``quiet`` only errors are written; ``form`` is the

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.output.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
 from mlfbuild.cli.output.printing import emit, note_unless_quiet, on_terminal, report_error, write
-from mlfbuild.jobs import UP_TO_DATE, Progress, Silent, Task
+from mlfbuild.jobs import UP_TO_DATE, Progress, Task
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHORT_SECONDS = 1.0
 
 
-class EventProgress(Silent):
+class EventProgress(Progress):
     """Prints every step as an event; see ``events``.
 
     Jobs are numbered from 1 in the order in which they start; all events of a job have its number.

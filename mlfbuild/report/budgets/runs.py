@@ -17,7 +17,7 @@ from mlfbuild.core import (
     package_fingerprint,
 )
 from mlfbuild.core.keys import duration_text
-from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs, run_limits
+from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, TargetJob, profile_jobs, run_limits
 from mlfbuild.project import Project
 from mlfbuild.report.budgets.limits import largest, since_last
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
@@ -80,7 +80,7 @@ def check_runs(project: Project, jobs: Sequence[ProfileJob], progress: Progress 
     if jobs:
         from mlfbuild.report.operators.runs import watched_runs  # loads the emulator
 
-        check_profiles(project, [run for job in jobs for run in watched_runs(job, progress or Silent())])
+        check_profiles(project, [run for job in jobs for run in watched_runs(job, progress or Progress())])
 
 
 def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:

@@ -100,17 +100,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.tests["wide"] = spans
-    made.filters |= {
-        "changed": numbers.change_text,
-        "compact": numbers.compact,
-        "count": numbers.count,
-        "size": numbers.size,
-        "share": numbers.share,
-        "sign": numbers.sign,
-        "shorter": numbers.shorter,
-        "ending": numbers.ending,
-        "short_name": numbers.short_name,
-        "per_cent": numbers.per_cent,
-        "signed": numbers.signed,
-    }
+    names = ("compact", "count", "size", "share", "sign", "shorter", "ending", "short_name", "per_cent", "signed")
+    made.filters |= {"changed": numbers.change_text, **{name: getattr(numbers, name) for name in names}}
     return made

@@ -9,7 +9,7 @@ from dataclasses import replace
 from mlfbuild.archive import open_archive
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
-from mlfbuild.jobs import CompileJob, FirmwareJob, Progress, Silent
+from mlfbuild.jobs import CompileJob, FirmwareJob, Progress
 from mlfbuild.report.operators.network_sizes import NetworkSizes, network_sizes
 from mlfbuild.report.operators.operator_runs import ModelRun
 from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
@@ -80,7 +80,7 @@ def profiled(found: Sequence[ImageSizes], progress: Progress | None = None) -> l
 
     Images of targets without a board are returned unchanged. Raises as ``model_runs``.
     """
-    return [replace(image, runs=tuple(_runs(image, progress or Silent()))) for image in found]
+    return [replace(image, runs=tuple(_runs(image, progress or Progress()))) for image in found]
 
 
 def _runs(image: ImageSizes, watch: Progress) -> Iterator[ModelRun]:

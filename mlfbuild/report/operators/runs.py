@@ -33,7 +33,6 @@ from mlfbuild.jobs import (
     BUILD_FOLDER,
     ProfileJob,
     Progress,
-    Silent,
     TargetJob,
     Task,
     modelled_sections,
@@ -70,7 +69,7 @@ def profiles(
     A model runs the first case of its vectors, or zeros if it has none. If the target has a device, ``runs`` runs are
     also measured there. Raises ``CheckFailedError`` if no target has a board, and as ``model_runs``.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     if not any(target.run_board for target in targets):
         raise nothing_to_profile([target.name for target in targets], project.path)
     for target in targets:

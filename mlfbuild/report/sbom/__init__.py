@@ -1,7 +1,8 @@
 """Software bill of materials (SBOM): components of a project's firmware and their relations, as CycloneDX or SPDX.
 
 ``sbom_document`` collects components, which ``components`` creates for models, code, libraries and images;
-``cyclonedx``, ``spdx`` and ``table`` write the result. Notes name missing information and the command that provides it.
+``cyclonedx``, ``spdx`` and ``bom_files`` write the result. Notes name missing information and the command that
+provides it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.core import ProjectFileError
 
 _T = TypeVar("_T")
 
@@ -50,7 +50,7 @@ def within_limits(place: str, function: Callable[..., _T], *arguments: Any) -> _
     if isinstance(answer, MemoryError):
         reason = f"it takes more than {SECONDS} s or {BYTES >> 30} GiB of memory"
         hint = "simplify its loops, numbers and patterns"
-        raise ProjectFileError([Diagnostic("template-too-expensive", place, reason=reason, hint=hint)])
+        raise ProjectFileError.of("template-too-expensive", place, reason=reason, hint=hint)
     if isinstance(answer, Exception):
         raise answer
     (result,) = answer

@@ -122,25 +122,18 @@ def init_project(request: InitRequest) -> InitReport:
 def _check_options(request: InitRequest, template: UserTemplate | None) -> None:
     """Raise ``UsageError`` for options of which one lacks or excludes another."""
     if template is None and request.settings:
-        raise UsageError(
-            "option-needs-another",
-            place="--set",
-            reason=f"the template {request.template} has no variables",
-            hint=f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
+        raise UsageError.needs_another(
+            "--set",
+            f"the template {request.template} has no variables",
+            f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
         )
     if request.model and request.archive:
-        raise UsageError(
-            "options-exclude-each-other",
-            place="--model and --archive",
-            reason="a project starts with one of them",
-            hint="omit one, and add it to mlfbuild.yml later",
+        raise UsageError.exclusive(
+            "--model and --archive", "a project starts with one of them", "omit one, and add it to mlfbuild.yml later"
         )
     if request.vectors and not (request.model or request.archive):
-        raise UsageError(
-            "option-needs-another",
-            place=f"--vectors {request.vectors}",
-            reason="vectors belong to a network",
-            hint="name it with --model or --archive",
+        raise UsageError.needs_another(
+            f"--vectors {request.vectors}", "vectors belong to a network", "name it with --model or --archive"
         )
 
 

@@ -82,7 +82,7 @@ class UserTemplate:
         found = next((name for name in names if name in folders), None)
         if found is not None:
             reason = f"{printable(found)} cannot be a file and a folder, of {printable(folders[found])}"
-            raise ProjectFileError([Diagnostic("template-name-refused", self.title, reason=reason, hint="rename one")])
+            raise ProjectFileError.of("template-name-refused", self.title, reason=reason, hint="rename one")
 
     def executables(self) -> list[str]:
         """Return the files that may be executed."""

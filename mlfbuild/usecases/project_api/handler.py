@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mlfbuild.core import UsageError, end_group, pipe_of, running
-from mlfbuild.jobs import Silent, Task, load, target_jobs
+from mlfbuild.jobs import Progress, Task, load, target_jobs
 from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
 from mlfbuild.runners import SerialPort, command_words
 from mlfbuild.usecases.flash import flash_firmware
@@ -306,13 +306,13 @@ class Handler:
         """Build the firmware that the options name, unless it is up to date."""
         options = option_values(given["options"])
         firmware, target = options["firmware"], options["target"]
-        progress = _Steps() if options["verbose"] else Silent()
+        progress = _Steps() if options["verbose"] else Progress()
         targets = [] if target is None else [str(target)]
         name = None if firmware is None else str(firmware)
         return chosen_image(load(self._file), name, targets, jobs=os.cpu_count() or 1, progress=progress)
 
 
-class _Steps(Silent):
+class _Steps(Progress):
     """Logs every finished step of a build."""
 
     def finish(self, task: Task, result: str) -> None:

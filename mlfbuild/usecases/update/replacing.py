@@ -14,7 +14,7 @@ from mlfbuild import report
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.interface import header_file
 from mlfbuild.core import ToolNotFoundError, UsageError, quoted, read_bytes, write_atomic, write_if_changed
-from mlfbuild.jobs import BUILD_FOLDER, CompileJob, Progress, Silent, TargetJob, profile_jobs, target_jobs
+from mlfbuild.jobs import BUILD_FOLDER, CompileJob, Progress, TargetJob, profile_jobs, target_jobs
 from mlfbuild.library import Library, TensorInfo
 from mlfbuild.library.cgen import member_name
 from mlfbuild.native import SourceFiles, read_network
@@ -226,7 +226,7 @@ def update_model(
         build_project(built, jobs=jobs, progress=progress)
         sides = Side(project, chosen), Side(other, built, build)
         expected, given = other.models[name].vectors, vectors is not None
-        found = compared(name, *sides, expected, progress or Silent(), given=given, in_place=in_place)
+        found = compared(name, *sides, expected, progress or Progress(), given=given, in_place=in_place)
     found = replace(found, renewable=not given and _is_computed(spec.vectors.get("")))
     if check or (found.problem is not None and not accept):
         return found

@@ -28,7 +28,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.jobs import Progress, Silent, TargetJob, Task, run_budgets_on, run_placement, target_jobs
+from mlfbuild.jobs import Progress, TargetJob, Task, run_budgets_on, run_placement, target_jobs
 from mlfbuild.jobs.tree import HOST, RECORD
 from mlfbuild.project import Project
 from mlfbuild.targets import board_called
@@ -113,7 +113,7 @@ def verify_project(
     one after the other, and those of one target share the connection to its device. With ``frozen``, archives must be
     the locked ones. Raises as ``build_project``.
     """
-    watch = progress or Silent()
+    watch = progress or Progress()
     watch.expect(len(jobs))
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)

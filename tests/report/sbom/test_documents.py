@@ -15,8 +15,8 @@ from spdx_tools.spdx.validation.document_validator import validate_full_spdx_doc
 
 from mlfbuild.library.requirement import Requirement
 from mlfbuild.report.sbom.bom import Bom, Component, How, Kind
+from mlfbuild.report.sbom.bom_files import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
 from mlfbuild.report.sbom.components import required_component, tvm_tool
-from mlfbuild.report.sbom.forms import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
 from mlfbuild.report.sbom.sbom_document import Bill, bom_file
 from support.schemas import cyclonedx_mistake
 
