@@ -222,9 +222,10 @@ def _verify_project(
     if options.json:
         show_json([_json(job, result) for job, result in results])
     elif options.format in _FOR_PEOPLE:
-        for _, result in results:
+        several = len({job.target.name for job, _ in results}) > 1
+        for job, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
-                _show_report(result)
+                _show_report(result.called(job.title) if several else result)
     show_usages(options, list(_arenas(project, results)))
     _raise_failures(project, results, excess, options.format)
 

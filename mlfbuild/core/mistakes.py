@@ -45,11 +45,13 @@ class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not rais
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return `` (did you mean "kws"?)`` for the word of ``known`` nearest to ``word``, or ``""`` if none is near.
 
-    Case is ignored. The text begins with a blank, so that it can follow a reason as it is.
+    Case is ignored, and ``m4`` is near to ``cortex-m4``, which ends with it. The text begins with a blank, so that it
+    can follow a reason as it is.
     """
     # difflib counts a letter in another case as a difference, which is the most common mistake in names.
     by_lower_case = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(word.lower(), by_lower_case, n=1)
+    ends = [candidate for candidate in by_lower_case if candidate.endswith(f"-{word.lower()}")]
+    near = ends or difflib.get_close_matches(word.lower(), by_lower_case, n=1)
     return f" (did you mean {in_quotes(by_lower_case[near[0]])}?)" if near else ""
 
 

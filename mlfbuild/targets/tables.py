@@ -22,10 +22,10 @@ def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
     if name in table:
         return table[name]
     # Only after a mistake: the import takes longer than the look-up.
-    import difflib
+    from mlfbuild.core import suggestion
 
-    near = difflib.get_close_matches(name, table, n=1) if what != "mcu" else []  # a similar one has another core
-    reason = f'unknown {what} (did you mean "{near[0]}"?)' if near else f"unknown {what}"
+    near = suggestion(name, table) if what != "mcu" else ""  # a similar one has another core
+    reason = f"unknown {what}{near}"
     hint = "" if near else f"choose one of {', '.join(table)}"
     raise UsageError(f"unknown-{what}", place=name, reason=reason, hint=hint)
 

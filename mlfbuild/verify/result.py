@@ -42,7 +42,13 @@ class VerifyReport:
 
     def for_model(self, model: str) -> VerifyReport:
         """Return the report under the name that the project gives the model; all problems begin with it."""
-        named = replace(self, model=model)
+        return self._renamed(replace(self, model=model))
+
+    def called(self, title: str) -> VerifyReport:
+        """Return the report with ``title`` at the beginning of all lines, such as ``kws for m55``."""
+        return self._renamed(replace(self, module=title, model=""))
+
+    def _renamed(self, named: VerifyReport) -> VerifyReport:
         # Problems are texts that begin with the old title, which is replaced once at their begin.
         problems = (f"{named.title}{problem.removeprefix(self.title)}" for problem in self.problems)
         return replace(named, problems=tuple(problems))

@@ -77,8 +77,8 @@ def test_verify_reports_each_case(folder: Folder, validator: Draft202012Validato
     found = events(ended, validator)
     assert ended.json[0]["passed"] is False
     assert of_kind(found, "message") == [
-        {"event": "message", "text": 'not verified: model beta has no vectors (add "vectors: <file>.npz" with arrays '
-         "in0.. and out0..)"},
+        {"event": "message", "text": 'not verified: model beta has no vectors (run `mlfbuild vectors beta`, or add '
+         '"vectors: <file>.npz" with arrays in0.. and out0..)'},
     ]  # fmt: skip
     (job,) = (event["job"] for event in of_kind(found, "job-started") if event["verb"] == "verify")
     steps = [event for event in of_kind(found, "job-progress") if event["job"] == job]

@@ -153,6 +153,12 @@ def test_mistakes_write_nothing(empty: Folder, words: str, code: str) -> None:
     assert not empty.files()
 
 
+@pytest.mark.parametrize(("words", "near"), [("--board qemu", "--cpu"), ("--cpu m4", '"cortex-m4"')])
+def test_a_short_name_leads_to_the_whole_one(empty: Folder, words: str, near: str) -> None:
+    ended = empty.run("init", *words.split())
+    assert ended.status == 2 and near in ended.err
+
+
 def test_a_model_must_fit_the_memories_of_the_part(empty: Folder, shared: Path) -> None:
     """The network has more weights than the smallest parts have flash."""
     model = shared / "models/vww_int8.tflite"

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild.jobs import load, target_jobs
+from mlfbuild.usecases import unchecked_in_runs
 from support.command import Folder
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network, two_layers
@@ -167,6 +169,19 @@ def test_models_together_over_the_budget_of_their_image(project: Project) -> Non
     assert_printed(ended.err.splitlines()[-1], "instructions-over-budget", place, *facts)
     project.set_budgets(image=total)
     assert project.run("build", "--target", "m4").status == 0
+
+
+def test_budgets_of_links_share_a_line(project: Project) -> None:
+    """Runs do not check them."""
+    project.write(
+        "mlfbuild.yml",
+        PROJECT.replace("{ALPHA}", "{flash: 1}")
+        .replace("beta.tflite}", "beta.tflite, budget: {flash: 2}}")
+        .replace(", budget: {ALL}", ""),
+    )
+    read = load(project.root / "mlfbuild.yml")
+    (line,) = unchecked_in_runs(read, target_jobs(read))
+    assert line.startswith("flash of models alpha, beta (")
 
 
 def test_verify_checks_budgets_too(project: Project) -> None:

@@ -24,6 +24,17 @@ def test_correct_outputs_pass(folder: Folder) -> None:
 
 
 @pytest.mark.usefixtures("host_tools")
+def test_results_of_several_targets_name_them(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host}\n  again: {cpu: host}"))
+    results = [line for line in folder.run("verify").out.splitlines() if "right on host" in line]
+    assert [line.partition(":")[0] for line in results] == ["alpha for pc", "alpha for again"]
+    folder.write_vectors("alpha", wrong=True)
+    wrong = folder.run("verify").out
+    assert "alpha for pc: case 1" in wrong and "alpha for again: case 1" in wrong
+
+
+@pytest.mark.usefixtures("host_tools")
 def test_wrong_outputs_fail_with_case_and_element(folder: Folder) -> None:
     folder.write_vectors("alpha", wrong=True)
     ended = folder.run("verify")
@@ -73,6 +84,10 @@ def test_a_case_without_end_is_stopped(folder: Folder) -> None:
 
 def test_missing_vectors_are_a_failure(folder: Folder) -> None:
     assert folder.refused("verify", "--model", "beta") == (1, "nothing-to-verify", "mlfbuild.yml")
+    assert "mlfbuild vectors beta" in folder.run("verify", "--model", "beta").err
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("models/beta.tflite", "beta.tar"))
+    assert "mlfbuild vectors" not in folder.run("verify", "--model", "beta").err
 
 
 @pytest.mark.usefixtures("host_tools")

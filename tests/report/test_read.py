@@ -24,6 +24,7 @@ from mlfbuild.report.html import page
 from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from mlfbuild.report.sizes.image import Berkeley
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.text.columns import used_part
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text
 from support.report_sketch import chain, model, modelled
@@ -81,6 +82,10 @@ def test_a_report_reads_back(tmp_path: Path) -> None:
     assert [(owner.name, owner.flash) for owner in sizes.models] == [("kws", 8656)]
     assert budgets["kws"].flash == 9000 and whole.flash is None
     assert "  model kws: 8,656 of 9,000 bytes of flash (96 %)" in sizes_text(sizes, budgets, whole)
+
+
+def test_only_what_is_taken_exceeds_a_budget_of_nothing() -> None:
+    assert [used_part(taken, limit) for taken, limit in ((0, 0), (1, 0), (1, 4))] == ["0 %", "over", "25 %"]
 
 
 def test_runs_read_back(tmp_path: Path) -> None:

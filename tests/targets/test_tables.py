@@ -92,6 +92,7 @@ def test_the_host_has_no_toolchain_file() -> None:
     ("find", "name", "code", "near"),
     [
         (cpu_called, "cortex-m4f", "unknown-cpu", 'did you mean "cortex-m4"?'),
+        (cpu_called, "m7", "unknown-cpu", 'did you mean "cortex-m7"?'),
         (board_called, "mps2_an386", "unknown-board", 'did you mean "mps2-an386"?'),
         (cpu_called, "x86", "unknown-cpu", "choose one of cortex-m0, "),
     ],

@@ -216,7 +216,7 @@ def _most_used(image: _Json) -> BudgetUse | None:
     if found is None:
         return None
     part, of, taken, limit = found
-    return BudgetUse(numbers.share(taken, limit) if limit else "over", of, part > 1)
+    return BudgetUse("over" if taken > limit == 0 else numbers.share(taken, limit or 1), of, part > 1)
 
 
 def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:

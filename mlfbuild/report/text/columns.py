@@ -22,6 +22,13 @@ def fitted_table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), a
     return text_table([(*row[:-1], shortened(row[-1], left)) for row in rows], header=header, align=align)
 
 
+def used_part(taken: int, limit: int) -> str:
+    """Return ``taken`` in per cent of the budget ``limit``, or ``over`` if anything is taken of a budget of 0."""
+    if limit:
+        return f"{100 * taken / limit:.0f} %"
+    return "over" if taken else "0 %"
+
+
 def shortened(text: str, width: int) -> str:
     """Return ``text`` in at most ``width`` characters: the beginning and the end of a longer one.
 

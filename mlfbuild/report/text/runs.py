@@ -9,7 +9,7 @@ from mlfbuild.core import shown, text_table
 from mlfbuild.core.keys import duration_text
 from mlfbuild.report.operators.cycles import TimedPart, latency_text
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun, figures_of, short_name, total
-from mlfbuild.report.text.columns import fitted_table
+from mlfbuild.report.text.columns import fitted_table, used_part
 from mlfbuild.timing import CycleCount
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, in
         found = figures.get(name, {}).get(key)
         if found is not None:
             subject = f"model {name}" if name else "all models of the image"
-            share = f"{100 * found / limit:.0f} %" if limit else "over"
+            share = used_part(found, limit)
             modelled = f"; {parts[0].exactness}" if key != "instructions" and parts else ""
             figure = (
                 f"{latency_text(found)} of {duration_text(limit)}" if key == "latency" else f"{found:,} of {limit:,}"

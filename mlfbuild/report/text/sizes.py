@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from mlfbuild.core import text_table
 from mlfbuild.project import Budget
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS, Owner, Sizes
+from mlfbuild.report.text.columns import used_part
 
 _SHOWN = 5
 _ALL = 1 << 30
@@ -57,7 +58,7 @@ def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, to
         yield ""
         yield "budgets"
     for name, memory, size, limit in rows:
-        share = f"{100 * size / limit:.0f} %" if limit else "over"
+        share = used_part(size, limit)
         yield f"  {name}: {size:,} of {limit:,} bytes of {memory} ({share})"
 
 

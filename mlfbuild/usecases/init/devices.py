@@ -114,7 +114,9 @@ def _refuse_unknown(name: str, place: str) -> None:
     mistake = device_problem(name)
     if mistake is not None:
         code = "unknown-board" if place.startswith("--board") else mistake.code
-        raise UsageError(code, place=place, reason=mistake.reason, hint=mistake.hint)
+        # The word of a project file, where a core stands beside it.
+        hint = "write --cpu instead, whose board QEMU emulates" if name == QEMU else mistake.hint
+        raise UsageError(code, place=place, reason=mistake.reason, hint=hint)
 
 
 def _core(name: str) -> Cpu:

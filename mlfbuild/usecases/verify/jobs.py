@@ -143,7 +143,7 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[LeftOut]:
     vectors = vectors_of(project)
     arrays = "with arrays in0.. and out0.."
     found = [
-        LeftOut(f"model.{name}", f'model {name} has no vectors (add "vectors: <file>.npz" {arrays})')
+        LeftOut(f"model.{name}", f"model {name} has no vectors ({_remedy(models[name], arrays)})")
         for name in models
         if name not in vectors
     ]
@@ -165,6 +165,12 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[LeftOut]:
         for target in targets
         if not _can_run(target)
     ]
+
+
+def _remedy(model: CompileJob, arrays: str) -> str:
+    """Return how ``model``, whose archive has one module, gets vectors."""
+    own = f'add "vectors: <file>.npz" {arrays}'
+    return f"run `mlfbuild vectors {model.model}`, or {own}" if model.compiler == "native" else own
 
 
 def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -53,11 +53,15 @@ def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progr
 
 
 def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[str]:
-    """Return a line for each budget, of a model of ``targets`` or of a firmware, that runs on them do not check."""
+    """Return a line for each budget, of a model of ``targets`` or of a firmware, that runs on them do not check.
+
+    Models with the same budgets of a link share a line.
+    """
     models = dict.fromkeys(model.model for target in targets for model in target.models)
     crossed = {model.model for target in targets if target.toolchain is not None for model in target.models}
     checked = {(model.model, key) for target in targets for model in target.models for key in run_budgets_on(target)}
-    lines = []
+    lines: list[str] = []
+    linked: dict[str, list[str]] = {}
     for name in models:
         budget = project.models[name].budget
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
@@ -65,7 +69,10 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
             reason = _unchecked_reason(project, project.models[name].targets, key)
             lines.append(f"{key} of model {name} ({reason})")
         if kinds and name in crossed:
-            lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
+            linked.setdefault(listed(kinds), []).append(name)
+    for kind, names in linked.items():
+        subject = f"model{'s' * (len(names) > 1)} {listed(names)}"
+        lines.append(f"{kind} of {subject} (links check that, such as those of `mlfbuild build`)")
     return [*lines, *_unchecked_of_firmware(project, targets)]
 
 

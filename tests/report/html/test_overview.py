@@ -50,6 +50,8 @@ def test_a_row_has_the_sizes_and_the_most_used_budget() -> None:
     assert small.cells[0].step < large.cells[0].step == 100
     assert (small.budget.share, small.budget.of, small.budget.over) == ("50.0 %", "stack of digits", False)
     assert (large.budget.of, large.budget.over) == ("flash of digits", True)
+    (kept,) = rows({**image("m4"), "ram": 0, "budget": {"ram": 0}})
+    assert (kept.budget.share, kept.budget.of, kept.budget.over) == ("0.0 %", "RAM", False)
     none = sketch.image([sketch.model("digits", [sketch.chain(counted=False)])])
     assert rows(none)[0].budget is None
     assert [cell.text for cell in rows(none)[0].cells][2:] == [NONE, NONE]
