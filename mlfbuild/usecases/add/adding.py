@@ -121,7 +121,8 @@ def add_model(
         library = callable_library(compiled_library(first.models[0]), spec.source)
         code = call_c(library)
         sizes = {} if in_list else _sizes(extended, spec, code, library, Path(scratch), jobs, progress)
-    budget = {memory: -(-size * 11 // 10) for memory, size in sizes.items()}
+    # A budget of 0 would refuse the first byte of a later arena, of which a tenth more is also 0.
+    budget = {memory: -(-size * 11 // 10) for memory, size in sizes.items() if size}
     with _vectors(extended, spec, library) as vectors:
         names = interface_names(library) if spec.compiler == "native" else {}
         notes = _write(
