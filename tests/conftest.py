@@ -1,7 +1,5 @@
 """Fixtures that every test may use; what a machine lacks skips with a clear word, or fails under ``MLFBUILD_CI=1``."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re

@@ -1,7 +1,5 @@
 """``mlfbuild.open_archive`` and ``mlfbuild.write_archive``, the functions for scripts."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

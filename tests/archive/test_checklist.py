@@ -5,8 +5,6 @@ model and check the archive; mlfbuild's tests check archives from TVM's exporter
 test checks are tested below the table.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Comparing archives by meaning: differences of every kind, and changes that do not count."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """TVM 0.14's own tools take the archives of the native compiler, in the layouts that the documentation lists."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

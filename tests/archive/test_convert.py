@@ -1,7 +1,5 @@
 """Conversion to another version: no information is lost, and content that a version cannot hold is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

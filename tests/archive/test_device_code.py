@@ -1,7 +1,5 @@
 """Code for other devices than the host, ``codegen/<device>/``, through all forms of an archive."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath

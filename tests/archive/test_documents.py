@@ -1,7 +1,5 @@
 """Archives in the forms that TVM's documents define are read, checked, converted and run, to the letter."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import datetime, timezone

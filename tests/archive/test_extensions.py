@@ -1,7 +1,5 @@
 """Facts for later stages in archives: written by `compile` and projects, kept, shown, counted, and used."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Finding a module's interface in its header, entry file, TVMMetadata, graph and Relay text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Archives are written reproducibly and read back completely; TVM's archives are rewritten byte for byte."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

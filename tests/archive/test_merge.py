@@ -1,7 +1,5 @@
 """Merging archives: the merged content, and the reasons for refusing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Renaming modules changes everything with the module's name, and nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

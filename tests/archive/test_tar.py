@@ -1,7 +1,5 @@
 """Tar files: reproducible bytes, and a reader for untrusted files."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip

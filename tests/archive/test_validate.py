@@ -1,7 +1,5 @@
 """Findings of ``validate``: each code in an archive with only that flaw, and none in valid archives."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

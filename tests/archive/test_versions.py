@@ -1,7 +1,5 @@
 """Every version and style of the format is read by its content and rewritten unchanged, or refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a graph takes beyond its kernels: parameters in flash alone, and little code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reports of the MLPerf Tiny networks: equal to what size, and a plain reading of the map, find in the images."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

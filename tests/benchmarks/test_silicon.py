@@ -1,7 +1,5 @@
 """The committed comparison of modelled cycles with silicon, and the script that made it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """C text as tokens, including text that is not C."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

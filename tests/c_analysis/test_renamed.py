@@ -1,7 +1,5 @@
 """Renamed symbols of objects, checked by GNU nm and the linker."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Static libraries from ar are read, and damaged ones are refused."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Callable, Sequence

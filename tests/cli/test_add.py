@@ -1,7 +1,5 @@
 """`mlfbuild add` writes one entry, vectors and a budget that holds, or nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

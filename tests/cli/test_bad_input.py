@@ -1,7 +1,5 @@
 """Invalid files and broken machines: one line, the right exit status, no partial output."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """A board that people own, named in the project file: what runs on it, on QEMU in its place, and by which command."""
 
-from __future__ import annotations
-
 import json
 import os
 import tarfile

@@ -1,7 +1,5 @@
 """``mlfbuild boards`` lists what a target can name, and the first screen of help leads to everything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.cli.app import FIRST, VERBS

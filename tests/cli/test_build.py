@@ -1,7 +1,5 @@
 """`mlfbuild build` builds models and firmware once; these tests build for this machine, which is fast."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`mlfbuild calibrate`: refusals and the output; tests of ``verify`` have the solution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

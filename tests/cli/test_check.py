@@ -1,7 +1,5 @@
 """`mlfbuild check`: every mistake of a project file, with its place."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

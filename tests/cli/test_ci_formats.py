@@ -1,7 +1,5 @@
 """Results for CI: JUnit XML of `verify`, annotations of GitHub Actions, SARIF of `validate`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

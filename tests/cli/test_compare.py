@@ -1,7 +1,5 @@
 """`mlfbuild compare` of the content of archives; test_compare_inputs.py compares what they compute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mlfbuild.archive import pack_archive

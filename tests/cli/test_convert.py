@@ -1,7 +1,5 @@
 """`mlfbuild convert`: versions of the format, and names of modules."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

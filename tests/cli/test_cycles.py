@@ -1,7 +1,5 @@
 """Modelled cycles: the keys of a target decide the figure and rebuild nothing, and budgets fail builds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of a project's dependencies before anything is compiled."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath

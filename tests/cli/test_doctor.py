@@ -1,7 +1,5 @@
 """`mlfbuild doctor`: output and exit status."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``mlfbuild flash``: an image is written to the device of its target."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Archives that cannot be built: the same line and exit status for every verb."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """`mlfbuild generate`, which other build systems run for one model: stamp, depfile, and unchanged files."""
 
-from __future__ import annotations
-
 from support.command import Folder
 
 

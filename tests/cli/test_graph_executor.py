@@ -1,7 +1,5 @@
 """Networks for the graph executor on the command line: compile, inspect, merge, run here and on boards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

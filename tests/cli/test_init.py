@@ -1,7 +1,5 @@
 """`mlfbuild init` writes a whole project or nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`mlfbuild init` makes projects for microcontrollers, cores and several targets."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`mlfbuild init --template DIR|URL`: templates of users, every mistake in them, and what they must not do."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Budgets of instructions: builds and `mlfbuild profile` check them on QEMU if something changed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

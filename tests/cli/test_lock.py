@@ -1,7 +1,5 @@
 """`mlfbuild lock`, and frozen builds, which accept only locked inputs."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

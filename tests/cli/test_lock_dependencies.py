@@ -1,7 +1,5 @@
 """Dependencies in the lock file: a build uses the locked commit, regardless of later changes to a tag or branch."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping

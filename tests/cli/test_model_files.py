@@ -1,7 +1,5 @@
 """`inspect`, `validate`, `run` and `compare` with model files in place of archives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

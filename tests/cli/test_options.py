@@ -1,7 +1,5 @@
 """Options, help and usage errors; no test builds anything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`mlfbuild plan`, which other build systems read."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

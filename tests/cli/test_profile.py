@@ -1,7 +1,5 @@
 """`mlfbuild profile`: output and exit status."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

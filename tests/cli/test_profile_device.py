@@ -1,7 +1,5 @@
 """`mlfbuild profile` on devices: boards that QEMU emulates, driven through its GDB stub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

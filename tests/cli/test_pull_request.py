@@ -4,8 +4,6 @@ The golden files contain only words, for review; numbers are checked here, becau
 compiler.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`mlfbuild report` and budgets, with a linked image."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

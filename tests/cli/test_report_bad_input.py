@@ -3,8 +3,6 @@
 A project's image is built once; each test damages one file afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

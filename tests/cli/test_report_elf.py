@@ -1,7 +1,5 @@
 """`mlfbuild report --elf`: sizes of an image from another build."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

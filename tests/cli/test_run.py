@@ -1,7 +1,5 @@
 """`mlfbuild run`: a network of an archive on this machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

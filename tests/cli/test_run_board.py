@@ -1,7 +1,5 @@
 """`mlfbuild run --board`: a network of an archive as firmware, with data through semihosting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

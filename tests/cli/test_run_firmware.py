@@ -1,7 +1,5 @@
 """Verbs for a device on the desk: QEMU behind its GDB stub, without semihosting, is the board of examples/boards."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

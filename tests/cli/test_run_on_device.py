@@ -1,7 +1,5 @@
 """`mlfbuild run --target` and `mlfbuild.load(target=...)`: networks on a device; QEMU's GDB stub is the debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

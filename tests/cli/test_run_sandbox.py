@@ -1,7 +1,5 @@
 """`mlfbuild run --sandbox`: hostile code of an archive reaches nothing, and its answer is not trusted."""
 
-from __future__ import annotations
-
 import io
 import os
 import socket

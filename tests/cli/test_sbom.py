@@ -1,7 +1,5 @@
 """`mlfbuild sbom` before and after a project is built."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

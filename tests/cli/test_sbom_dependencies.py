@@ -1,7 +1,5 @@
 """External dependencies in the bill of materials of a built project."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

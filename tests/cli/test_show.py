@@ -1,7 +1,5 @@
 """`mlfbuild show`: texts of the program, with the C functions of their operators."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Budgets of stack, and the stack in reports, with a linked image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

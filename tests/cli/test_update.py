@@ -1,7 +1,5 @@
 """`mlfbuild update`: replace the file of a model after both versions were compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

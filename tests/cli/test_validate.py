@@ -1,7 +1,5 @@
 """`mlfbuild validate`: findings, exit codes, warnings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`mlfbuild vectors` and what `verify` and `update` do with the vectors that it wrote."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`mlfbuild verify`: outputs are compared with vectors on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """`mlfbuild verify` of archives with several modules, each with its vectors, and of modules that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Mistakes in the use of the CMake package: each stops the configuration with one line that names the remedy."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

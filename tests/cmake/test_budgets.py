@@ -1,7 +1,5 @@
 """Budgets in CMake builds: every link of an executable with models is checked, in all folders, until it passes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

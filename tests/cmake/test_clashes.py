@@ -1,7 +1,5 @@
 """Models that are linked into one image: if two share a global symbol, the build fails before linking."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

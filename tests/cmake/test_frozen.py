@@ -1,7 +1,5 @@
 """``MLFBUILD_FROZEN``: CMake and the build use the inputs in mlfbuild.lock, and stop at differences."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

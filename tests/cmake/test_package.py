@@ -1,7 +1,5 @@
 """mlfbuild as a CMake package: found by its folder; it includes a tree by name."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A file that describes the microcontroller: CMake configures again if it changes, and builds what the core decides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

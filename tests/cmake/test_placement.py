@@ -1,7 +1,5 @@
 """Sections in memory regions and constants in a file, if CMake builds the firmware with the package or a tree."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models of external compilers in CMake: archives are made at configuration, because their file lists are not known."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

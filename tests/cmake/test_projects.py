@@ -1,7 +1,5 @@
 """Complete projects that use the CMake package, as users would write them (tests/projects/cmake-*)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

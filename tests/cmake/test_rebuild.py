@@ -1,7 +1,5 @@
 """Changes rebuild exactly what depends on them through the CMake package, by the output and files of Ninja and Make."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable

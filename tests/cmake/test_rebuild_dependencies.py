@@ -1,7 +1,5 @@
 """Changes of a required library rebuild what depends on it through the CMake package, by Ninja's output and files."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator

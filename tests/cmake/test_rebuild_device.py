@@ -1,7 +1,5 @@
 """Changes of firmware code, linker script and toolchain file for a device rebuild the firmware, but never a model."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The toolchain files, used by CMake and Ninja as in a firmware repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

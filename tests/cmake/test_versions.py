@@ -1,7 +1,5 @@
 """The package with the oldest supported CMake, the newest one, and one that is too old, each from a wheel."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A compiler or toolchain file for another CPU than the target's stops the configuration with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The compiler ``archive`` accepts exported archives and rejects options that it cannot apply."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The scratch memory of CMSIS-NN functions in TVM's code is checked for the CPU."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """``compiler: command``: the archive that a program writes, and programs that fail."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

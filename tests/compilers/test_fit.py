@@ -1,7 +1,5 @@
 """Archives for another CPU than the requested one are rejected with the reason, unless their code runs on it."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The outline of a compiler has the names of its output files, without compiling."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

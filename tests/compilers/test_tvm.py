@@ -1,7 +1,5 @@
 """``compiler: tvm``: the command lines for its versions, and the archives that a stand-in for TVM writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

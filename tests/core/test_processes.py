@@ -1,7 +1,5 @@
 """Programs that mlfbuild starts: their output, and their end after an interrupt at any time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Run the blocks of code in README.md and docs/: commands and their output, project files, C, CMake, Python, JSON."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

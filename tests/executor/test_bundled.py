@@ -1,7 +1,5 @@
 """The runtime in an archive is used instead of mlfbuild's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The generated code around modules of other compilers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Static plans of random executor graphs, simulated: every value that a call reads is still in memory."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Graphs with the option ``hook``: the static executor calls it before each call, for networks of any compiler."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

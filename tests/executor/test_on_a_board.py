@@ -1,7 +1,5 @@
 """Modules of other compilers on an emulated Cortex-M4: the results are those on this machine, or an error code."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path

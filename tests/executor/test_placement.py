@@ -1,7 +1,5 @@
 """Sections of modules of other compilers: generated data can be placed, data in their own code cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

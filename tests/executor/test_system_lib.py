@@ -1,7 +1,5 @@
 """AOT archives of TVM with ``system-lib``, whose own C code does not compile: the numbers are those of TVM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ If a system is too large for a test, a few of its functions are replaced; the RE
 build with them proves.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``mlfbuild build --tree --for``: the files that make a folder of trees a package, and rejected arguments."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

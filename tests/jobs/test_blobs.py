@@ -1,7 +1,5 @@
 """Graph and parameters as bytes of the image, from assembler and from C, on the host and on a board."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A committed tree builds and runs without mlfbuild and Python packages: with CMake, Make, SCons and RT-Thread."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

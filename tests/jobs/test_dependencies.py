@@ -1,7 +1,5 @@
 """Required libraries, built with CMake and Ninja, GNU Make, and SCons."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Code for other devices in builds: compiled with the compiler and the options of its device, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Fragments of trees, built with CMake, Ninja and the host's compiler from a firmware's CMakeLists.txt."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Read the constants of an image for external flash, and reject files without them."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Callable

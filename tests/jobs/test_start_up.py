@@ -1,7 +1,5 @@
 """Modules that a process loads: most of the time of a build with nothing to do is imports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

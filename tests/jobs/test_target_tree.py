@@ -1,7 +1,5 @@
 """The folder of a target: one fragment for all models, the board's files, and no trees of removed models."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

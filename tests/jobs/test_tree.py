@@ -1,7 +1,5 @@
 """Unpacked trees: only changed files are written, files of the user stay, and incomplete trees are repaired."""
 
-from __future__ import annotations
-
 import json
 import os
 import tracemalloc

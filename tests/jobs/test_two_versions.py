@@ -1,7 +1,5 @@
 """Trees of two versions of mlfbuild in one build: each model is compiled with its own kernel headers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

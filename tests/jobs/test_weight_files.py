@@ -1,7 +1,5 @@
 """Weights beside an .onnx file: they are read, they are inputs of the build, and their names are not trusted."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

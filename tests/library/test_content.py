@@ -1,7 +1,5 @@
 """Contents that stay in their file: the same bytes as in memory, and documented errors."""
 
-from __future__ import annotations
-
 import io
 import os
 import resource

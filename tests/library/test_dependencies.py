@@ -1,7 +1,5 @@
 """Problems of external dependencies name the key."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Graphs: TVM's are rewritten byte for byte, and invalid ones are refused with the place."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``metadata.json``: TVM's keys and layout, the extension key, and errors for everything else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

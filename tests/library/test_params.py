@@ -1,7 +1,5 @@
 """``.params`` files: exactly TVM's bytes, and errors for invalid files."""
 
-from __future__ import annotations
-
 import contextlib
 import struct
 import tracemalloc

@@ -1,7 +1,5 @@
 """Parameters as JSON and BSON: all bits are preserved, and invalid files are refused."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

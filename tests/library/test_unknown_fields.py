@@ -1,7 +1,5 @@
 """Fields of the metadata that the format does not define: each stays in its place, or in the key ``mlfbuild``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

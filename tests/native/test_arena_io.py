@@ -1,7 +1,5 @@
 """The option ``io: arena``: inputs and outputs are in the workspace, which firmware passes as a memory pool of TVM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small files cannot make the compiler write gigabytes: constants are limited, and an option raises the limit."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 from typing import Any

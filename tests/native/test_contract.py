@@ -1,7 +1,5 @@
 """Properties for firmware: no warnings, C++, linking, reentrancy, checked pointers, the model id, sections."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Networks for the graph executor, run as TVM runs them, equal the C code for the AOT executor."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The option ``hook`` in C: a function of the firmware is called before each operator and can end the run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

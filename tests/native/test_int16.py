@@ -1,7 +1,5 @@
 """Layers of int16 activations and int8 weights with sums of 64 and 32 bits are bit-exact to TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of inputs and outputs: those of the key ``interface``, or names that survive another conversion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

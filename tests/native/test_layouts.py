@@ -1,7 +1,5 @@
 """The options for other tools: ``layout: single-file`` and ``interface-api: packed``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Networks that TensorFlow Lite Micro does not run say that their numbers are those of LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tensor names of any kind, some of which would break C."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The printed files: golden files, determinism, facts in the header and in the metadata."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """Plans of random graphs, simulated: every value that a node reads is still in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ring buffers are advanced in place: the remaining rows are copied once, and none to the arena."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

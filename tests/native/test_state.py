@@ -1,7 +1,5 @@
 """Networks with state: C code and graph agree over several runs, and after a reset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

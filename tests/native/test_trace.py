@@ -1,7 +1,5 @@
 """The option ``trace`` in C: the callback gets each tensor in order, on this machine and on a board."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

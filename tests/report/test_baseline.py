@@ -1,7 +1,5 @@
 """The baseline file, and growth of images."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Flash of each operator of a model; every byte is counted once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Counts of instructions are exact, in the order of the calls, and equal those of another counter."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

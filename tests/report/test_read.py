@@ -1,7 +1,5 @@
 """Reports that fit the schema and are consistent are read; others are refused in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

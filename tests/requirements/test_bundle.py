@@ -1,7 +1,5 @@
 """Libraries inside archives: writing, reading, and every verb that reads or writes archives."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Download and unpack archives from various servers."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

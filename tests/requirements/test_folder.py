@@ -1,7 +1,5 @@
 """Folders with sources: the files of the library, compiled files, and errors."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

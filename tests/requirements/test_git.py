@@ -1,7 +1,5 @@
 """Fetching from Git repositories: versions, changes on the server, a damaged cache, the user's configuration."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The lock file is written and read back, and any other content is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

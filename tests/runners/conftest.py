@@ -1,7 +1,5 @@
 """Fixtures for the tests of runners."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

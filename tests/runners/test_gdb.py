@@ -1,7 +1,5 @@
 """Devices behind GDB servers: QEMU's stub is the server, without semihosting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Places of labgrid: a real coordinator and exporter on loopback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Firmware with mlf_serial.c on the UART of emulated boards, behind a line that loses and damages bytes."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Fixtures that several tests of the SCons tool use."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

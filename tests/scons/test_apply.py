@@ -1,7 +1,5 @@
 """``models.apply(env)``: models in firmware that is linked with SCons' own ``Program``."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Budgets of programs that SCons links itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

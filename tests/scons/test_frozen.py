@@ -1,7 +1,5 @@
 """``MLFFROZEN``: SCons builds with the inputs in mlfbuild.lock, and stops at differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs that SCons links itself: models that share a global symbol are reported before linking."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

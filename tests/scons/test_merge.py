@@ -1,7 +1,5 @@
 """``MlfMerge``: one archive of several, made again only if one of them changes."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

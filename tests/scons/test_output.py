@@ -1,7 +1,5 @@
 """The output of SCons has the same lines on a terminal and in a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A file that describes the microcontroller: a new core in it rebuilds the models, a wait state does not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

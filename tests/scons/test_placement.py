@@ -1,7 +1,5 @@
 """Sections in memory regions and constants in a file, if SCons links the firmware itself."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

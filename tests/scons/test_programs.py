@@ -1,7 +1,5 @@
 """Models of external compilers in SCons: archives that are out of date are made when SConscripts are read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Complete projects that only SCons builds, as users would write them (tests/projects/scons-*)."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

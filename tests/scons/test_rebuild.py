@@ -3,8 +3,6 @@
 ``test_rebuild_program.py`` has the same rows for programs that SCons links itself.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Changes of a required library rebuild what depends on it with ``models.apply(env)``, by the output of SCons."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 ``test_rebuild.py`` has the same rows for firmware that CMake builds.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

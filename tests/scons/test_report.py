@@ -1,7 +1,5 @@
 """``MlfReport``: reports of images in files, made again if the image or other inputs of the report change."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

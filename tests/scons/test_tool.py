@@ -1,7 +1,5 @@
 """The SCons tool as users see it: builders, runs, verification, and error messages."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """``MlfVerify`` of an archive with several modules: a report for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

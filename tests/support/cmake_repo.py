@@ -1,7 +1,5 @@
 """A firmware repo that CMake builds with mlfbuild's package, and the effects of builds."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

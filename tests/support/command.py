@@ -1,7 +1,5 @@
 """Run the command `mlfbuild` in a folder with a small project, in this process (fast) or in a new one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Expected errors: their class, code and place, raised or printed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

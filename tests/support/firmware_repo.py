@@ -1,7 +1,5 @@
 """A small firmware repo, and the effects of builds."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Compare ONNX networks, in numpy and as C, with ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write ONNX models in tests, and run them in ONNX's evaluator."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Checks of errors about model files."""
 
-from __future__ import annotations
-
 from mlfbuild.core.errors import MlfError
 
 Refusal = tuple[str, ...]

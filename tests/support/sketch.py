@@ -1,7 +1,5 @@
 """Build graphs tensor by tensor, for tests without a model file."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -11,8 +11,6 @@ A command is started by itself if ``MLFBUILD_COLD`` is set (``make sweep`` does 
 what Python reads when it starts. Tests that send signals, or that measure a start, call ``subprocess`` themselves.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """The tables in TOML files: read with the checks of project files, and with the same keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of boards that people own: every row agrees with the other tables, and completes a target."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU if there is a board."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess

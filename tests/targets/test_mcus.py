@@ -1,7 +1,5 @@
 """The table of microcontrollers: facts from the manuals, and what holds for every row."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Waits for memories and caches, against numbers that are counted by hand for small programs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace

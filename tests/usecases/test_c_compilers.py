@@ -1,7 +1,5 @@
 """The C compiler of a target: selected in the project file, and rejected if it does not fit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

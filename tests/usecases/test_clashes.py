@@ -1,7 +1,5 @@
 """Models of one image share no global symbol; if they do, the build reports which."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

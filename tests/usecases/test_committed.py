@@ -1,7 +1,5 @@
 """``mlfbuild build --tree``: the committed folder, rejected folders, and restored files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable

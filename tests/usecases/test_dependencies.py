@@ -1,7 +1,5 @@
 """A network of TVM that requires CMSIS-NN without recording it: rejected, then built and exact with the library."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The programs that the cross build uses."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

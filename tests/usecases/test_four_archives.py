@@ -3,8 +3,6 @@
 The operators have the same names except for the module's part, and both archives of TVM have a module ``kws_int8``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Projects of ``mlfbuild init`` are built, run on QEMU, verified and edited with the printed commands."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

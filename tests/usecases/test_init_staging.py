@@ -1,7 +1,5 @@
 """A new project has all of its files or none, wherever it is interrupted."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

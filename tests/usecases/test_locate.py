@@ -1,7 +1,5 @@
 """The first wrong operator is found by running every operator's result on the target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

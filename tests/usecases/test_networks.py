@@ -1,7 +1,5 @@
 """The MLPerf Tiny networks on every board: each vector and each output element, in a built image."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 The PSRAM of the board replaces external flash: QEMU loads it from the file that a programmer would write to flash.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

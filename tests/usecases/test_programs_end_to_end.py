@@ -3,8 +3,6 @@
 One network is compiled by a command, which is mlfbuild itself, and one by a stand-in for TVM.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Networks of every kind in one firmware take turns in one workspace, with the results that they have alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

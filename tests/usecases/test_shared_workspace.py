@@ -1,7 +1,5 @@
 """Models that never run at the same time share one workspace in the image, and a check detects it if they do."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

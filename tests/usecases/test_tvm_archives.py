@@ -1,7 +1,5 @@
 """Archives of TVM, of every version and style, as sources of a build: unpacked, compiled, and run."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

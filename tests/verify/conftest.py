@@ -1,7 +1,5 @@
 """Firmware for the tests of this folder, built with CMake and the toolchain files of the product."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Wait states of memories from the cycles of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verification on devices: QEMU's GDB stub is the debugger, and the firmware makes no semihosting calls."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Cycles of runs on a device: a scripted GDB server stands in for the device and its firmware."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Modules of other compilers on this machine: objects, operators, parameters in the code."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Modules whose caller provides memory: workspaces, constants, and pools with inputs and outputs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verification over a serial line that damages bytes: firmware with mlf_serial.c on an emulated board."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

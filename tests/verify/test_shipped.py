@@ -1,7 +1,5 @@
 """Models are verified in the image that ships: QEMU's GDB stub is the debugger."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

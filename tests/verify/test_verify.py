@@ -1,7 +1,5 @@
 """Verification finds faults of a module and reports their position."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Unsupported forms of UNIDIRECTIONAL_SEQUENCE_LSTM, and tensors that do not fit: exit code 4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

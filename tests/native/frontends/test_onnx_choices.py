@@ -1,7 +1,5 @@
 """The user's choices for reading a model: sizes of free dimensions, and tensors that become its state."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

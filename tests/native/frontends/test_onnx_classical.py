@@ -1,7 +1,5 @@
 """Operators of ai.onnx.ml against ONNX's evaluator, in numpy and as C, and what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

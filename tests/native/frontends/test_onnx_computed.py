@@ -1,7 +1,5 @@
 """Operators whose sizes, axes or conditions are inputs of the network, with a fixed shape of the result in the file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parameters that are not constant, but that the declared shape of the result determines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

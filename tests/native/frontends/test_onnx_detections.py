@@ -1,7 +1,5 @@
 """NonMaxSuppression of ONNX: rows of -1 after the boxes that are selected, and their number."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

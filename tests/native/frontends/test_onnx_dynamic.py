@@ -1,7 +1,5 @@
 """Scales that are computed in each run, as in the networks that onnxruntime's quantize_dynamic writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

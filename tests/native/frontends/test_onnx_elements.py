@@ -3,8 +3,6 @@
 All read an image whose channels are stored last, so that converters must map ONNX's dimensions to stored ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ONNX networks with tensors that have no elements, against ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

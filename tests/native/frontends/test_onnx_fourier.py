@@ -1,7 +1,5 @@
 """DFT and STFT, in numpy and as C, against ONNX's evaluator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper

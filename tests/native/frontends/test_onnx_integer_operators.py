@@ -1,7 +1,5 @@
 """ONNX's and Microsoft's operators on integers, which are rewritten as QuantizeLinear pairs around float ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

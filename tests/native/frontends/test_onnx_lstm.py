@@ -1,7 +1,5 @@
 """LSTM of ONNX against ONNX's evaluator, in numpy and as C, and refused variants."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ONNX files with one mistake each: the error is one line with the place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

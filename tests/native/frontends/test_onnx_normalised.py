@@ -1,7 +1,5 @@
 """ONNX files that are rewritten before they are imported: order, versions, functions, branches and loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

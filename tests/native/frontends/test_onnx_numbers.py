@@ -1,7 +1,5 @@
 """Operators of ONNX on pairs of computed numbers: numpy and C compute what ``expected`` says, at the edges, too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

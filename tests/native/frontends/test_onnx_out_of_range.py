@@ -1,7 +1,5 @@
 """Nodes of ONNX files with axes, sizes and indices out of range: one line with the node and the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

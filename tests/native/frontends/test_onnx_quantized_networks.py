@@ -1,7 +1,5 @@
 """Quantised ONNX networks: operators in integers, operators in float32, and errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """All attributes and inputs of LSTM, GRU and RNN against the formulas of ONNX's specification, in numpy and as C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

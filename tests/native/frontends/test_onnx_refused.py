@@ -1,7 +1,5 @@
 """Errors about ONNX models that are invalid or not supported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

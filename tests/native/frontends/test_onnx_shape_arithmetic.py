@@ -1,7 +1,5 @@
 """Arithmetic on shapes in numpy gives the results of ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GRU and RNN of ONNX against their formulas in numpy, as graphs and as C, and refused variants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Large weights are views of the file, which changes neither results nor errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SVDF with tensors that do not fit, and variables of several operators: one line with place and reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

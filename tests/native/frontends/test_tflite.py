@@ -1,7 +1,5 @@
 """Valid TFLite files: attributes, names, constants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

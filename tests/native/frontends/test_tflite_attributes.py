@@ -1,7 +1,5 @@
 """Operators that do not fit their tensors or have invalid attributes: one line with the place, exit code 4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """STABLEHLO_COMPOSITE becomes the operators of its decomposition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tflite.BuiltinOperator import BuiltinOperator

@@ -1,7 +1,5 @@
 """Detectors: the options of files, the rules that they can break, and results that only LiteRT defines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers

@@ -1,7 +1,5 @@
 """Errors for invalid TFLite files, and for operators that break their rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

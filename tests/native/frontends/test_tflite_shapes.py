@@ -1,7 +1,5 @@
 """Operators such as SHAPE, and results computed from them, become constants when a file is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights of other types than those of their layer: float16, int8 of float32 or int16 layers, and int4."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tflite.TensorType import TensorType

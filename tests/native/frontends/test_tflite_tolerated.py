@@ -1,7 +1,5 @@
 """Files that look wrong and that TensorFlow Lite Micro and LiteRT run: scales without a meaning, no inputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

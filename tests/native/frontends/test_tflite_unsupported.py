@@ -1,7 +1,5 @@
 """Errors about valid models that use unsupported operators, types or variants: exit code 4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

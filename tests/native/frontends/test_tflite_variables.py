@@ -1,7 +1,5 @@
 """Variables of TFLite files become states, as in TensorFlow Lite Micro; invalid uses are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

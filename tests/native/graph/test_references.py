@@ -1,7 +1,5 @@
 """The numpy reference of each operator against TensorFlow Lite Micro or LiteRT, and networks against vectors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

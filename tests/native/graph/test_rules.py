@@ -1,7 +1,5 @@
 """Rules that no TFLite file can break, because its reader ensures them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors, nodes and graphs are checked on construction."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 

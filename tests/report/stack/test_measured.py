@@ -1,7 +1,5 @@
 """The measured stack of runs on boards never exceeds the computed worst case, and mostly equals it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
