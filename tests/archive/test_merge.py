@@ -15,6 +15,7 @@ from mlfbuild.archive.merge import merge
 from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module, UnknownField
 from mlfbuild.library.cgen import registry_source
+from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
 from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module
@@ -150,15 +151,13 @@ def has_object(module: Module) -> bool:
 
 
 def test_merging_no_archives_is_refused() -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "merge-without-archives"):
         merge([])
-    assert caught.value.code == "merge-without-archives"
 
 
 def test_same_archive_twice_is_refused(shared: Path) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "merge-archive-twice", at="add-aotc.tar"):
         merge([archive(shared, "add-aotc"), archive(shared, "add-aotc")])
-    assert (caught.value.code, caught.value.place) == ("merge-archive-twice", "add-aotc.tar")
 
 
 @pytest.mark.parametrize("name", [name for name in ARCHIVES if name != "operator-add"])
@@ -479,9 +478,8 @@ def test_functions_that_other_code_uses_are_refused(more: dict[str, str], reason
     left, right = (
         offloading(name, 1, **{path.format(name): text.format(name) for path, text in more.items()}) for name in "ab"
     )
-    with pytest.raises(CheckFailedError) as caught:
+    with raises(CheckFailedError, "merge-symbol-conflict", at=A_AND_B) as caught:
         merge([("a.tar", left), ("b.tar", right)])
-    assert (caught.value.code, caught.value.place) == ("merge-symbol-conflict", A_AND_B)
     assert reason in caught.value.reason
 
 
@@ -505,9 +503,8 @@ def test_operators_called_by_a_graph_are_refused() -> None:
         )
         for module in (left, right)
     ]
-    with pytest.raises(CheckFailedError) as caught:
+    with raises(CheckFailedError, "merge-symbol-conflict", at=A_AND_B) as caught:
         merge([(f"{module.name}.tar", Library((module,))) for module in modules])
-    assert (caught.value.code, caught.value.place) == ("merge-symbol-conflict", A_AND_B)
     assert "graph" in caught.value.reason
 
 
@@ -523,9 +520,8 @@ def test_functions_that_runtimes_look_up_are_refused(symbol: str, hint: str) -> 
         library_of(name, **{f"src__{name}_lib1_dot_c": f"int {symbol}(void) {{ return {number}; }}\n"})
         for number, name in enumerate("ab")
     )
-    with pytest.raises(CheckFailedError) as caught:
+    with raises(CheckFailedError, "merge-symbol-conflict", at=A_AND_B) as caught:
         merge([("a.tar", left), ("b.tar", right)])
-    assert (caught.value.code, caught.value.place) == ("merge-symbol-conflict", A_AND_B)
     assert symbol in caught.value.reason and caught.value.hint == hint
 
 

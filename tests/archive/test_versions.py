@@ -14,6 +14,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
 from mlfbuild.library.metadata.external_dependencies import dependencies_json
+from support.errors import raises
 from support.old_archives import (
     DATE,
     LAYOUT,
@@ -160,9 +161,8 @@ def test_graph_at_the_path_of_another_version_is_read() -> None:
     moved = {path if "graph" not in path else "executor-config/graph/graph.json": data for path, data in files.items()}
     assert read_files(moved, "a.tar") == read_files(files, "a.tar")
     moved["runtime-config/graph/graph.json"] = b"{}"
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "archive-file-ambiguous", at="a.tar"):
         read_files(moved, "a.tar")
-    assert (caught.value.code, caught.value.place) == ("archive-file-ambiguous", "a.tar")
 
 
 def test_unnamed_graph_belongs_to_no_module_if_there_are_several() -> None:
@@ -265,9 +265,8 @@ def test_too_many_shared_headers_are_refused() -> None:
     )
     files = {path: data for path, data in files.items() if not path.startswith("codegen/")}
     files |= {f"codegen/host/include/npu{i}.h": b"" for i in range(1500)}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "archive-too-many-owners", at="a.tar: codegen/"):
         read_files(files, "a.tar")
-    assert (caught.value.code, caught.value.place) == ("archive-too-many-owners", "a.tar: codegen/")
 
 
 def test_a_readme_of_mlfbuild_is_dropped_and_any_other_kept() -> None:
@@ -485,9 +484,8 @@ REFUSED: dict[str, tuple[Files, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_unsupported_archives_are_refused(name: str) -> None:
     files, code, place = REFUSED[name]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"a.tar{place}") as caught:
         read_files(files, "a.tar")
-    assert (caught.value.code, caught.value.place) == (code, f"a.tar{place}")
     assert str(caught.value).isprintable()
 
 

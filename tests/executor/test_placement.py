@@ -18,6 +18,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
+from support.errors import raises
 from support.firmware_repo import tiny_network
 from support.host_c import run
 from support.native import compile_bytes
@@ -124,9 +125,8 @@ CANNOT = [
 def test_constants_in_the_code_of_an_archive_cannot_be_placed(
     shared: Path, tmp_path: Path, name: str, placement: Placement, module: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-chooses-section", at="net: placement.params") as caught:
         placed(shared, name, placement, tmp_path)
-    assert (caught.value.code, caught.value.place) == ("archive-chooses-section", "net: placement.params")
     assert f"{shared}/archives/{name}.tar" in caught.value.reason
     assert f"*libmlf_{module}.a:*(.rodata.tvm)" in caught.value.hint
     assert not (tmp_path / "tree").exists()
@@ -143,9 +143,8 @@ def test_constants_in_the_code_of_an_archive_cannot_be_placed(
 def test_data_that_cannot_be_placed_is_rejected(
     shared: Path, tmp_path: Path, placement: Placement, code: str, key: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code, at=f"net: placement.{key}") as caught:
         placed(shared, "kws_int8-graph", placement, tmp_path)
-    assert (caught.value.code, caught.value.place) == (code, f"net: placement.{key}")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "tree").exists()
 
@@ -168,7 +167,6 @@ def test_archive_of_the_native_compiler_is_already_compiled(tmp_path: Path) -> N
         (Placement(workspace=".x"), ".bss.noinit.tvm"),
     ):
         request = CompileRequest("net", archive, CPUS["cortex-m4"], placement=placement)
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "archive-chooses-section") as caught:
             compiler_called("archive").compile(request)
-        assert caught.value.code == "archive-chooses-section"
         assert f"*libmlf_net.a:*({section})" in caught.value.hint

@@ -20,6 +20,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.library.params import save_params
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator.qemu import run_elf
+from support.errors import raises
 from support.libraries import graph_library
 
 REPOSITORY = Path(__file__).parents[2]
@@ -134,9 +135,8 @@ def test_source_of_large_parameters_has_every_byte() -> None:
 
 def test_invalid_section_names_are_rejected() -> None:
     (module,) = graph_library().modules
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "invalid-section-name", at=ascii('.x"\n.global main')):
         blob_files(module, '.x"\n.global main')
-    assert (caught.value.code, caught.value.place) == ("invalid-section-name", ascii('.x"\n.global main'))
 
 
 # On the host

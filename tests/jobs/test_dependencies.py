@@ -19,6 +19,7 @@ from mlfbuild.jobs.tree.library_folders import dependency_fragments, write_depen
 from mlfbuild.jobs.tree.parts import parts_of
 from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary, short_name
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
+from support.errors import raises
 from support.tree_firmware import PROJECTS, scons
 
 CALL = """\
@@ -73,9 +74,8 @@ def test_library_names_cannot_escape_the_folder() -> None:
     for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
         needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
         module = replace(dependent_module("one"), external_dependencies=(needed,))
-        with pytest.raises(InputFileError) as caught:
+        with raises(InputFileError, "requirement-name-not-buildable", at=ascii(short_name(name))):
             parts_of(Library((module,)))
-        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(short_name(name)))
 
 
 def test_library_version_is_not_executed() -> None:
@@ -86,9 +86,8 @@ def test_library_version_is_not_executed() -> None:
 
 def test_file_names_that_build_files_cannot_contain_are_rejected(tmp_path: Path) -> None:
     source = tiny_source(files={**FILES, "src/a$b.c": b""})
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "source-name-not-buildable", at="tiny: 'src/a$b.c'"):
         write_dependencies(tmp_path / "dependencies", [source])
-    assert (caught.value.code, caught.value.place) == ("source-name-not-buildable", "tiny: 'src/a$b.c'")
     assert not (tmp_path / "dependencies").exists()
 
 
@@ -410,9 +409,8 @@ def test_platformio_library_with_a_library(folder: Path) -> None:
     options = ("-DOFFSET=5", "-DSEES_TINY=1", *build["flags"])
     run("gcc", *options, folder / "main.c", *sources, "-o", folder / "app", folder=folder / "models")
     assert run(folder / "app", folder=folder) == "one 9\ntwo 9\n"
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "platformio-needs-same-flags", at="dependency 'tiny'"):
         write_dependent_tree(folder / "more", tiny_source(), systems=["platformio"])
-    assert (caught.value.code, caught.value.place) == ("platformio-needs-same-flags", "dependency 'tiny'")
 
 
 def test_cmsis_toolbox_layer_with_a_library(folder: Path) -> None:
@@ -461,17 +459,15 @@ def test_rust_crate_compiles_a_library_for_its_models(folder: Path) -> None:
 
 
 def test_arduino_library_cannot_require_a_library(folder: Path) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "library-in-arduino-library", at="dependency 'tiny'"):
         write_dependent_tree(folder / "models", tiny_source(), systems=["arduino"])
-    assert (caught.value.code, caught.value.place) == ("library-in-arduino-library", "dependency 'tiny'")
 
 
 @pytest.mark.parametrize(("system", "code"), [("nuttx", "cmake-package-in-nuttx"), ("rust", "cmake-package-in-crate")])
 def test_cmake_package_is_refused_by_systems_without_cmake(folder: Path, system: str, code: str) -> None:
     package = ResolvedLibrary("tiny", "1.0", package="Tiny", target="Tiny::tiny")
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, code, at="dependency 'tiny'"):
         write_dependent_tree(folder / "models", package, systems=[system])
-    assert (caught.value.code, caught.value.place) == (code, "dependency 'tiny'")
 
 
 def test_rt_thread_defines_a_group_once(folder: Path) -> None:

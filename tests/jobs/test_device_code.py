@@ -25,7 +25,7 @@ from mlfbuild.verify.devices import refuse_device_code
 from support import warm
 from support.aot_archives import A, B
 from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, device_files
-from support.errors import assert_printed
+from support.errors import assert_printed, raises
 from support.libraries import native_library
 
 HOST = CPUS["host"]
@@ -333,9 +333,8 @@ def test_sizes_of_device_code_are_those_of_the_model(board: Path) -> None:
 @pytest.mark.parametrize("declared", [{}, {"acel": ACCEL}, {"accel": DeviceKeys(section=".npu")}])
 def test_code_without_a_compiler_is_refused(declared: dict[str, DeviceKeys], tmp_path: Path) -> None:
     library = read_files(device_files(), "net.tar")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "device-not-declared", at="module net: codegen/accel") as caught:
         unpack(library, tmp_path / "net", archive_id="ab", devices=TargetDevices("m55", HOST, declared))
-    assert (caught.value.code, caught.value.place) == ("device-not-declared", "module net: codegen/accel")
     assert "targets.m55.devices.accel" in caught.value.hint
     assert ('"acel"' in caught.value.reason) == ("acel" in declared)
     assert not (tmp_path / "net").exists()
@@ -365,17 +364,15 @@ def test_data_needs_no_declaration() -> None:
 
 def test_files_with_one_name_in_c_are_refused() -> None:
     files = {"codegen/npu/a-b.bin": b"1", "codegen/npu/a_b.bin": b"2"}
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "device-files-equal-in-c"):
         parts_of(read_files(device_files(files, ""), "net.tar"))
-    assert caught.value.code == "device-files-equal-in-c"
 
 
 @pytest.mark.parametrize("names", [("a b",), ("a-b", "a_b"), ("Blobs",), ("$x",)])
 def test_names_of_devices_that_builds_cannot_contain_are_refused(names: tuple[str, ...]) -> None:
     files = {f"codegen/{name}/net.bin": b"1" for name in names}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "device-name-not-buildable"):
         parts_of(read_files(device_files(files, ""), "net.tar"))
-    assert caught.value.code == "device-name-not-buildable"
 
 
 def test_objects_are_linked_or_become_data() -> None:
@@ -494,9 +491,8 @@ def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
         if name == "data":
             write_target_tree(tmp_path / name, ["net"], None, cpu, ["zephyr"])
             continue
-        with pytest.raises(UnsupportedModelError) as caught:
+        with raises(UnsupportedModelError, "device-code-in-package"):
             write_target_tree(tmp_path / name, ["net"], None, cpu, ["zephyr"])
-        assert caught.value.code == "device-code-in-package"
 
 
 def test_settings_of_devices_decide_about_trees_but_not_about_archives(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from mlfbuild.native.graph.evaluation import evaluate_in_turn
 from mlfbuild.native.graph.ops.movement.slice import Slice, Steps
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
+from support.errors import raises
 from support.host_c import SANITIZERS, build, run, write_tree
 from support.native import compile_network, generated, request
 from support.sketch import Sketch
@@ -257,6 +258,5 @@ def test_archive_lists_the_traced_tensors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["yes", 1, "true"])
 def test_option_must_be_a_boolean(value: str | int) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "invalid-option", at="net: options.trace"):
         compiler_called("native").compile(replace(request("net"), options={"trace": value}))
-    assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.trace")

@@ -14,11 +14,14 @@ WORDINGS = Path(__file__).parent.parent / "golden/core/test_errors/test_all_word
 
 
 @contextmanager
-def raises(kind: type[MlfError], code: str, place: str | None = None) -> Iterator[pytest.ExceptionInfo[MlfError]]:
-    """Check that the block raises an error of this class and code, and that its place ends in ``place``."""
+def raises(
+    kind: type[MlfError], code: str, place: str | None = None, *, at: str | None = None
+) -> Iterator[pytest.ExceptionInfo[MlfError]]:
+    """Check that the block raises an error of this class and code, whose place ends in ``place`` or equals ``at``."""
     with pytest.raises(kind) as caught:
         yield caught
     assert (type(caught.value), caught.value.code) == (kind, code)
+    assert at is None or caught.value.place == at, caught.value.place
     if place is not None:
         assert caught.value.place.endswith(place) and bool(caught.value.place) == bool(place), caught.value.place
 

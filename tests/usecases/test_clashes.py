@@ -70,9 +70,8 @@ class Repo:
 
     def clash(self) -> str:
         """Build, which fails because of a conflict, and return the reason: models, symbol and objects."""
-        with pytest.raises(CheckFailedError) as error:
+        with raises(CheckFailedError, "symbols-in-conflict", at="app") as error:
             self.build()
-        assert (error.value.code, error.value.place) == ("symbols-in-conflict", "app")
         return error.value.reason
 
 
@@ -328,6 +327,5 @@ def test_other_object_formats_are_ignored_and_damaged_objects_reported(tmp_path:
     compiled = {"a": [tmp_path / "a.o"], "b": [tmp_path / "b.o"]}
     check_models(compiled, "app.elf")
     (tmp_path / "b.o").write_bytes(b"\x7fELF")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "object-damaged", at=str(tmp_path / "b.o")):
         check_models(compiled, "app.elf")
-    assert (error.value.code, error.value.place) == ("object-damaged", str(tmp_path / "b.o"))

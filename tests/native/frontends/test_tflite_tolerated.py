@@ -6,6 +6,7 @@ import pytest
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph.evaluation import evaluate
+from support.errors import raises
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run, tflite_micro_run
@@ -123,18 +124,16 @@ def test_an_unknown_signature_is_refused() -> None:
     net = with_signatures()
     for signatures, words in ((net.signatures, "shift, scale, again"), ({}, "no signatures")):
         net.signatures = signatures
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "signature-unknown", at="net: signature") as caught:
             parse_tflite(net.build(), "net", "net", signature="decode")
-        assert (caught.value.code, caught.value.place) == ("signature-unknown", "net: signature")
         assert words in caught.value.reason
 
 
 def test_a_signature_of_no_subgraph_is_malformed() -> None:
     net = with_signatures()
     net.signatures["other"] = 7
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "tflite-malformed", at="net: signatures"):
         parse_tflite(net.build(), "net", "net")
-    assert (caught.value.code, caught.value.place) == ("tflite-malformed", "net: signatures")
 
 
 @pytest.mark.parametrize(("others", "named"), [(1, "subgraph 1 is"), (2, "subgraphs 1, 2 are")])
