@@ -43,9 +43,8 @@ class Project(Folder):
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> Project:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc", "qemu-system-arm"):
-        tool(name)
+def project(folder: Folder, tool: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> Project:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gcc", "qemu-system-arm")
     found = Project(folder.root, capsys)
     found.write("alpha.tflite", two_layers(64))
     return found
@@ -136,9 +135,8 @@ def test_profile_reports_what_it_omits(folder: Folder) -> None:
     assert not folder.run("profile", "--target", "plain", "-q").err.startswith("not ")
 
 
-def test_verify_runs_on_the_board_that_profile_uses(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def test_verify_runs_on_the_board_that_profile_uses(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     folder.write(
         "mlfbuild.yml",
         "mlfbuild: 1\ntargets: {nucleo: {mcu: stm32l4r5, regions: {.mlf_w: OSPI}, "

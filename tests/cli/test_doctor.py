@@ -18,8 +18,7 @@ models: {net: {source: models/alpha.tflite}}
 
 
 def test_a_project_whose_targets_can_be_built(folder: Folder, tool) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     folder.write("mlfbuild.yml", PROJECT)
     ended = folder.run("doctor")
     assert (ended.status, ended.err) == (0, "")
@@ -51,8 +50,7 @@ def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.Monke
 
 
 def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch")
     device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333", memory: {ram: {origin: 0, size: 64k}}}}'
     folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
     known = "(cortex-m4, gdb localhost:3333)"
@@ -67,8 +65,7 @@ def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPa
 
 
 def test_targets_that_a_build_or_a_verification_would_refuse(folder: Folder, tool) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch")
     device = 'pc: {cpu: host}\n  desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}'
     project = PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "m4: {cpu: cortex-m4}")
     folder.write("main.c", "int main(void) { return 0; }\n")

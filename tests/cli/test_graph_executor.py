@@ -18,13 +18,12 @@ from support.firmware_repo import tiny_network
 def project(
     folder: Folder,
     shared: Path,
-    tool: Callable[[str], str],
+    tool: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Folder:
     """Return a folder with a model and ``x.npz`` with two cases."""
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     folder.write("kws.tflite", (shared / "models/kws_int8.tflite").read_bytes())
     with np.load(shared / "golden/kws_int8.npz") as vectors:

@@ -65,10 +65,9 @@ class Project(Folder):
 
 @pytest.fixture
 def project(
-    folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Project:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gcc")
     found = Project(folder.root, capsys)
     found.runs = folder.root / "runs.log"
     emulator = folder.write("qemu", f'#!/bin/sh\necho run >> "{found.runs}"\nexec "{tool("qemu-system-arm")}" "$@"\n')

@@ -16,9 +16,8 @@ models: {{alpha: {{source: alpha.tflite, vectors: alpha.npz}}}}
 
 
 @pytest.fixture
-def desk(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc", "gdb-multiarch"):
-        tool(name)
+def desk(folder: Folder, tool: Callable[..., str]) -> Folder:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc", "gdb-multiarch")
     folder.write("alpha.tflite", tiny_network(1))
     np.savez(folder.root / "alpha.npz", in0=np.ones((2, 1, 8), np.int8), out0=np.zeros((2, 1, 4), np.int8))
     return folder

@@ -46,10 +46,9 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def main_branch(folder: Folder, tool: Callable[[str], str]) -> Folder:
+def main_branch(folder: Folder, tool: Callable[..., str]) -> Folder:
     """Return a repository whose main branch has a baseline, and the report that CI kept of it."""
-    for name in ("git", "cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("git", "cmake", "ninja", "arm-none-eabi-gcc")
     git(folder.root, "init", "-q")
     folder.write(".gitignore", "build/\n")
     folder.write("mlfbuild.yml", PROJECT)

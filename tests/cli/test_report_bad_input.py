@@ -69,10 +69,9 @@ Memory Map of the image
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """Return a project whose image is built, with its report in good.json."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     root = tmp_path_factory.mktemp("built")
     for name, content in (("mlfbuild.yml", PROJECT), ("main.c", MAIN)):
         (root / name).write_text(content)

@@ -31,10 +31,9 @@ X = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Folder:
+def project(folder: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Folder:
     """Return a folder with ``net.tar``, which adds up its inputs, and ``x.npz`` with two cases."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.root / "cache"))
     tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y")]
     state = State("kept", "y", np.zeros((1, 4), np.float32))

@@ -58,10 +58,9 @@ def write_project(root: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """Return the built project."""
-    for name in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "gcc", "arm-none-eabi-gcc")
     root = tmp_path_factory.mktemp("built")
     write_project(root)
     warm.run("mlfbuild", "build", "-q", "-j", "1", cwd=root, check=True)

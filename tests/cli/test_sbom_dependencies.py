@@ -153,10 +153,9 @@ int main(void) {
 
 @pytest.mark.sweep
 def test_a_library_of_a_locked_repository_in_an_image(
-    folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+    folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
     repository = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
     shutil.copyfile(shared / "archives" / TVM_ARCHIVE, folder.root / "kws_int8.tar")

@@ -20,10 +20,9 @@ JUDGES = ("tflite_micro", "tflite_micro.python.tflite_micro", "ai_edge_litert", 
 
 
 @pytest.fixture
-def desk(folder: Folder, tool: Callable[[str], str]) -> Folder:
+def desk(folder: Folder, tool: Callable[..., str]) -> Folder:
     """A project without vectors; the model alpha names a file that does not exist yet."""
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+    tool("gcc", "cmake", "ninja")
     (folder.root / "alpha.npz").unlink()
     return folder
 
@@ -194,9 +193,8 @@ def test_a_version_of_another_shape_that_was_built_already(desk: Folder) -> None
     assert desk.run("verify").status == 0
 
 
-def test_an_update_leaves_vectors_of_the_user(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def test_an_update_leaves_vectors_of_the_user(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("gcc", "cmake", "ninja")
     before = (folder.root / "alpha.npz").read_bytes()
     folder.write("new.tflite", tiny_network(5))
     ended = folder.run("update", "alpha", "new.tflite", "--format", "json")

@@ -16,9 +16,8 @@ INSTALL = "activate its virtual environment or set MLFBUILD_COMMAND to its path"
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
-    for name in ("cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> CMakeRepo:
+    tool("cmake", "ninja")
     repo = CMakeRepo(tmp_path)
     repo.replace("CMakeLists.txt", "LANGUAGES C", "LANGUAGES NONE")
     repo.replace(
@@ -93,9 +92,8 @@ def test_mistakes_are_reported_in_one_line(repo: CMakeRepo, call: str, words: st
         assert_printed(line, words[0], words[1].replace("@", str(repo.root)))
 
 
-def test_start_up_code_of_a_target_without_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def test_start_up_code_of_a_target_without_board(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "gcc")
     repo = CMakeRepo(tmp_path)
     repo.replace("CMakeLists.txt", "mlf::models)", "mlf::models mlf::board)")
     ran = repo.configure()
@@ -140,7 +138,7 @@ def test_missing_generator_is_reported(repo: CMakeRepo) -> None:
 
 
 @pytest.mark.sweep
-def test_file_of_the_user_in_place_of_a_tree_is_rejected(repo: CMakeRepo, tool: Callable[[str], str]) -> None:
+def test_file_of_the_user_in_place_of_a_tree_is_rejected(repo: CMakeRepo, tool: Callable[..., str]) -> None:
     tool("gcc")
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
     repo.write("build/mlf/pc/alpha/metadata.json", "mine")
@@ -196,7 +194,7 @@ def test_two_project_files_with_the_same_model_name_are_rejected(repo: CMakeRepo
 
 
 def test_model_that_cannot_be_compiled_fails_the_build_with_its_error(
-    repo: CMakeRepo, tool: Callable[[str], str]
+    repo: CMakeRepo, tool: Callable[..., str]
 ) -> None:
     tool("gcc")
     repo.write("models/alpha.tflite", b"no model at all, but long enough to look at")
@@ -223,9 +221,7 @@ def test_deleted_python_is_reported(repo: CMakeRepo, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("character", ["$", "#", "`", "[", "]"])
-def test_folder_in_which_cmake_cannot_build_is_named(
-    tmp_path: Path, tool: Callable[[str], str], character: str
-) -> None:
+def test_folder_in_which_cmake_cannot_build_is_named(tmp_path: Path, tool: Callable[..., str], character: str) -> None:
     tool("cmake")
     folder = tmp_path / f"a{character}b"
     folder.mkdir()

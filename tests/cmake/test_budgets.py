@@ -46,11 +46,10 @@ UNCHECKED = "not checked: instructions of model alpha: run `mlfbuild profile --t
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def repo(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]
 ) -> CMakeRepo:
     """A repository, in which no test depends on what another one built, except on the checks of the compiler."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("budgets"), request.param)
     repo.write("CMakeLists.txt", CMAKELISTS)
     repo.write("part/CMakeLists.txt", PART)

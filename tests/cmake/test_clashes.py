@@ -27,10 +27,9 @@ def assert_clash(output: str) -> None:
 
 
 @pytest.fixture(params=MOSTLY_NINJA)
-def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
+def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[..., str]) -> CMakeRepo:
     """A repository with two models, which are archives that both define the symbol ``helper``."""
-    for name in ("gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path, request.param)
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("src/main.c", MAIN)

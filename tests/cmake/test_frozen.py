@@ -13,10 +13,9 @@ from support.snapshot import keep, restore
 
 
 @pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A folder of a repository with a lock file; nothing is configured."""
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "gcc")
     repo = CMakeRepo(tmp_path_factory.mktemp("locked"))
     repo.mlfbuild("lock", "-q", "-j", "1", "--target", "pc")
     shutil.rmtree(repo.build_dir)
@@ -81,7 +80,7 @@ def test_changed_lock_stops_cmake(repo: CMakeRepo) -> None:
     assert not repo.build().linked
 
 
-def test_compiler_of_the_build_is_compared(locked: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiler_of_the_build_is_compared(locked: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     shutil.copytree(locked, tmp_path, dirs_exist_ok=True)
     repo = CMakeRepo(tmp_path)
     compiler = repo.write("my-cc", f'#!/bin/sh\n[ "$1" = --version ] && echo "cc 99" || exec {tool("gcc")} "$@"\n')

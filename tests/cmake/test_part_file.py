@@ -27,9 +27,8 @@ source = "our data sheet"
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> CMakeRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> CMakeRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"))
     repo.write(
         "mlfbuild.yml",

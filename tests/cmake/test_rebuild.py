@@ -24,10 +24,9 @@ LINKED_ALPHA = [
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def shared_repo(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]
 ) -> CMakeRepo:
-    for name in ("gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
     settle(repo)
     keep(repo.folder)
@@ -277,7 +276,7 @@ def test_clean_keeps_files_of_the_user(repo: CMakeRepo) -> None:
 
 
 @pytest.mark.sweep
-def test_makefiles(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_makefiles(tmp_path: Path, tool: Callable[..., str]) -> None:
     """In the sweep, the other tests run with Makefiles."""
     tool("make")
     repo = CMakeRepo(tmp_path, "Unix Makefiles")

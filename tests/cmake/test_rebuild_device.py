@@ -32,10 +32,9 @@ TOOLCHAIN = f'include("{cmake_folder()}/toolchains/cortex-m4.cmake")\n'
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def shared_repo(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]
 ) -> CMakeRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
     files = {
         "CMakeLists.txt": CMAKELISTS,

@@ -21,10 +21,9 @@ TOOLS = ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Callable[[str], Path]:
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Callable[[str], Path]:
     """A function that copies an example, without what a build in place may have left there; one copy a module."""
-    for name in TOOLS:
-        tool(name)
+    tool(*TOOLS)
     folder = tmp_path_factory.mktemp("examples")
 
     def copy(name: str) -> Path:

@@ -31,10 +31,9 @@ GIT = {
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """The folder of trees, which is a package of every system."""
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git")
     return make_repo(tmp_path_factory.mktemp("packages") / "repo", *PACKAGES) / "models"
 
 
@@ -214,9 +213,7 @@ def test_platformio_library_compiles_with_only_its_flags_and_sources(models: Pat
 # Arduino, CMSIS-Toolbox and NuttX -------------------------------------------------------------------------------------
 
 
-def test_arduino_library_compiles_with_only_its_folder(
-    models: Path, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_arduino_library_compiles_with_only_its_folder(models: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     library = Path(shutil.copytree(models, tmp_path / "libraries/mlf_models"))
     properties = dict(line.split("=", 1) for line in (library / "library.properties").read_text().splitlines()[1:])
     sources = sorted((library / "src").rglob("*.c"))
@@ -298,7 +295,7 @@ def cargo(folder: Path, *arguments: str) -> str:
     return run(folder, "cargo", *arguments, env=environment)
 
 
-def test_rust_crate(models: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_rust_crate(models: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("cargo")
     folder = Path(shutil.copytree(PROJECTS / "rust-crate", tmp_path / "app"))
     shutil.copytree(models, folder / "models")
@@ -343,7 +340,7 @@ def compiled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("system", ["zephyr", "esp-idf"])
-def test_graphs_and_compiled_objects(system: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_graphs_and_compiled_objects(system: str, tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("ninja")
     tree = tmp_path / "my app/models"
     unpack(graph_library(), tree / "net", archive_id="a")

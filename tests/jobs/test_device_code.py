@@ -105,9 +105,8 @@ class Repo:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
-    for name in ("cc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> Repo:
+    tool("cc", "cmake", "ninja")
     found = Repo(tmp_path / "my firmware")
     found.write("net.tar", device_archive())
     found.write("main.c", MAIN)
@@ -201,7 +200,7 @@ def test_fragment_of_cmake(tree: tuple[Repo, bool]) -> None:
     assert steps(repo.run("cmake", "--build", "out")) == []
 
 
-def test_fragment_of_make(tree: tuple[Repo, bool], tool: Callable[[str], str]) -> None:
+def test_fragment_of_make(tree: tuple[Repo, bool], tool: Callable[..., str]) -> None:
     tool("make")
     repo, declared = tree
     repo = Repo(repo.root.rename(repo.root.with_name("firmware")))  # make does not support spaces
@@ -266,10 +265,9 @@ DSP = {
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def board(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A folder with firmware for a board, and code for two other devices, of which one is linked."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm")
     root = tmp_path_factory.mktemp("board")
     (root / "net.tar").write_bytes(device_archive({**DEVICE_FILES, **DSP}))
     (root / "main.c").write_text(MAIN)
@@ -340,9 +338,8 @@ def test_code_without_a_compiler_is_refused(declared: dict[str, DeviceKeys], tmp
     assert not (tmp_path / "net").exists()
 
 
-def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     (tmp_path / "net.tar").write_bytes(device_archive())
     (tmp_path / "main.c").write_text(MAIN)
     project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD)
@@ -398,9 +395,8 @@ def test_only_code_of_the_same_machine_and_abi_is_linked_by_default() -> None:
     assert not linked("cortex-m55", c_compiler="npu-gcc"), "unknown"
 
 
-def test_compiler_and_options_of_a_toolchain_file(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def test_compiler_and_options_of_a_toolchain_file(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "gcc")
     toolchain = tmp_path / "dsp.cmake"
     toolchain.write_text('set(CMAKE_C_COMPILER gcc)\nset(CMAKE_C_FLAGS_INIT "-O1 -DA=1")\nadd_compile_options(-DB)\n')
     devices = TargetDevices("t", HOST, {"dsp": DeviceKeys(toolchain=toolchain, flags=("-DC",))})

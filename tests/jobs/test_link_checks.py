@@ -20,10 +20,9 @@ OVER = "app.elf for m55: model alpha: takes "
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A firmware with a committed tree, whose budget of flash is too small; the tree is a package of all systems."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     folder = tmp_path_factory.mktemp("budgets") / "repo"
     make_repo(folder, *PACKAGES, models=BUDGET.replace("LIMIT", "64"))
     (folder / "src/main.c").write_text(

@@ -13,9 +13,8 @@ LARGE = {"numpy", "jinja2", "elftools", "pygments", "rich", "email", "importlib.
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     return FirmwareRepo(tmp_path)
 
 

@@ -26,9 +26,8 @@ COUNTS = Path(__file__).parents[2] / "benchmarks/results/counts.json"
 
 
 @pytest.fixture(autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "gcc"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "gcc")
 
 
 def kws(shared: Path, executor: str, **options: bool) -> Module:

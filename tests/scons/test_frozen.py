@@ -14,9 +14,8 @@ RECORD = "build/mlf/m4/alpha/RECORD.json"
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path)
     lock(repo)
     return repo
@@ -56,7 +55,7 @@ def test_changed_model_stops_scons_before_anything_is_made(repo: FirmwareRepo) -
     assert repo.scons("MLFFROZEN=1", "-c").status == 0, "cleaning needs no lock"
 
 
-def test_sconstruct_can_set_mlffrozen_and_the_compiler(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_sconstruct_can_set_mlffrozen_and_the_compiler(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     real = tool("arm-none-eabi-gcc")
     compiler = repo.write(
         "tools/arm-none-eabi-gcc", f'#!/bin/sh\n[ "$1" = --version ] && echo "gcc 99" || {real} "$@"\n'

@@ -64,9 +64,8 @@ def assert_nothing_ran(ran: Rebuilt) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path_factory.mktemp("built"))
     repo.write("SConstruct", SCONSTRUCT.replace('"mlf"])', '"mlf"], MLFVERBOSE=True)'))
     repo.build()
@@ -113,7 +112,7 @@ def test_alternating_with_the_command_rebuilds_nothing(repo: FirmwareRepo) -> No
 
 
 @pytest.mark.sweep
-def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)
     assert {f"{TREES}alpha.tar", ELF} < command_build(repo)

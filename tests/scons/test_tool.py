@@ -31,9 +31,8 @@ from support.processes import wait_for
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     return FirmwareRepo(tmp_path)
 
 
@@ -50,7 +49,7 @@ def write_vectors(repo: FirmwareRepo, *, seed: int = 1, wrong: bool = False) -> 
         repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
 
 
-def test_run_prints_and_keeps_the_output(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_run_prints_and_keeps_the_output(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
     ran = repo.build()
@@ -59,7 +58,7 @@ def test_run_prints_and_keeps_the_output(repo: FirmwareRepo, tool: Callable[[str
     assert "hello" not in repo.build().output, "an image that did not change is not run again"
 
 
-def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
     repo.replace("src/main.c", "return 0", "return 7")
@@ -70,7 +69,7 @@ def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[st
     assert "Traceback" not in ran.output
 
 
-def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
     repo.replace("src/main.c", "return 0;", 'for (;;) {\n    __asm__ volatile("wfi");\n  }')
@@ -100,7 +99,7 @@ def test_the_end_of_endless_output_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     tool("qemu-system-arm")
     write_vectors(repo)
     assert "alpha: 3 cases right on mps2-an386" in repo.build().output
@@ -114,7 +113,7 @@ def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callabl
 
 @pytest.mark.sweep
 def test_verify_names_the_element_that_differs_and_fails_every_time(
-    repo: FirmwareRepo, tool: Callable[[str], str]
+    repo: FirmwareRepo, tool: Callable[..., str]
 ) -> None:
     tool("qemu-system-arm")
     write_vectors(repo, wrong=True)

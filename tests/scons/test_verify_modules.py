@@ -15,9 +15,8 @@ env.MlfVerify(env.MlfModels("mlfbuild.yml", target="pc"))
 
 
 @pytest.fixture
-def repo(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path)
     archives = shared / "archives"
     vectors = ", ".join(f"mod{number}: mod{number}.npz" for number in (1, 2))

@@ -22,9 +22,8 @@ BUILT = {"scons": "build/m4/app/app.elf", "cmake": "build/m4/app.elf", "bare-met
 
 
 @pytest.fixture(autouse=True)
-def _tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "make"):
-        tool(name)
+def _tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "make")
 
 
 class Repo:

@@ -21,10 +21,9 @@ RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture
-def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+def project(tmp_path: Path, tool: Callable[..., str]) -> Path:
     """A project of three FULLY_CONNECTED layers for this machine, with two cases from TensorFlow Lite Micro."""
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+    tool("gcc", "cmake", "ninja")
     network = Network()
     tensor = network.input((1, 6), scale=0.05)
     for _ in range(3):

@@ -146,9 +146,8 @@ def calls(archives: Path, model: bytes) -> list[Call]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def folder(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     model = network()
     (tmp_path / "net.tflite").write_bytes(model)
     options = {"layout": "single-file"}

@@ -89,9 +89,8 @@ def test_archives_of_every_version_equal_those_of_version_7(tmp_path: Path, name
 @pytest.mark.sweep
 @pytest.mark.usefixtures("headers")
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
-    for program in ("cmake", "ninja", "gcc"):
-        tool(program)
+def test_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[..., str], name: str) -> None:
+    tool("cmake", "ninja", "gcc")
     archive = shared / "archives" / f"{name}.tar"
     unpack_archive(archive, tmp_path / "tree")
     modules = [module.name for module in open_archive(archive).modules]
@@ -148,9 +147,8 @@ def answers(shared: Path, folder: Path, names: Mapping[str, str], targets: str) 
 
 
 @pytest.fixture
-def tools(tool: Callable[[str], str]) -> None:
-    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(program)
+def tools(tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @pytest.mark.usefixtures("tools")

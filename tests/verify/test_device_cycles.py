@@ -69,9 +69,8 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    for name in ("arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+def image(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
+    tool("arm-none-eabi-gcc", "gdb-multiarch")
     return device_firmware(tmp_path_factory.mktemp("scripted"), cpu="cortex-m4", source=SOURCE)
 
 

@@ -27,9 +27,8 @@ M4 = board_called("mps2-an386")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
 @pytest.fixture(scope="module")

@@ -21,9 +21,8 @@ from support.examples import first_on_push
 
 
 @pytest.fixture(autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja")
 
 
 def measured_and_known(
