@@ -321,9 +321,7 @@ def version_of(value: str) -> Files:
     return {"metadata.json": b'{"version": ' + value.encode() + b"}"}
 
 
-WHOLE = "metadata.json: version: must be a whole number from 1 to 7, without quotes or decimals"
-NONE = "of Model Library Format does not exist, only 1 to 7"
-REFUSED: dict[str, tuple[Files, str]] = {
+REFUSED: dict[str, tuple[Files, str, str]] = {
     "version 0": (version_of("0"), "format-version-unknown", ": metadata.json: version"),
     "version -1": (version_of("-1"), "format-version-unknown", ": metadata.json: version"),
     "version 8": (version_of("8"), "format-version-unknown", ": metadata.json: version"),
@@ -338,11 +336,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "metadata is a number": ({"metadata.json": b"7"}, "json-type-wrong", ": metadata.json"),
     "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", ": metadata.json"),
     "no metadata": ({"a": b""}, "metadata-missing", ""),
-    "metadata twice": (
-        {"metadata.json": b"{}", "metadata-1.json": b"{}"},
-        "metadata-ambiguous",
-        "",
-    ),
+    "metadata twice": ({"metadata.json": b"{}", "metadata-1.json": b"{}"}, "metadata-ambiguous", ""),
     "metadata named for another version": (
         {"metadata-2.json": b'{"version": 1}'},
         "metadata-contradiction",
@@ -357,11 +351,6 @@ REFUSED: dict[str, tuple[Files, str]] = {
         {"metadata.json": b'{"version": 7, "modules": {}}'},
         "json-value-invalid",
         ": metadata.json: modules",
-    ),
-    "VM": (
-        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(executors=["vm"])),
-        "executor-unsupported",
-        ": metadata.json: modules.add.executors",
     ),
     "shared library": (
         {**model_archive(5), "codegen/add.so": b"\x7fELF"},
@@ -378,90 +367,10 @@ REFUSED: dict[str, tuple[Files, str]] = {
         "archive-shared-library",
         ": codegen/add.so",
     ),
-    "VM without memory": (
-        with_metadata(model_archive(5), lambda d: d.update(executors=["vm"], memory={})),
-        "executor-unsupported",
-        ": metadata.json: executors",
-    ),
-    "executors that differ": (
-        with_metadata(model_archive(5), lambda d: d.update(runtimes=["aot"])),
-        "metadata-contradiction",
-        ": metadata.json: runtimes",
-    ),
-    "no executors": (
-        with_metadata(model_archive(5), lambda d: d.pop("executors")),
-        "json-member-missing",
-        ": metadata.json: executors",
-    ),
-    "no runtimes": (
-        with_metadata(model_archive(3), lambda d: d.pop("runtimes")),
-        "json-member-missing",
-        ": metadata.json: runtimes",
-    ),
-    "two executors": (
-        with_metadata(model_archive(5), lambda d: d.update(executors=["aot", "graph"])),
-        "json-value-invalid",
-        ": metadata.json: executors",
-    ),
     "operator with an executor": (
         with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
         "json-value-invalid",
         ": metadata.json: executors",
-    ),
-    "style of no kind": (
-        with_metadata(model_archive(5), lambda d: d.update(style="haiku")),
-        "json-value-invalid",
-        ": metadata.json: style",
-    ),
-    "operators among modules": (
-        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(style="operator", executors=[])),
-        "json-value-invalid",
-        ": metadata.json: modules.add.style",
-    ),
-    "device of no number": (
-        with_metadata(model_archive(5), lambda d: d.update(target={"cpu": TARGET})),
-        "json-value-invalid",
-        ": metadata.json: target.cpu",
-    ),
-    "no name": (
-        with_metadata(model_archive(5), lambda d: d.pop("model_name")),
-        "json-member-missing",
-        ": metadata.json: model_name",
-    ),
-    "name of a path": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="../x")),
-        "module-name-unsafe",
-        ": metadata.json: module '../x'",
-    ),
-    "empty name": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="")),
-        "module-name-unsafe",
-        ": metadata.json: module ''",
-    ),
-    "long name": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="x" * 300)),
-        "module-name-unsafe",
-        f": metadata.json: module '{'x' * 120}'...",
-    ),
-    "memory of no kind": (
-        with_metadata(model_archive(5), lambda d: d.update(memory={})),
-        "json-member-missing",
-        ": metadata.json: memory.functions",
-    ),
-    "storage id of another key": (
-        with_metadata(model_archive(1), lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}})),
-        "metadata-contradiction",
-        ": metadata.json: memory.1.storage_id",
-    ),
-    "dependencies beside modules": (
-        with_metadata(model_archive(7), lambda d: d.update(external_dependencies=[])),
-        "json-value-invalid",
-        ": metadata.json: external_dependencies",
-    ),
-    "devices of other targets": (
-        with_metadata(model_archive(6), lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]})),
-        "metadata-contradiction",
-        ": metadata.json: mlfbuild.target_devices",
     ),
     "no parameters": (
         without(model_archive(3), "parameters/add.params"),
@@ -478,6 +387,50 @@ REFUSED: dict[str, tuple[Files, str]] = {
         "archive-code-unowned",
         ": codegen/host/src/lib0.c",
     ),
+}
+EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
+    "VM": (7, lambda d: d["modules"]["add"].update(executors=["vm"]), "executor-unsupported", "modules.add.executors"),
+    "VM without memory": (5, lambda d: d.update(executors=["vm"], memory={}), "executor-unsupported", "executors"),
+    "executors that differ": (5, lambda d: d.update(runtimes=["aot"]), "metadata-contradiction", "runtimes"),
+    "no executors": (5, lambda d: d.pop("executors"), "json-member-missing", "executors"),
+    "no runtimes": (3, lambda d: d.pop("runtimes"), "json-member-missing", "runtimes"),
+    "two executors": (5, lambda d: d.update(executors=["aot", "graph"]), "json-value-invalid", "executors"),
+    "style of no kind": (5, lambda d: d.update(style="haiku"), "json-value-invalid", "style"),
+    "operators among modules": (
+        7,
+        lambda d: d["modules"]["add"].update(style="operator", executors=[]),
+        "json-value-invalid",
+        "modules.add.style",
+    ),
+    "device of no number": (5, lambda d: d.update(target={"cpu": TARGET}), "json-value-invalid", "target.cpu"),
+    "no name": (5, lambda d: d.pop("model_name"), "json-member-missing", "model_name"),
+    "name of a path": (5, lambda d: d.update(model_name="../x"), "module-name-unsafe", "module '../x'"),
+    "empty name": (5, lambda d: d.update(model_name=""), "module-name-unsafe", "module ''"),
+    "long name": (5, lambda d: d.update(model_name="x" * 300), "module-name-unsafe", f"module '{'x' * 120}'..."),
+    "memory of no kind": (5, lambda d: d.update(memory={}), "json-member-missing", "memory.functions"),
+    "storage id of another key": (
+        1,
+        lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}}),
+        "metadata-contradiction",
+        "memory.1.storage_id",
+    ),
+    "dependencies beside modules": (
+        7,
+        lambda d: d.update(external_dependencies=[]),
+        "json-value-invalid",
+        "external_dependencies",
+    ),
+    "devices of other targets": (
+        6,
+        lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]}),
+        "metadata-contradiction",
+        "mlfbuild.target_devices",
+    ),
+}
+"""Version of a model's archive, a change of its metadata, and the code and place of the error."""
+REFUSED |= {
+    name: (with_metadata(model_archive(version), edit), code, f": metadata.json: {place}")
+    for name, (version, edit, code, place) in EDITED.items()
 }
 
 

@@ -37,22 +37,13 @@ def the_error(ran: Ran) -> str:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (
-            "mlfbuild_models(mlfbuild.yml TARGET pc3)",
-            ("unknown-target", "mlfbuild: target 'pc3'"),
-        ),
+        ("mlfbuild_models(mlfbuild.yml TARGET pc3)", ("unknown-target", "mlfbuild: target 'pc3'")),
         (
             "mlfbuild_models(mlfbuild.yml TARGET pc MODELS gamma)",
             ("model-not-built-for-target", "mlfbuild: model 'gamma'"),
         ),
-        (
-            "mlfbuild_models(mlfbuild.yml TARGET pc MODELS alhpa)",
-            ("unknown-model", "mlfbuild: model 'alhpa'"),
-        ),
-        (
-            "mlfbuild_models(other.yml TARGET pc)",
-            ("no-project-file", "@/other.yml"),
-        ),
+        ("mlfbuild_models(mlfbuild.yml TARGET pc MODELS alhpa)", ("unknown-model", "mlfbuild: model 'alhpa'")),
+        ("mlfbuild_models(other.yml TARGET pc)", ("no-project-file", "@/other.yml")),
         (
             "mlfbuild_models(mlfbuild.yml)",
             "@/mlfbuild.yml: has several targets (pc, pc2, m4); add TARGET <target> to mlfbuild_models",

@@ -225,9 +225,7 @@ BROKEN = {
     "vectors": (edited(72, struct.pack("<H", 4)), "params-type-unsupported"),
     "negative shape": (edited(74, struct.pack("<qq", -1, -2)), "params-size-wrong"),
     "overflowing shape": (edited(74, struct.pack("<qq", 1 << 62, 1 << 62)), "params-size-wrong"),
-    "empty and larger than any array": (
-        edited(74, struct.pack("<qqq", 1 << 62, 0, 0))[:98], "params-size-wrong"
-    ),
+    "empty and larger than any array": (edited(74, struct.pack("<qqq", 1 << 62, 0, 0))[:98], "params-size-wrong"),
     "2^63 - 1 bytes": (edited(74, struct.pack("<qqq", 1, (1 << 61) - 1, (1 << 63) - 4)), "params-truncated"),
     "lying size": (edited(90, struct.pack("<q", -1)), "params-size-wrong"),
 }  # fmt: skip

@@ -6,6 +6,16 @@ Refusal = tuple[str, ...]
 """The code of an error, its place inside the file, and names or numbers that its reason contains."""
 
 
+def invalid(place: str, *facts: str) -> Refusal:
+    """Return the refusal of an operator that breaks a rule of its kind."""
+    return "operator-invalid", place, *facts
+
+
+def malformed(place: str, *facts: str) -> Refusal:
+    """Return the refusal of a damaged TFLite file."""
+    return "tflite-malformed", place, *facts
+
+
 def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
     """Check the fields of an error about a file called ``net``, ``net.tflite`` or ``net.onnx``."""
     file, _, inner = error.place.partition(": ")

@@ -122,15 +122,9 @@ def zeros(*shape: int) -> Array:
 
 
 BROKEN: dict[str, tuple[dict[str, Any], Refusal]] = {
-    "weights of other features": (
-        {"constants": {"W": zeros(1, 20, 4)}}, ("onnx-malformed", NODE, "[1, 20, 4]", "5"),
-    ),
-    "weights of more directions": (
-        {"constants": {"W": zeros(2, 20, 3)}}, ("onnx-malformed", NODE, "[2, 20, 3]", "5"),
-    ),
-    "recurrent weights of other units": (
-        {"constants": {"R": zeros(1, 16, 5)}}, ("onnx-malformed", NODE, "[1, 16, 5]"),
-    ),
+    "weights of other features": ({"constants": {"W": zeros(1, 20, 4)}}, ("onnx-malformed", NODE, "[1, 20, 4]", "5")),
+    "weights of more directions": ({"constants": {"W": zeros(2, 20, 3)}}, ("onnx-malformed", NODE, "[2, 20, 3]", "5")),
+    "recurrent weights of other units": ({"constants": {"R": zeros(1, 16, 5)}}, ("onnx-malformed", NODE, "[1, 16, 5]")),
     "recurrent weights without directions": (
         {"constants": {"R": zeros(20, 5)}}, ("onnx-malformed", NODE, "[20, 5]", "3"),
     ),

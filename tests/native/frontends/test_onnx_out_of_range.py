@@ -77,9 +77,7 @@ SIZES: dict[str, Case] = {
     "axes twice": ("ReduceSum", {"a": integers(1, 1)}, {}, ("onnx-malformed", NODE, "[1, 1]")),
     "perm": ("Transpose", {}, {"perm": [0, 0, 1, 2]}, ("onnx-malformed", NODE, "[0, 0, 1, 2]", "4")),
     "gather": ("Gather", {"i": np.array(77)}, {}, ("onnx-malformed", NODE, "dimension 0")),
-    "gather by floats": (
-        "GatherND", {"i": np.array([[0.5]], np.float32)}, {}, ("onnx-malformed", NODE, "32", "64"),
-    ),
+    "gather by floats": ("GatherND", {"i": np.array([[0.5]], np.float32)}, {}, ("onnx-malformed", NODE, "32", "64")),
     "gather too deep": ("GatherND", {"i": np.zeros((1, 9), np.int64)}, {}, ("onnx-malformed", NODE, "[1, 9]")),
     "gather batches": (
         "GatherND", {"i": np.zeros((1, 1), np.int64)}, {"batch_dims": 7}, ("onnx-malformed", NODE, "[1, 1]"),
@@ -92,9 +90,7 @@ SIZES: dict[str, Case] = {
         "ScatterND", {"i": np.array([[0]]), "u": np.ones(3, np.float32)}, {}, ("onnx-malformed", NODE, "'u'"),
     ),
     "compress nothing": ("Compress", {"c": np.array([False])}, {}, ("tensor-empty", NODE)),
-    "compress too much": (
-        "Compress", {"c": np.array([True] * 9)}, {"axis": 1}, ("onnx-malformed", NODE, "8", "4"),
-    ),
+    "compress too much": ("Compress", {"c": np.array([True] * 9)}, {"axis": 1}, ("onnx-malformed", NODE, "8", "4")),
     "sequences": ("ReverseSequence", {"l": integers(9, 9, 9, 9)}, {}, ("onnx-malformed", NODE, "1")),
     "reshape": ("Reshape", {"s": integers(HUGE, HUGE)}, {}, ("onnx-malformed", NODE, "1099511627776")),
     "reshape twice": ("Reshape", {"s": integers(-1, -1)}, {}, ("onnx-malformed", NODE, "[-1, -1]")),

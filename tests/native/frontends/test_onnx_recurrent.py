@@ -220,9 +220,7 @@ UNSUPPORTED: dict[str, tuple[Case, Refusal]] = {
     "too few functions": (
         Case("GRU", functions=(("Sigmoid", NAN, NAN),)), ("onnx-malformed", "node 0 (GRU) writing 'Y'", "1", "2"),
     ),
-    "a sequence that is too long": (
-        Case("LSTM", "XWRL", "X", lengths=(4, 5, 1)), ("onnx-malformed", NODE, "4"),
-    ),
+    "a sequence that is too long": (Case("LSTM", "XWRL", "X", lengths=(4, 5, 1)), ("onnx-malformed", NODE, "4")),
     "a limit that is not a number": (Case("LSTM", clip=NAN), ("onnx-malformed", NODE, "clip")),
     "lengths of other sequences": (
         Case("LSTM", "XWRL", "X", lengths=(STEPS,) * 4), ("onnx-malformed", NODE, "[4]", "3"),

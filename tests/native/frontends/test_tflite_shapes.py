@@ -11,7 +11,7 @@ from mlfbuild.native.frontends.tflite import parse_tflite
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import litert_run, tflite_micro_run
-from support.refusals import Refusal, assert_refused
+from support.refusals import Refusal, assert_refused, invalid, malformed
 from support.tflite_builder import Network
 
 
@@ -99,10 +99,10 @@ PLACE = "operator 0 (SHAPE) writing 't1'"
 @pytest.mark.parametrize(
     ("shape", "dtype", "inputs", "kind", "expected"),
     [
-        ((3,), "int32", 1, UnsupportedModelError, ("operator-invalid", PLACE, "'t1' int32[3]", "[2]")),
+        ((3,), "int32", 1, UnsupportedModelError, invalid(PLACE, "'t1' int32[3]", "[2]")),
         ((2,), "bool", 1, UnsupportedModelError, ("type-unsupported", PLACE, "bool of 't1'")),
         ((2,), "int32", 2, InputFileError,
-         ("tflite-malformed", PLACE, "2 inputs and 1 outputs")),
+         malformed(PLACE, "2 inputs and 1 outputs")),
     ],
 )  # fmt: skip
 def test_wrong_outputs(
