@@ -118,25 +118,12 @@ def check_merged(pair: tuple[tuple[str, Library], ...]) -> None:
         if has_object(module):  # one is removed, and the other becomes the first
             own = ["host/lib/conv_lib0.o", "host/lib/conv_lib1.o"]
         rewritten = {PurePosixPath(path) for path in (*own, "host/src/mlfbuild_system_lib.c")}
-        changed = {file.path for file in set_of_files(module) ^ set_of_files(original)}
+        changed = {path for path, _ in set_of_files(module) ^ set_of_files(original)}
         assert changed == (rewritten if len(systems) > 1 and module.name in systems else set())
 
 
-class File:
-    """A generated file that a set can hold."""
-
-    def __init__(self, file: CodegenFile) -> None:
-        self.path, self._data = file.path, file.data
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, File) and (self.path, self._data) == (other.path, other._data)
-
-    def __hash__(self) -> int:
-        return hash((self.path, self._data))
-
-
-def set_of_files(module: Module) -> set[File]:
-    return {File(file) for file in module.codegen}
+def set_of_files(module: Module) -> set[tuple[PurePosixPath, bytes]]:
+    return {(file.path, bytes(file.data)) for file in module.codegen}
 
 
 def has_system_library(module: Module) -> bool:

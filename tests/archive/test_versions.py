@@ -322,70 +322,58 @@ def version_of(value: str) -> Files:
 
 
 REFUSED: dict[str, tuple[Files, str, str]] = {
-    "version 0": (version_of("0"), "format-version-unknown", ": metadata.json: version"),
-    "version -1": (version_of("-1"), "format-version-unknown", ": metadata.json: version"),
-    "version 8": (version_of("8"), "format-version-unknown", ": metadata.json: version"),
-    "version of text": (version_of('"7"'), "format-version-unknown", ": metadata.json: version"),
-    "version of decimals": (version_of("7.0"), "format-version-unknown", ": metadata.json: version"),
-    "version true": (version_of("true"), "format-version-unknown", ": metadata.json: version"),
-    "version null": (version_of("null"), "format-version-unknown", ": metadata.json: version"),
-    "version NaN": (version_of("NaN"), "json-invalid", ": metadata.json"),
-    "version beyond all": (version_of("1" + "0" * 30), "json-type-wrong", ": metadata.json: version"),
-    "no version": ({"metadata.json": b"{}"}, "json-member-missing", ": metadata.json: version"),
-    "metadata is a list": ({"metadata.json": b"[]"}, "json-type-wrong", ": metadata.json"),
-    "metadata is a number": ({"metadata.json": b"7"}, "json-type-wrong", ": metadata.json"),
-    "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", ": metadata.json"),
+    "version 0": (version_of("0"), "format-version-unknown", "metadata.json: version"),
+    "version -1": (version_of("-1"), "format-version-unknown", "metadata.json: version"),
+    "version 8": (version_of("8"), "format-version-unknown", "metadata.json: version"),
+    "version of text": (version_of('"7"'), "format-version-unknown", "metadata.json: version"),
+    "version of decimals": (version_of("7.0"), "format-version-unknown", "metadata.json: version"),
+    "version true": (version_of("true"), "format-version-unknown", "metadata.json: version"),
+    "version null": (version_of("null"), "format-version-unknown", "metadata.json: version"),
+    "version NaN": (version_of("NaN"), "json-invalid", "metadata.json"),
+    "version beyond all": (version_of("1" + "0" * 30), "json-type-wrong", "metadata.json: version"),
+    "no version": ({"metadata.json": b"{}"}, "json-member-missing", "metadata.json: version"),
+    "metadata is a list": ({"metadata.json": b"[]"}, "json-type-wrong", "metadata.json"),
+    "metadata is a number": ({"metadata.json": b"7"}, "json-type-wrong", "metadata.json"),
+    "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", "metadata.json"),
     "no metadata": ({"a": b""}, "metadata-missing", ""),
     "metadata twice": ({"metadata.json": b"{}", "metadata-1.json": b"{}"}, "metadata-ambiguous", ""),
     "metadata named for another version": (
         {"metadata-2.json": b'{"version": 1}'},
         "metadata-contradiction",
-        ": metadata-2.json: version",
+        "metadata-2.json: version",
     ),
-    "metadata named for no version": (
-        {"metadata-9.json": b"{}"},
-        "format-version-unknown",
-        ": metadata-9.json: version",
-    ),
-    "no modules": (
-        {"metadata.json": b'{"version": 7, "modules": {}}'},
-        "json-value-invalid",
-        ": metadata.json: modules",
-    ),
-    "shared library": (
-        {**model_archive(5), "codegen/add.so": b"\x7fELF"},
-        "archive-shared-library",
-        ": codegen/add.so",
-    ),
+    "metadata named for no version": ({"metadata-9.json": b"{}"}, "format-version-unknown", "metadata-9.json: version"),
+    "no modules": ({"metadata.json": b'{"version": 7, "modules": {}}'}, "json-value-invalid", "metadata.json: modules"),
+    "shared library": ({**model_archive(5), "codegen/add.so": b"\x7fELF"}, "archive-shared-library", "codegen/add.so"),
     "shared library with a version": (
         {**model_archive(5), "codegen/host/lib/add.so.1.2": b"\x7fELF"},
         "archive-shared-library",
-        ": codegen/host/lib/add.so.1.2",
+        "codegen/host/lib/add.so.1.2",
     ),
     "shared library without memory": (
         with_metadata({**model_archive(5), "codegen/add.so": b"\x7fELF"}, lambda d: d.pop("memory")),
         "archive-shared-library",
-        ": codegen/add.so",
+        "codegen/add.so",
     ),
     "operator with an executor": (
         with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
         "json-value-invalid",
-        ": metadata.json: executors",
+        "metadata.json: executors",
     ),
     "no parameters": (
         without(model_archive(3), "parameters/add.params"),
         "archive-file-missing",
-        ": parameters/add.params",
+        "parameters/add.params",
     ),
     "no graph": (
         without(model_archive(2), "runtime-config/graph/graph.json"),
         "archive-file-missing",
-        ": runtime-config/graph/graph.json",
+        "runtime-config/graph/graph.json",
     ),
     "source of no module": (
         {**two_modules(), "codegen/host/src/lib0.c": b""},
         "archive-code-unowned",
-        ": codegen/host/src/lib0.c",
+        "codegen/host/src/lib0.c",
     ),
 }
 EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
@@ -429,7 +417,7 @@ EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
 }
 """Version of a model's archive, a change of its metadata, and the code and place of the error."""
 REFUSED |= {
-    name: (with_metadata(model_archive(version), edit), code, f": metadata.json: {place}")
+    name: (with_metadata(model_archive(version), edit), code, f"metadata.json: {place}")
     for name, (version, edit, code, place) in EDITED.items()
 }
 
@@ -437,7 +425,7 @@ REFUSED |= {
 @pytest.mark.parametrize("name", REFUSED)
 def test_unsupported_archives_are_refused(name: str) -> None:
     files, code, place = REFUSED[name]
-    with raises(InputFileError, code, at=f"a.tar{place}") as caught:
+    with raises(InputFileError, code, at=f"a.tar: {place}".removesuffix(": ")) as caught:
         read_files(files, "a.tar")
     assert str(caught.value).isprintable()
 

@@ -16,8 +16,7 @@ from support.tvm_archives import tvm_files
 
 @pytest.mark.usefixtures("host_tools")
 def test_a_second_build_changes_nothing(folder: Folder) -> None:
-    first = folder.run("build")
-    assert first.status == 0
+    first = folder.run("build", status=0)
     assert first.out.splitlines() == [
         "alpha for pc: build/mlf/pc/alpha",
         "beta for pc: build/mlf/pc/beta",

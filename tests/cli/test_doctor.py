@@ -35,8 +35,7 @@ def test_a_project_whose_targets_can_be_built(folder: Folder, tool) -> None:
 def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.write("mlfbuild.yml", PROJECT)
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     assert ended.err.startswith("mlfbuild: mlfbuild.yml: 1 target cannot be built: m4; ")
     assert re.search("^  arm-none-eabi-gcc +missing +MLFBUILD_ARM_NONE_EABI_GCC=/nowhere/gcc$", ended.out, re.MULTILINE)
     assert "  m4  cannot be built (cortex-m4, mps2-an386): /nowhere/gcc: program not found\n" in ended.out

@@ -84,8 +84,7 @@ def test_compare_compiles_for_the_cpu_of_the_other_archive(compiled: Folder) -> 
         ended = compiled.run("compare", *pair)
         assert (ended.status, ended.err) == (0, ""), ended
     for first in ("alpha.tar", "models/alpha.tflite"):
-        found = compiled.run("compare", first, "models/beta.tflite", "--format", "json")
-        assert found.status == 1
+        found = compiled.run("compare", first, "models/beta.tflite", "--format", "json", status=1)
         differences = {(each["module"], each["what"]) for each in found.json["differences"]}
         expected = {("alpha", "code")} | ({("alpha", "tensor")} if first.endswith(".tflite") else set())
         assert differences == expected, "beta has other weights, and gets the name alpha"
@@ -103,8 +102,7 @@ def test_compare_of_models_lists_tensors_and_counts_files_of_c(compiled: Folder)
 def test_compare_names_the_first_operator_of_two_model_files_that_differs(compiled: Folder) -> None:
     compiled.write("changed/alpha.tflite", tiny_network(1))
     arguments = ("compare", "models/alpha.tflite", "changed/alpha.tflite", "--inputs", "alpha.npz")
-    ended = compiled.run(*arguments, "--format", "json")
-    assert ended.status == 1
+    ended = compiled.run(*arguments, "--format", "json", status=1)
     assert ended.json["operator"]["operator"] == "FULLY_CONNECTED"
     same = compiled.run("compare", "models/alpha.tflite", "alpha.tar", "--inputs", "alpha.npz", "--format", "json")
     assert (same.status, same.json["equal"]) == (0, True)

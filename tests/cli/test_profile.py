@@ -24,8 +24,7 @@ def test_models_on_boards(folder: Folder, tool: Callable[..., str]) -> None:
         folder.write(f"{name}.tflite", tiny_network(seed))
     np.savez(folder.root / "alpha.npz", in0=np.ones((2, 1, 8), np.int8), out0=np.zeros((2, 1, 4), np.int8))
     folder.write("mlfbuild.yml", PROJECT)
-    ended = folder.run("profile", "--target", "m4")
-    assert ended.status == 0, ended.err
+    ended = folder.run("profile", "--target", "m4", status=0)
     alpha, beta = ended.out.rstrip("\n").split("\n\n")
     (first, head, *calls) = alpha.splitlines()
     total = int(first.split(": ")[1].split()[0].replace(",", ""))
@@ -62,8 +61,7 @@ def test_profile_uses_the_compiler_of_the_target(
         "mlfbuild: 1\ntargets: {own: {cpu: cortex-m4+nofp, board: mps2-an386, c-compiler: clang}}\n"
         "models: {alpha: {source: alpha.tflite}}\n",
     )
-    ended = folder.run("profile", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = folder.run("profile", "--format", "json", status=0)
     (facts,) = ended.json["profiles"]
     assert facts["operators"][0]["bound"] == 16
     cache = (folder.root / "build/profile/own/alpha/alpha/build/CMakeCache.txt").read_text()

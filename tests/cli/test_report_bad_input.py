@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mlfbuild.cli.output.invocation import run
-from support.command import Ended
+from support.command import CALLS_ALPHA, Ended
 from support.firmware_repo import tiny_network
 
 PROJECT = """\
@@ -25,16 +25,6 @@ models:
   alpha: {source: alpha.tflite, budget: {flash: 16 KiB}}
 firmware:
   app: {sources: [main.c]}
-"""
-MAIN = """\
-#include "tvmgen_alpha.h"
-int main(void)
-{
-    int8_t x[8] = {0}, y[4];
-    struct tvmgen_alpha_inputs inputs = {x};
-    struct tvmgen_alpha_outputs outputs = {y};
-    return tvmgen_alpha_run(&inputs, &outputs);
-}
 """
 ELF, MAP = "build/m4/app/app.elf", "build/m4/app/app.elf.map"
 RECORD = "build/m4/app/.mlfbuild-sizes.json"
@@ -73,7 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) ->
     """Return a project whose image is built, with its report in good.json."""
     tool("cmake", "ninja", "arm-none-eabi-gcc")
     root = tmp_path_factory.mktemp("built")
-    for name, content in (("mlfbuild.yml", PROJECT), ("main.c", MAIN)):
+    for name, content in (("mlfbuild.yml", PROJECT), ("main.c", CALLS_ALPHA)):
         (root / name).write_text(content)
     (root / "alpha.tflite").write_bytes(tiny_network(1))
     folder = Path.cwd()

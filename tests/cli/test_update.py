@@ -54,8 +54,7 @@ def lock(folder: Folder) -> Path:
 
 
 def test_the_file_is_replaced_and_locked(project: Folder) -> None:
-    ended = project.run("update", "alpha", "new.tflite", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = project.run("update", "alpha", "new.tflite", "--format", "json", status=0)
     facts = ended.json
     assert (facts["interface"], facts["same_header"]) == ([], True)
     assert {figure["name"]: (figure["before"], figure["now"]) for figure in facts["figures"]}["MACs"] == (32, 32)
@@ -72,8 +71,7 @@ def test_the_file_is_replaced_and_locked(project: Folder) -> None:
 
 
 def test_check_writes_nothing(project: Folder) -> None:
-    ended = project.run("update", "alpha", "new.tflite", "--check")
-    assert ended.status == 0, ended.err
+    ended = project.run("update", "alpha", "new.tflite", "--check", status=0)
     assert "differs in" in ended.out
     assert source(project) == OLD
     assert not lock(project).exists()
@@ -127,8 +125,7 @@ def test_another_interface_can_be_accepted(project: Folder) -> None:
     project.write("models/beta.tflite", network(1))
     new = network(2, size=12)
     project.write("new.tflite", new)
-    ended = project.run("update", "beta", "new.tflite", "--accept")
-    assert ended.status == 0, ended.err
+    project.run("update", "beta", "new.tflite", "--accept", status=0)
     assert source(project, "beta") == new
     assert lock(project).exists()
 

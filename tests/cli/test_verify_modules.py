@@ -52,8 +52,7 @@ def test_wrong_module_is_named(project: Callable[..., Folder], shared: Path) -> 
     np.savez(folder.root / "wrong.npz", **arrays)
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace(f"{shared}/archives/multi-mixed.mod1.npz", "wrong.npz"))
-    ended = folder.run("verify")
-    assert ended.status == 1
+    ended = folder.run("verify", status=1)
     assert ended.out.startswith("both (module mod1): case 0, output 0 (output), element 0: expected ")
     assert ended.err.startswith('not verified: module mod2 of model both has no vectors (add "mod2: <file>.npz" ')
     assert_printed(ended.err.splitlines()[-1], "verify-failed", "mlfbuild: verify: both (module mod1) for pc")

@@ -59,8 +59,7 @@ def repo(
 
 
 def configure(repo: CMakeRepo) -> str:
-    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={cmake_folder() / 'toolchains/cortex-m4.cmake'}")
-    assert ran.status == 0, ran.output
+    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={cmake_folder() / 'toolchains/cortex-m4.cmake'}", status=0)
     return ran.output
 
 

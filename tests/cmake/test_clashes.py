@@ -88,8 +88,7 @@ add_executable(no_model src/main.c)
 
 def compared(repo: CMakeRepo) -> dict[str, set[str]]:
     """Return the models of each image that are compared before it is linked."""
-    ran = repo.configure()
-    assert ran.status == 0, ran.output
+    repo.configure(status=0)
     folder = repo.build_dir / "mlf/.cmake/images"
     return {
         path.stem: {line.partition("=")[0] or Path(line).name for line in path.read_text().splitlines()}

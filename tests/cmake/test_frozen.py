@@ -9,7 +9,7 @@ import pytest
 from mlfbuild import __version__
 from support.cmake_repo import CMakeRepo, error_lines
 from support.errors import assert_printed
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +28,11 @@ def shared_repo(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> CMake
     folder = tmp_path_factory.mktemp("frozen")
     shutil.copytree(locked, folder, dirs_exist_ok=True)
     repo = CMakeRepo(folder)
-    configured = repo.configure("-DMLFBUILD_FROZEN=ON")
-    assert configured.status == 0, configured.output
+    repo.configure("-DMLFBUILD_FROZEN=ON", status=0)
     repo.build()
     assert repo.build().written == set(), "nothing changed"
     keep(repo.folder)
     return repo
-
-
-@pytest.fixture
-def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A copy of the repository that was built frozen."""
-    restore(shared_repo.folder)
-    return shared_repo
 
 
 @pytest.mark.sweep

@@ -39,8 +39,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> 
     repo.write("parts/our.toml", PART)
     # A toolchain file of the project may be for both cores.
     repo.write("device.cmake", f'include("{cmake_folder()}/toolchains/cortex-m0plus.cmake")\n')
-    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake")
-    assert ran.status == 0, ran.output
+    repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake", status=0)
     for _ in range(3):
         if not repo.build().steps:
             break

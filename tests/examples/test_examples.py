@@ -60,8 +60,7 @@ def mlfbuild(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def scons(folder: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    done = warm.run("SCons", "-Q", "MLFFROZEN=1", *arguments, cwd=folder, env=environment, merged=True)
-    assert done.returncode == 0, done.stdout
+    done = warm.run("SCons", "-Q", "MLFFROZEN=1", *arguments, cwd=folder, env=environment, merged=True, status=0)
     return done.stdout
 
 

@@ -118,13 +118,6 @@ all: $(MLF_LIBRARIES)
 """
 
 
-def built(folder: Path, tool: Callable[..., str]) -> list[Path]:
-    """Return the static libraries of the tree in ``folder``."""
-    (folder / "Makefile").write_text(MAKEFILE)
-    subprocess.run([tool("make"), "-C", str(folder), "all"], check=True, capture_output=True)
-    return sorted(folder.glob("build/mlf/*.a"))
-
-
 def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Callable[..., str]) -> None:
     first = with_objects(graph_archive(7), tmp_path, tool("arm-none-eabi-gcc"), *M4)
     words = [("tvmgen_add", "tvmgen_sum"), ("add_lib", "sum_lib"), ("/add.", "/sum."), ('"add"', '"sum"')]
@@ -134,7 +127,9 @@ def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Calla
         folder = tmp_path / f"{name}-build"
         folder.mkdir()
         unpack(open_archive(written(tmp_path, files)), folder / "tree", archive_id="a")
-        compiled[name] = built(folder, tool)
+        (folder / "Makefile").write_text(MAKEFILE)
+        subprocess.run([tool("make"), "-C", str(folder), "all"], check=True, capture_output=True)
+        compiled[name] = sorted(folder.glob("build/mlf/*.a"))
     check_models(compiled, "app.elf")
     with pytest.raises(CheckFailedError, match="TVMSystemLibEntryPoint"):  # were they left as they are
         check_models({"add": [tmp_path / "add-build/tree/codegen/host/lib/add_lib0.o"],

@@ -91,13 +91,6 @@ def workspace(models: Path, tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def zephyr_modules(workspace: Path) -> dict[str, Path]:
-    """Return the projects that Zephyr finds: name of each project with a zephyr/module.yml -> its folder."""
-    folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
-    found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
-    return {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
-
-
 def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
     """Evaluate a module and ``prj.conf`` as Zephyr does."""
     build = yaml.safe_load((module / "zephyr/module.yml").read_text())["build"]
@@ -115,7 +108,9 @@ def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
 
 
 def test_zephyr(workspace: Path) -> None:
-    modules = zephyr_modules(workspace)
+    folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
+    found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
+    modules = {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
     assert modules == {"mlf_models": workspace / "models"}
     before = files(workspace / "models")
     build_zephyr(workspace, modules["mlf_models"])

@@ -147,8 +147,7 @@ def test_scons_builds_again_what_a_change_of_the_device_concerns(repo: Repo) -> 
     repo.write("site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
 
     def build() -> list[str]:
-        done = warm.run("SCons", "-Q", cwd=repo.root)
-        assert done.returncode == 0, done.stderr
+        done = warm.run("SCons", "-Q", cwd=repo.root, status=0)
         compiled = re.findall(r"^(?:\S*cc|ar) .*$", done.stdout, re.MULTILINE)
         for line in compiled:
             assert ("HOST_ONLY" in line) == ("-DACCEL" not in line and line.startswith("gcc") and " -c " in line), line
@@ -272,8 +271,7 @@ def board(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) ->
     (root / "net.tar").write_bytes(device_archive({**DEVICE_FILES, **DSP}))
     (root / "main.c").write_text(MAIN)
     (root / "mlfbuild.yml").write_text(BOARD)
-    built = warm.run("mlfbuild", "build", "-f", root / "mlfbuild.yml", merged=True)
-    assert built.returncode == 0, built.stdout
+    warm.run("mlfbuild", "build", "-f", root / "mlfbuild.yml", merged=True, status=0)
     return root
 
 
@@ -344,8 +342,7 @@ def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable
     (tmp_path / "main.c").write_text(MAIN)
     project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD)
     (tmp_path / "mlfbuild.yml").write_text(project)
-    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
-    assert ran.returncode == 3
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml", status=3)
     assert_printed(ran.stderr, "program-not-found", "targets.m55.devices.accel")
 
 
@@ -420,8 +417,7 @@ def test_objects_for_another_core_are_refused(board: Path, tmp_path: Path) -> No
     (own,) = objects_of(board / "build/m55/app/libmlf_net.dsp.a")
     (tmp_path / "net.tar").write_bytes(device_archive({"codegen/accel/lib/net_lib0.o": own}, ""))
     (tmp_path / "mlfbuild.yml").write_text(BOARD.replace("firmware:\n  app: {sources: [main.c]}\n", ""))
-    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
-    assert ran.returncode == 2
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml", status=2)
     assert_printed(ran.stderr, "object-for-another-cpu", "codegen/accel/lib/net_lib0.o")
     assert not (tmp_path / "build/mlf/m55/net").exists()
 
@@ -452,8 +448,7 @@ def test_check_names_devices_without_compiler_and_without_code(tmp_path: Path) -
 def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "net.tar").write_bytes(device_archive())
     np.savez(tmp_path / "x.npz", in0=A, in1=B)
-    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path)
-    assert ran.returncode == 4
+    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path, status=4)
     assert_printed(ran.stderr, "device-code-not-run", "codegen/accel", "accel")
     assert not (tmp_path / "y.npz").exists()
 
@@ -473,8 +468,7 @@ def test_data_of_a_device_does_not_prevent_a_run_that_does_not_use_it() -> None:
 
 def test_init_writes_no_project_without_the_compiler_of_a_device(tmp_path: Path) -> None:
     (tmp_path / "net.tar").write_bytes(device_archive())
-    ran = warm.run("mlfbuild", "init", "--archive", "net.tar", "new", cwd=tmp_path)
-    assert ran.returncode == 4
+    ran = warm.run("mlfbuild", "init", "--archive", "net.tar", "new", cwd=tmp_path, status=4)
     assert " accel" in ran.stderr
     assert not (tmp_path / "new").exists()
 

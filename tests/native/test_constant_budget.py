@@ -14,17 +14,13 @@ from mlfbuild.native import NATIVE
 from mlfbuild.native.graph import ConstantBudget
 from mlfbuild.targets import CPUS
 from support.errors import raises
-from support.onnx_models import Array, model
+from support.onnx_models import Array, integers, model
 from support.tflite_builder import Network
 
 WIDE = 1 << 28
 """Elements of a tensor that a file of 113 bytes declares."""
 
 Node = tuple[str, dict[str, Array], dict[str, Any], tuple[int, ...]]
-
-
-def integers(*values: int) -> Array:
-    return np.array(values, np.int64)
 
 
 MAKERS: dict[str, Node] = {
@@ -40,16 +36,6 @@ MAKERS: dict[str, Node] = {
 }
 
 
-def made_of(kind: str) -> bytes:
-    operator, constants, attributes, shape = MAKERS[kind]
-    if kind == "filling":
-        nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node(operator, ["s"], ["f"]),
-                 helper.make_node("Add", ["x", "f"], ["y"])]  # fmt: skip
-    else:
-        nodes = [helper.make_node(operator, ["x", *constants], ["y"], **attributes)]
-    return model(nodes, [("x", shape)], [("y", [None] * len(shape))], constants)
-
-
 def compiled(folder: Path, file: str, data: bytes, executor: str = "aot", **options: OptionValue) -> Library:
     source = folder / file
     source.write_bytes(data)
@@ -59,7 +45,13 @@ def compiled(folder: Path, file: str, data: bytes, executor: str = "aot", **opti
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_an_operator_that_becomes_a_huge_constant(kind: str, tmp_path: Path) -> None:
-    data = made_of(kind)
+    operator, constants, attributes, shape = MAKERS[kind]
+    if kind == "filling":
+        nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node(operator, ["s"], ["f"]),
+                 helper.make_node("Add", ["x", "f"], ["y"])]  # fmt: skip
+    else:
+        nodes = [helper.make_node(operator, ["x", *constants], ["y"], **attributes)]
+    data = model(nodes, [("x", shape)], [("y", [None] * len(shape))], constants)
     tracemalloc.start()
     with pytest.raises(UnsupportedModelError) as caught:
         compiled(tmp_path, "net.onnx", data)

@@ -15,7 +15,7 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.native.build import compile_graph
-from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.native.graph import DType, Graph, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate_in_turn
 from mlfbuild.native.graph.ops.movement.slice import Slice, Steps
 from mlfbuild.targets import BOARDS, CPUS
@@ -23,7 +23,7 @@ from support.board_cases import BOARD_SUPPORT
 from support.errors import raises
 from support.host_c import SANITIZERS, build, run, write_tree
 from support.native import compile_network, generated, request
-from support.sketch import Sketch
+from support.sketch import Sketch, stream
 
 Array = npt.NDArray[Any]
 
@@ -133,13 +133,6 @@ def views() -> Graph:
     s.node(ops.Reshape(), "sum", s.tensor("flat", 1, 64))
     s.node(ops.FullyConnected(), "flat", s.weights("w3", 3, 64), s.tensor("y", 1, 3, scale=2.0))
     return s.graph(["image"], ["y"])
-
-
-def stream() -> Graph:
-    """A state that is read and written in each run."""
-    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "sum", "y")]
-    nodes = [Node("sum", ops.Add(), ("x", "kept"), ("sum",)), Node("twice", ops.Add(), ("sum", "sum"), ("y",))]
-    return Graph("stream", tensors, nodes, ["x"], ["y"], [State("kept", "sum", np.ones((1, 4), np.float32))])
 
 
 def cases() -> list[tuple[Graph, list[Array]]]:

@@ -50,8 +50,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str], sh
              for name in MODULES]  # fmt: skip
     body = ["static void *b[16];", "int main(void)", "{", "int r = 0;", *calls, "return r;", "}"]
     (folder / "main.c").write_text("\n".join([*headers, *body, ""]))
-    ran = warm.run("mlfbuild", "report", "--format", "json", cwd=folder)
-    assert ran.returncode == 0, ran.stderr
+    ran = warm.run("mlfbuild", "report", "--format", "json", cwd=folder, status=0)
     found: Json = json.loads(ran.stdout)
     validator(report_schema()).validate(found)
     return found

@@ -48,8 +48,7 @@ def test_frozen_and_other_builds(repo: FirmwareRepo) -> None:
 
 def test_changed_model_stops_scons_before_anything_is_made(repo: FirmwareRepo) -> None:
     repo.write_model("beta", seed=9)
-    stopped = repo.scons("MLFFROZEN=1")
-    assert stopped.status == 2
+    stopped = repo.scons("MLFFROZEN=1", status=2)
     assert_printed(stopped.output, "lock-drift", "scons: *** mlfbuild.lock", "model beta: file: locked ")
     assert not stopped.written
     assert repo.scons("MLFFROZEN=1", "-c").status == 0, "cleaning needs no lock"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.firmware_repo import FirmwareRepo
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 PART = """\
 title = "Our part"
@@ -29,12 +29,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> FirmwareRepo:
     assert repo.build("-Q").steps
     keep(repo.root)
     return repo
-
-
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    restore(built.root)
-    return built
 
 
 def core_of(repo: FirmwareRepo) -> str:

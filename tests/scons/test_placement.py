@@ -114,8 +114,7 @@ def test_edited_script_is_restored(repo: FirmwareRepo) -> None:
 
 def test_section_that_the_image_does_not_have_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", 'params.bin", app)', 'weights.bin", app, MLFSECTION=".weights")')
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     place = "scons: *** [build/app_weights.bin] build/app.elf"
     assert_printed(ran.output, "image-without-section", place, ".weights (sections: ")
     assert "Traceback" not in ran.output
@@ -124,8 +123,7 @@ def test_section_that_the_image_does_not_have_is_reported(repo: FirmwareRepo) ->
 
 def test_a_target_without_regions(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace(", regions: {.mlf_params: QSPI, .axi: AXI}", ""))
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "regions-missing", "scons: *** target 'product'")
     repo.write("mlfbuild.yml", PROJECT)
 

@@ -14,7 +14,7 @@ import pytest
 from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 ELF = "build/m4/app/app.elf"
 TREES = "build/mlf/m4/"
@@ -45,8 +45,7 @@ class Rebuilt:
 
 def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Rebuilt:
     """Build, and compare the written files with the output of SCons and Ninja."""
-    ran = repo.scons("-Q", "--debug=explain", env=env)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=env, status=0)
     reasons = {path.removeprefix(TREES): why for path, why in ran.reasons.items() if path != ELF}
     ninja = [step for step in ran.steps if step.startswith(("Building", "Linking C executable", "Re-running"))]
     rebuilt = Rebuilt(reasons, ninja, ran.written)
@@ -72,13 +71,6 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) ->
     assert (repo.root / ELF).is_file()
     keep(repo.root)
     return repo
-
-
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A repository that has just been built."""
-    restore(built.root)
-    return built
 
 
 # Nothing -------------------------------------------------------------------------------------------------------------
@@ -220,8 +212,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     assert repo.scons(env=path).status == 0
     source = package_copy / "mlfbuild/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = repo.scons("-Q", "--debug=explain", env=path)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=path, status=0)
     archives = {f"{TREES}{model}.tar" for model in ("alpha", "beta")}
     steps = {*archives, f"{TREES}alpha/RECORD.json", f"{TREES}beta/RECORD.json", f"{TREES}mlf.cmake"}
     assert set(ran.reasons) == {*steps, ELF}, "every step depends on the hash of the package"
@@ -338,8 +329,7 @@ def test_board_file_is_restored(repo: FirmwareRepo) -> None:
 def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
     warm.run("mlfbuild", "-C", repo.root, "build", "-q", check=True)
-    ran = repo.scons("-c")
-    assert ran.status == 0, ran.output
+    repo.scons("-c", status=0)
     assert mine.read_text() == "mine"
     left = {
         path.relative_to(repo.root / "build").as_posix() for path in (repo.root / "build").rglob("*") if path.is_file()
@@ -352,8 +342,7 @@ def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
 def test_a_dry_run_and_a_dry_clean_change_nothing(repo: FirmwareRepo) -> None:
     repo.write_model("alpha", seed=9)
     for arguments in (["-n"], ["-c", "-n"]):
-        ran = repo.scons(*arguments)
-        assert ran.status == 0, ran.output
+        ran = repo.scons(*arguments, status=0)
         assert not ran.written
         assert not ran.removed
 

@@ -11,6 +11,15 @@ import numpy as np
 from support import warm
 from support.tflite_builder import Network
 
+TWO_MODELS = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite}
+"""
+
 PROJECT = """\
 mlfbuild: 1
 targets:
@@ -156,9 +165,11 @@ class FirmwareRepo:
             if path.is_file()
         }
 
-    def scons(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+    def scons(self, *arguments: str, env: dict[str, str] | None = None, status: int | None = None) -> Ran:
+        """Run SCons, and check the exit status if ``status`` is given."""
         before = self.snapshot()
         done = warm.run("SCons", *arguments, cwd=self.root, env=os.environ | (env or {}))
+        assert status in {None, done.returncode}, done.stdout + done.stderr
         after = self.snapshot()
         return Ran(
             done.returncode,
@@ -168,6 +179,4 @@ class FirmwareRepo:
         )
 
     def build(self, *arguments: str) -> Ran:
-        ran = self.scons(*arguments)
-        assert ran.status == 0, ran.output
-        return ran
+        return self.scons(*arguments, status=0)

@@ -16,6 +16,10 @@ Port = tuple[str, Sequence[int | str | None]]
 OPSET = 21
 
 
+def integers(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
 def model(
     nodes: Sequence[onnx.NodeProto],
     inputs: Sequence[Port],

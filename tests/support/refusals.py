@@ -1,5 +1,10 @@
 """Checks of errors about model files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
 from mlfbuild.core.errors import MlfError
 
 Refusal = tuple[str, ...]
@@ -23,3 +28,11 @@ def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
     assert file in {"net", "net.tflite", "net.onnx"}
     assert [fact for fact in facts if fact not in error.reason] == [], error.reason
     assert "\n" not in error.message
+
+
+@contextmanager
+def refused(kind: type[MlfError] | tuple[type[MlfError], ...], code: str, place: str, *facts: str) -> Iterator[None]:
+    """Check that the block raises an error about such a file."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert_refused(caught.value, code, place, *facts)

@@ -315,8 +315,7 @@ def test_two_modules_with_the_same_name_are_reported_before_linking(repo: Repo, 
     repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
     repo.write("SConstruct", 'Environment(tools=["default", "mlf"]).MlfModels("mlfbuild.yml")\n')
     command = ["SCons", "-Q"] if driver == "SCons" else ["mlfbuild", "-q", *driver.split()]
-    done = warm.run(*command, cwd=repo.root)
-    assert done.returncode == (2 if driver == "SCons" else 1), done.stdout + done.stderr
+    done = warm.run(*command, cwd=repo.root, status=2 if driver == "SCons" else 1)
     assert done.stderr.lstrip().startswith("scons: *** " if driver == "SCons" else "mlfbuild: ")
     assert all(text in done.stderr for text in ("alpha", "beta", "'default'", "options: {module-name: beta}"))
 

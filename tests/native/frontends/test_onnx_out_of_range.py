@@ -10,7 +10,7 @@ from onnx import helper
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
-from support.onnx_models import model
+from support.onnx_models import integers, model
 from support.refusals import Refusal, assert_refused
 
 Array = npt.NDArray[Any]
@@ -29,10 +29,6 @@ def refused(
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
         parse_onnx(data, "net", "net.onnx")
     return caught.value
-
-
-def integers(*values: int) -> Array:
-    return np.array(values, np.int64)
 
 
 AXES: dict[str, tuple[dict[str, Array], dict[str, Any]]] = {
