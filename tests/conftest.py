@@ -1,7 +1,5 @@
 """Fixtures that every test may use; what a machine lacks skips with a clear word, or fails under ``MLFBUILD_CI=1``."""
 
-from __future__ import annotations
-
 import gc
 import os
 import re
@@ -88,10 +86,12 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tool() -> Callable[[str], str]:
-    """A function that returns the path of a program."""
+def tool() -> Callable[..., str]:
+    """A function that returns the path of a program, after it has looked for ``others`` too."""
 
-    def find(name: str) -> str:
+    def find(name: str, *others: str) -> str:
+        for other in others:
+            find(other)
         path = shutil.which(name)
         if path is None and name == "g++":
             pytest.skip(f"{name} is not installed: {CXX}")

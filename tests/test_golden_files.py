@@ -1,7 +1,5 @@
 """Golden files that are stored as differences from others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

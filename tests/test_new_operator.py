@@ -1,7 +1,5 @@
 """``make new-operator`` leaves two files to write by hand, and a test that fails until they are right."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

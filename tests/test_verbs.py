@@ -1,7 +1,5 @@
 """Verb ``x`` is ``cli/x.py``, ``usecases/x.py`` and ``tests/cli/test_x.py``; its help fits a terminal."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

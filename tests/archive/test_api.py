@@ -1,7 +1,5 @@
 """``mlfbuild.open_archive`` and ``mlfbuild.write_archive``, the functions for scripts."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess
@@ -20,6 +18,7 @@ from mlfbuild.core.errors import InputFileError, StorageError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import ArchiveFile, LazyBytes, Library
+from support.errors import raises
 from support.libraries import graph_library, native_library
 
 
@@ -49,9 +48,8 @@ def test_versions(tmp_path: Path) -> None:
         mlfbuild.write_archive(graph_library(), tmp_path / "net.tar", version)
         assert mlfbuild.open_archive(tmp_path / "net.tar").version == version
     for version in (-1, 0, 8):
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "format-version-not-written"):
             mlfbuild.write_archive(graph_library(), tmp_path / "no.tar", version)
-        assert caught.value.code == "format-version-not-written"
     assert not (tmp_path / "no.tar").exists()
 
 
@@ -116,9 +114,8 @@ def test_files_that_are_not_archives(tmp_path: Path) -> None:
 
 def test_an_unsupported_type_writes_nothing(tmp_path: Path) -> None:
     (module,) = graph_library().modules
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "parameter-dtype-unsupported", at="parameter 'p'"):
         mlfbuild.write_archive(Library((replace(module, params={"p": np.zeros(1, np.complex64)}),)), tmp_path / "a.tar")
-    assert (caught.value.code, caught.value.place) == ("parameter-dtype-unsupported", "parameter 'p'")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -127,12 +124,10 @@ def test_an_unsupported_type_writes_nothing(tmp_path: Path) -> None:
 )
 def test_invalid_paths_are_not_written(tmp_path: Path, path: str, place: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(path), b"x"),))
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-path-invalid", at=place):
         mlfbuild.write_archive(library, tmp_path / "a.tar")
-    assert (caught.value.code, caught.value.place) == ("archive-path-invalid", place)
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-path-invalid", at=place):
         unpack(library, tmp_path / "tree", archive_id="a")
-    assert (caught.value.code, caught.value.place) == ("archive-path-invalid", place)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,8 +5,6 @@ model and check the archive; mlfbuild's tests check archives from TVM's exporter
 test checks are tested below the table.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -22,6 +20,7 @@ from mlfbuild.c_analysis.objects import object_symbols
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import MainMemory, Module, OperatorFunction, TensorInfo, text_of
 from mlfbuild.library.graph_json import parse_graph
+from support.errors import raises
 from support.sound_archives import METADATA, net, net_module, packed, tiny, tiny_module, with_runtime
 from support.tvm_archives import tvm_files
 
@@ -197,9 +196,8 @@ def test_code_of_another_code_generator(shared: Path) -> None:
 def test_modules_with_the_same_name_are_refused() -> None:
     text = packed(tiny_module("a"), tiny_module("b"))[METADATA].decode()
     assert text.count('"b": {') == 1
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "json-invalid", at="two.tar: metadata.json"):
         read_files({**tiny("a", "b"), METADATA: text.replace('"b": {', '"a": {').encode()}, "two.tar")
-    assert (caught.value.code, caught.value.place) == ("json-invalid", "two.tar: metadata.json")
 
 
 def test_two_graphs_in_one_archive() -> None:

@@ -1,7 +1,5 @@
 """Differences of two networks by tensor: what changed, by how much, and in which order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

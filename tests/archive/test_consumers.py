@@ -1,7 +1,5 @@
 """TVM 0.14's own tools take the archives of the native compiler, in the layouts that the documentation lists."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -40,7 +38,7 @@ LAYOUTS = ("standard", "single-file")
 SIZE, RESULTS = 6 * 6 * 3, 10
 
 
-def network() -> bytes:
+def compiled(executor: str | None, options: Mapping[str, str], name: str = "default", cpu: str = "host") -> Library:
     random = np.random.default_rng(5)
     made = Network()
     x = made.input((1, 6, 6, 3), 0.05, 4, name="image")
@@ -49,11 +47,7 @@ def network() -> bytes:
     y = made.reshape(y, (1, 64))
     dense = random.integers(-127, 128, (RESULTS, 64), dtype=np.int8)
     y = made.fully_connected(y, dense, weight_scales=[0.02], scale=1.5, zero_point=0)
-    return made.build([made.softmax(y)])
-
-
-def compiled(executor: str | None, options: Mapping[str, str], name: str = "default", cpu: str = "host") -> Library:
-    model = network()
+    model = made.build([made.softmax(y)])
     wanted = replace(request(name, cpu=cpu), executor=executor, options=options)
     return compile_graph(parse_tflite(model, name, name), wanted, sha256(model))
 

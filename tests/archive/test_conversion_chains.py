@@ -1,7 +1,5 @@
 """Random libraries are converted through chains of versions, and everything in them is compared."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

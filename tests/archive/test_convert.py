@@ -1,7 +1,5 @@
 """Conversion to another version: no information is lost, and content that a version cannot hold is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable
@@ -28,6 +26,7 @@ from mlfbuild.library import (
     ModuleTarget,
     TensorInfo,
 )
+from support.errors import raises
 from support.examples import examples
 from support.libraries import graph_library, native_library, native_module
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
@@ -69,9 +68,8 @@ def test_parameters_too_large_for_a_form(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("mlfbuild.library.params_json.MAX_JSON", 10)
     monkeypatch.setattr("mlfbuild.library.params_json.MAX_BSON", 10)
     for form in ("json", "bson"):
-        with pytest.raises(UsageError) as error:
+        with raises(UsageError, "params-too-large-for-form"):
             archive_files(graph_library(), params=form)
-        assert error.value.code == "params-too-large-for-form"
 
 
 # There and back
@@ -287,9 +285,8 @@ def test_unknown_versions_are_not_written(version: int) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_operators_need_version_4(version: int) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "format-holds-no-operator", at="module add"):
         archive_files(read_files(operator_archive(7), "a.tar"), version)
-    assert (caught.value.code, caught.value.place) == ("format-holds-no-operator", "module add")
 
 
 @pytest.mark.parametrize("version", VERSIONS[:-1])
@@ -304,9 +301,8 @@ def test_several_modules_need_version_7(version: int) -> None:
 
 def test_operator_with_other_modules_is_refused() -> None:
     (operator,) = read_files(operator_archive(7), "a.tar").modules
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "operator-not-alone", at="module add"):
         archive_files(Library((operator, *native_library().modules)))
-    assert (caught.value.code, caught.value.place) == ("operator-not-alone", "module add")
 
 
 @pytest.mark.parametrize(
@@ -320,25 +316,22 @@ def test_operator_with_other_modules_is_refused() -> None:
 def test_version_5_has_one_target_per_device(targets: tuple[ModuleTarget, ...]) -> None:
     library = targets_of(*targets)
     for version in (1, 5):
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "format-holds-one-target", at="module net"):
             archive_files(library, version)
-        assert (caught.value.code, caught.value.place) == ("format-holds-one-target", "module net")
     for version in (6, 7):
         assert read(library, version).modules[0].targets == targets
 
 
 def test_two_files_with_the_same_path_are_refused() -> None:
     other = ArchiveFile(PurePosixPath("executor-config/graph/net.graph"), b"other")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-path-taken", at="executor-config/graph/net.graph"):
         archive_files(replace(graph_library(), other_files=(other,)))
-    assert (caught.value.code, caught.value.place) == ("archive-path-taken", "executor-config/graph/net.graph")
 
 
 def test_a_file_in_place_of_a_folder_is_refused() -> None:
     library = read_files({**model_archive(1), "src": b""}, "old.tar")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-path-invalid", at="'src'"):
         archive_files(library)
-    assert (caught.value.code, caught.value.place) == ("archive-path-invalid", "'src'")
 
 
 def test_dependencies_are_in_the_place_of_each_version() -> None:

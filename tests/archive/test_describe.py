@@ -1,7 +1,5 @@
 """The text and the JSON of ``inspect``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Code for other devices than the host, ``codegen/<device>/``, through all forms of an archive."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -17,6 +15,7 @@ from mlfbuild.archive.validate import validate
 from mlfbuild.core import InputFileError
 from mlfbuild.library import Content, Library, all_files, device_code
 from support.device_archives import COMMANDS, DEVICE_FILES, device_files
+from support.errors import raises
 
 
 def bytes_of(files: dict[str, Content], *paths: str) -> dict[str, bytes]:
@@ -138,7 +137,6 @@ def test_merged_archives_keep_the_device_code_of_each_module(library: Library) -
 def test_a_blob_of_no_module_is_refused(library: Library) -> None:
     both = merge([("a.tar", library), ("b.tar", rename_modules(library, {"net": "other"}))])
     files = {**archive_files(both), "codegen/accel/lib/stray.bin": b"\0"}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "archive-code-unowned") as caught:
         read_files(files, "both.tar")
-    assert caught.value.code == "archive-code-unowned"
     assert PurePosixPath(caught.value.place.split(": ")[1]) == PurePosixPath("codegen/accel/lib/stray.bin")

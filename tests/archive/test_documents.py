@@ -1,7 +1,5 @@
 """Archives in the forms that TVM's documents define are read, checked, converted and run, to the letter."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -27,6 +25,7 @@ from support.document_archives import (
     page_archive,
     several_modules_archive,
 )
+from support.errors import raises
 
 NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
 ARCHIVES = {"page": page_archive, "several": several_modules_archive, "first": first_rfc_archive}
@@ -156,9 +155,8 @@ REFUSED: dict[str, tuple[str, Edit, str, str]] = {
 @pytest.mark.parametrize("form", REFUSED)
 def test_other_forms_are_refused(form: str) -> None:
     name, edit, code, place = REFUSED[form]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"a.tar: metadata.json: {place}"):
         read_files(edited(name, edit), "a.tar")
-    assert (caught.value.code, caught.value.place) == (code, f"a.tar: metadata.json: {place}")
 
 
 def test_keys_of_functions_that_are_no_lists_are_unknown_fields() -> None:

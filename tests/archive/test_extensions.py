@@ -1,7 +1,5 @@
 """Facts for later stages in archives: written by `compile` and projects, kept, shown, counted, and used."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -36,8 +34,7 @@ def recorded(facts: dict[str, Fact]) -> Library:
 
 
 def run(folder: Path, *words: object, status: int = 0) -> Any:
-    done = warm.run("mlfbuild", *words, "--format", "json", cwd=folder)
-    assert done.returncode == status, done.stderr
+    done = warm.run("mlfbuild", *words, "--format", "json", cwd=folder, status=status)
     return json.loads(done.stdout) if done.stdout else json.loads(done.stderr.splitlines()[-1])
 
 

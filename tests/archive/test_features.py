@@ -1,7 +1,5 @@
 """The table of docs/archive.md: what works for each feature of archives, in each version of the format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

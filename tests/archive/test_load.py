@@ -1,7 +1,5 @@
 """Archives are written reproducibly and read back completely; TVM's archives are rewritten byte for byte."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -15,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library
+from support.errors import raises
 from support.examples import examples
 from support.libraries import KERNEL_PATH, graph_library, native_library
 from support.tvm_archives import TVM_ARCHIVES
@@ -88,9 +87,8 @@ def test_a_header_used_by_one_of_two_modules_stays_with_it() -> None:
 def test_two_files_with_the_same_path_are_not_written() -> None:
     first, second = native_library("a", "b").modules
     other = CodegenFile(PurePosixPath(KERNEL_PATH), b"another version")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-path-taken", at=f"codegen/{KERNEL_PATH}"):
         pack_archive(Library((first, replace(second, codegen=(other,)))))
-    assert (caught.value.code, caught.value.place) == ("archive-path-taken", f"codegen/{KERNEL_PATH}")
 
 
 def test_bytes_depend_only_on_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -113,9 +111,8 @@ def test_source_date_epoch_is_the_only_date(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("value", ["yesterday", "-1", "1e9", "99999999999"])
 def test_invalid_source_date_epoch_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "source-date-invalid", at="SOURCE_DATE_EPOCH"):
         pack_archive(native_library())
-    assert (caught.value.code, caught.value.place) == ("source-date-invalid", "SOURCE_DATE_EPOCH")
 
 
 # Archives that TVM wrote
@@ -266,9 +263,8 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_an_invalid_archive_is_refused(name: str) -> None:
     files, code, place = BAD[name]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"kws.tar{place}") as caught:
         read_archive(packed(files), "kws.tar")
-    assert (caught.value.code, caught.value.place) == (code, f"kws.tar{place}")
     assert str(caught.value).isprintable()
 
 
@@ -280,9 +276,8 @@ def test_files_that_are_missing_or_folders(tmp_path: Path) -> None:
 
 
 def test_huge_metadata_is_not_parsed() -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "metadata-too-large", at="a.tar: metadata.json"):
         read_archive(packed({"metadata.json": bytes((16 << 20) + 1)}), "a.tar")
-    assert (caught.value.code, caught.value.place) == ("metadata-too-large", "a.tar: metadata.json")
 
 
 @settings(max_examples=examples(200), deadline=None)

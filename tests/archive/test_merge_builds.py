@@ -1,7 +1,5 @@
 """The code of merged archives compiles, links and finds its functions on this machine, with stubs of TVM's headers."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Sequence

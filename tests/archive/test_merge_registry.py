@@ -1,7 +1,5 @@
 """Tables of functions of system libraries: only TVM's form is parsed, and written tables are parsed again."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Operators of a program and their C functions."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The generated README.md of an archive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath

@@ -1,7 +1,5 @@
 """The type of a network's result, inferred from the operators in its Relay text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

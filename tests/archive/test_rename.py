@@ -1,7 +1,5 @@
 """Renaming modules changes everything with the module's name, and nothing else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.native import NATIVE
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.validate import validate_archive
+from support.errors import raises
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
 from support.oracle import tflite_micro_run
@@ -113,9 +112,8 @@ def test_renaming_one_of_two_names_with_a_common_prefix() -> None:
     ],
 )
 def test_invalid_names_are_refused(library: Library, names: dict[str, str], code: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code):
         rename_modules(library, names)
-    assert caught.value.code == code
 
 
 def test_header_with_a_name_that_is_invalid_in_c() -> None:
@@ -134,9 +132,8 @@ def test_header_with_a_name_that_is_invalid_in_c() -> None:
 
 
 def test_module_with_objects_is_refused(shared: Path) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "objects-not-renamed", at="module conv"):
         rename_modules(open_archive(shared / "archives/conv-llvm_graph_m4.tar"), {"conv": "other"})
-    assert (caught.value.code, caught.value.place) == ("objects-not-renamed", "module conv")
 
 
 def test_the_graph_calls_the_functions_by_their_new_names() -> None:

@@ -1,7 +1,5 @@
 """Repairs: after each, ``validate`` no longer has its finding, and nothing else changes."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Splitting archives: the inverse of merging."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

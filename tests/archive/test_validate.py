@@ -1,7 +1,5 @@
 """Findings of ``validate``: each code in an archive with only that flaw, and none in valid archives."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -18,6 +16,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import ExternalDependency, MainMemory, StorageEntry
+from support.errors import raises
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import GRAPH_JSON
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
@@ -212,9 +211,8 @@ def test_many_findings_of_one_code_are_counted() -> None:
     ],
 )
 def test_an_archive_that_cannot_be_read_is_refused(files: Files, code: str, place: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=place):
         judged(files)
-    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 # Archives of every version

@@ -1,7 +1,5 @@
 """Findings about code are true: compiler or linker refuse it for that reason, and accept valid code."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """``validate`` completes on damaged archives and on archives with many modules."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timezone
 

@@ -1,7 +1,5 @@
 """Every version and style of the format is read by its content and rewritten unchanged, or refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +14,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
 from mlfbuild.library.metadata.external_dependencies import dependencies_json
+from support.errors import raises
 from support.old_archives import (
     DATE,
     LAYOUT,
@@ -162,9 +161,8 @@ def test_graph_at_the_path_of_another_version_is_read() -> None:
     moved = {path if "graph" not in path else "executor-config/graph/graph.json": data for path, data in files.items()}
     assert read_files(moved, "a.tar") == read_files(files, "a.tar")
     moved["runtime-config/graph/graph.json"] = b"{}"
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "archive-file-ambiguous", at="a.tar"):
         read_files(moved, "a.tar")
-    assert (caught.value.code, caught.value.place) == ("archive-file-ambiguous", "a.tar")
 
 
 def test_unnamed_graph_belongs_to_no_module_if_there_are_several() -> None:
@@ -267,9 +265,8 @@ def test_too_many_shared_headers_are_refused() -> None:
     )
     files = {path: data for path, data in files.items() if not path.startswith("codegen/")}
     files |= {f"codegen/host/include/npu{i}.h": b"" for i in range(1500)}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "archive-too-many-owners", at="a.tar: codegen/"):
         read_files(files, "a.tar")
-    assert (caught.value.code, caught.value.place) == ("archive-too-many-owners", "a.tar: codegen/")
 
 
 def test_a_readme_of_mlfbuild_is_dropped_and_any_other_kept() -> None:
@@ -324,172 +321,112 @@ def version_of(value: str) -> Files:
     return {"metadata.json": b'{"version": ' + value.encode() + b"}"}
 
 
-WHOLE = "metadata.json: version: must be a whole number from 1 to 7, without quotes or decimals"
-NONE = "of Model Library Format does not exist, only 1 to 7"
-REFUSED: dict[str, tuple[Files, str]] = {
-    "version 0": (version_of("0"), "format-version-unknown", ": metadata.json: version"),
-    "version -1": (version_of("-1"), "format-version-unknown", ": metadata.json: version"),
-    "version 8": (version_of("8"), "format-version-unknown", ": metadata.json: version"),
-    "version of text": (version_of('"7"'), "format-version-unknown", ": metadata.json: version"),
-    "version of decimals": (version_of("7.0"), "format-version-unknown", ": metadata.json: version"),
-    "version true": (version_of("true"), "format-version-unknown", ": metadata.json: version"),
-    "version null": (version_of("null"), "format-version-unknown", ": metadata.json: version"),
-    "version NaN": (version_of("NaN"), "json-invalid", ": metadata.json"),
-    "version beyond all": (version_of("1" + "0" * 30), "json-type-wrong", ": metadata.json: version"),
-    "no version": ({"metadata.json": b"{}"}, "json-member-missing", ": metadata.json: version"),
-    "metadata is a list": ({"metadata.json": b"[]"}, "json-type-wrong", ": metadata.json"),
-    "metadata is a number": ({"metadata.json": b"7"}, "json-type-wrong", ": metadata.json"),
-    "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", ": metadata.json"),
+REFUSED: dict[str, tuple[Files, str, str]] = {
+    "version 0": (version_of("0"), "format-version-unknown", "metadata.json: version"),
+    "version -1": (version_of("-1"), "format-version-unknown", "metadata.json: version"),
+    "version 8": (version_of("8"), "format-version-unknown", "metadata.json: version"),
+    "version of text": (version_of('"7"'), "format-version-unknown", "metadata.json: version"),
+    "version of decimals": (version_of("7.0"), "format-version-unknown", "metadata.json: version"),
+    "version true": (version_of("true"), "format-version-unknown", "metadata.json: version"),
+    "version null": (version_of("null"), "format-version-unknown", "metadata.json: version"),
+    "version NaN": (version_of("NaN"), "json-invalid", "metadata.json"),
+    "version beyond all": (version_of("1" + "0" * 30), "json-type-wrong", "metadata.json: version"),
+    "no version": ({"metadata.json": b"{}"}, "json-member-missing", "metadata.json: version"),
+    "metadata is a list": ({"metadata.json": b"[]"}, "json-type-wrong", "metadata.json"),
+    "metadata is a number": ({"metadata.json": b"7"}, "json-type-wrong", "metadata.json"),
+    "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "json-invalid", "metadata.json"),
     "no metadata": ({"a": b""}, "metadata-missing", ""),
-    "metadata twice": (
-        {"metadata.json": b"{}", "metadata-1.json": b"{}"},
-        "metadata-ambiguous",
-        "",
-    ),
+    "metadata twice": ({"metadata.json": b"{}", "metadata-1.json": b"{}"}, "metadata-ambiguous", ""),
     "metadata named for another version": (
         {"metadata-2.json": b'{"version": 1}'},
         "metadata-contradiction",
-        ": metadata-2.json: version",
+        "metadata-2.json: version",
     ),
-    "metadata named for no version": (
-        {"metadata-9.json": b"{}"},
-        "format-version-unknown",
-        ": metadata-9.json: version",
-    ),
-    "no modules": (
-        {"metadata.json": b'{"version": 7, "modules": {}}'},
-        "json-value-invalid",
-        ": metadata.json: modules",
-    ),
-    "VM": (
-        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(executors=["vm"])),
-        "executor-unsupported",
-        ": metadata.json: modules.add.executors",
-    ),
-    "shared library": (
-        {**model_archive(5), "codegen/add.so": b"\x7fELF"},
-        "archive-shared-library",
-        ": codegen/add.so",
-    ),
+    "metadata named for no version": ({"metadata-9.json": b"{}"}, "format-version-unknown", "metadata-9.json: version"),
+    "no modules": ({"metadata.json": b'{"version": 7, "modules": {}}'}, "json-value-invalid", "metadata.json: modules"),
+    "shared library": ({**model_archive(5), "codegen/add.so": b"\x7fELF"}, "archive-shared-library", "codegen/add.so"),
     "shared library with a version": (
         {**model_archive(5), "codegen/host/lib/add.so.1.2": b"\x7fELF"},
         "archive-shared-library",
-        ": codegen/host/lib/add.so.1.2",
+        "codegen/host/lib/add.so.1.2",
     ),
     "shared library without memory": (
         with_metadata({**model_archive(5), "codegen/add.so": b"\x7fELF"}, lambda d: d.pop("memory")),
         "archive-shared-library",
-        ": codegen/add.so",
-    ),
-    "VM without memory": (
-        with_metadata(model_archive(5), lambda d: d.update(executors=["vm"], memory={})),
-        "executor-unsupported",
-        ": metadata.json: executors",
-    ),
-    "executors that differ": (
-        with_metadata(model_archive(5), lambda d: d.update(runtimes=["aot"])),
-        "metadata-contradiction",
-        ": metadata.json: runtimes",
-    ),
-    "no executors": (
-        with_metadata(model_archive(5), lambda d: d.pop("executors")),
-        "json-member-missing",
-        ": metadata.json: executors",
-    ),
-    "no runtimes": (
-        with_metadata(model_archive(3), lambda d: d.pop("runtimes")),
-        "json-member-missing",
-        ": metadata.json: runtimes",
-    ),
-    "two executors": (
-        with_metadata(model_archive(5), lambda d: d.update(executors=["aot", "graph"])),
-        "json-value-invalid",
-        ": metadata.json: executors",
+        "codegen/add.so",
     ),
     "operator with an executor": (
         with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
         "json-value-invalid",
-        ": metadata.json: executors",
-    ),
-    "style of no kind": (
-        with_metadata(model_archive(5), lambda d: d.update(style="haiku")),
-        "json-value-invalid",
-        ": metadata.json: style",
-    ),
-    "operators among modules": (
-        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(style="operator", executors=[])),
-        "json-value-invalid",
-        ": metadata.json: modules.add.style",
-    ),
-    "device of no number": (
-        with_metadata(model_archive(5), lambda d: d.update(target={"cpu": TARGET})),
-        "json-value-invalid",
-        ": metadata.json: target.cpu",
-    ),
-    "no name": (
-        with_metadata(model_archive(5), lambda d: d.pop("model_name")),
-        "json-member-missing",
-        ": metadata.json: model_name",
-    ),
-    "name of a path": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="../x")),
-        "module-name-unsafe",
-        ": metadata.json: module '../x'",
-    ),
-    "empty name": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="")),
-        "module-name-unsafe",
-        ": metadata.json: module ''",
-    ),
-    "long name": (
-        with_metadata(model_archive(5), lambda d: d.update(model_name="x" * 300)),
-        "module-name-unsafe",
-        f": metadata.json: module '{'x' * 120}'...",
-    ),
-    "memory of no kind": (
-        with_metadata(model_archive(5), lambda d: d.update(memory={})),
-        "json-member-missing",
-        ": metadata.json: memory.functions",
-    ),
-    "storage id of another key": (
-        with_metadata(model_archive(1), lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}})),
-        "metadata-contradiction",
-        ": metadata.json: memory.1.storage_id",
-    ),
-    "dependencies beside modules": (
-        with_metadata(model_archive(7), lambda d: d.update(external_dependencies=[])),
-        "json-value-invalid",
-        ": metadata.json: external_dependencies",
-    ),
-    "devices of other targets": (
-        with_metadata(model_archive(6), lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]})),
-        "metadata-contradiction",
-        ": metadata.json: mlfbuild.target_devices",
+        "metadata.json: executors",
     ),
     "no parameters": (
         without(model_archive(3), "parameters/add.params"),
         "archive-file-missing",
-        ": parameters/add.params",
+        "parameters/add.params",
     ),
     "no graph": (
         without(model_archive(2), "runtime-config/graph/graph.json"),
         "archive-file-missing",
-        ": runtime-config/graph/graph.json",
+        "runtime-config/graph/graph.json",
     ),
     "source of no module": (
         {**two_modules(), "codegen/host/src/lib0.c": b""},
         "archive-code-unowned",
-        ": codegen/host/src/lib0.c",
+        "codegen/host/src/lib0.c",
     ),
+}
+EDITED: dict[str, tuple[int, Callable[[Any], object], str, str]] = {
+    "VM": (7, lambda d: d["modules"]["add"].update(executors=["vm"]), "executor-unsupported", "modules.add.executors"),
+    "VM without memory": (5, lambda d: d.update(executors=["vm"], memory={}), "executor-unsupported", "executors"),
+    "executors that differ": (5, lambda d: d.update(runtimes=["aot"]), "metadata-contradiction", "runtimes"),
+    "no executors": (5, lambda d: d.pop("executors"), "json-member-missing", "executors"),
+    "no runtimes": (3, lambda d: d.pop("runtimes"), "json-member-missing", "runtimes"),
+    "two executors": (5, lambda d: d.update(executors=["aot", "graph"]), "json-value-invalid", "executors"),
+    "style of no kind": (5, lambda d: d.update(style="haiku"), "json-value-invalid", "style"),
+    "operators among modules": (
+        7,
+        lambda d: d["modules"]["add"].update(style="operator", executors=[]),
+        "json-value-invalid",
+        "modules.add.style",
+    ),
+    "device of no number": (5, lambda d: d.update(target={"cpu": TARGET}), "json-value-invalid", "target.cpu"),
+    "no name": (5, lambda d: d.pop("model_name"), "json-member-missing", "model_name"),
+    "name of a path": (5, lambda d: d.update(model_name="../x"), "module-name-unsafe", "module '../x'"),
+    "empty name": (5, lambda d: d.update(model_name=""), "module-name-unsafe", "module ''"),
+    "long name": (5, lambda d: d.update(model_name="x" * 300), "module-name-unsafe", f"module '{'x' * 120}'..."),
+    "memory of no kind": (5, lambda d: d.update(memory={}), "json-member-missing", "memory.functions"),
+    "storage id of another key": (
+        1,
+        lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}}),
+        "metadata-contradiction",
+        "memory.1.storage_id",
+    ),
+    "dependencies beside modules": (
+        7,
+        lambda d: d.update(external_dependencies=[]),
+        "json-value-invalid",
+        "external_dependencies",
+    ),
+    "devices of other targets": (
+        6,
+        lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]}),
+        "metadata-contradiction",
+        "mlfbuild.target_devices",
+    ),
+}
+"""Version of a model's archive, a change of its metadata, and the code and place of the error."""
+REFUSED |= {
+    name: (with_metadata(model_archive(version), edit), code, f"metadata.json: {place}")
+    for name, (version, edit, code, place) in EDITED.items()
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_unsupported_archives_are_refused(name: str) -> None:
     files, code, place = REFUSED[name]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"a.tar: {place}".removesuffix(": ")) as caught:
         read_files(files, "a.tar")
-    assert (caught.value.code, caught.value.place) == (code, f"a.tar{place}")
     assert str(caught.value).isprintable()
 
 

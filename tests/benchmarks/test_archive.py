@@ -3,8 +3,6 @@
 ``benchmarks/archive.py`` measures the same libraries with thousands of modules, in CPU time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What a graph takes beyond its kernels: parameters in flash alone, and little code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +15,8 @@ MOST = 4096
 """Bytes of code and tables beyond the kernels; TVM's own executor takes some 54,000."""
 
 
-def test_a_graph_of_tvm(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def test_a_graph_of_tvm(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm")
     archive = shared / "archives/kws_int8-graph"
     library = open_archive(archive.with_suffix(".tar"))
     found = footprint(library, archive.with_suffix(".npz"), "cortex-m4", tmp_path)
@@ -31,9 +28,8 @@ def test_a_graph_of_tvm(tmp_path: Path, shared: Path, tool: Callable[[str], str]
 
 
 @pytest.mark.sweep
-def test_our_own_graph_beside_our_own_calls(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def test_our_own_graph_beside_our_own_calls(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm")
     graph, calls = (
         footprint(
             NATIVE.compile(CompileRequest("kws", shared / "models/kws_int8.tflite", CPUS["cortex-m4"], executor)),

@@ -1,7 +1,5 @@
 """The tables of docs/performance.md are of one compiler: a figure that two tables have is the same in both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from itertools import product

@@ -1,7 +1,5 @@
 """The committed cycles of mlfbuild's networks, and those of TensorFlow Lite Micro beside them."""
 
-from __future__ import annotations
-
 import pytest
 import records
 from counting.report import PAGES

@@ -1,7 +1,5 @@
 """Reports of the MLPerf Tiny networks: equal to what size, and a plain reading of the map, find in the images."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,9 +43,8 @@ def check(folder: Path, networks: Sequence[str], targets: Sequence[str]) -> list
 
 
 @pytest.fixture
-def ready(shared: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("arm-none-eabi-gcc", "arm-none-eabi-size", "cmake", "ninja", "qemu-system-arm", "gcc"):
-        tool(name)
+def ready(shared: Path, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tool("arm-none-eabi-gcc", "arm-none-eabi-size", "cmake", "ninja", "qemu-system-arm", "gcc")
     monkeypatch.setattr("reports.SHARED", shared)
 
 

@@ -1,7 +1,5 @@
 """Facts of C files, including hostile ones."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings, strategies as st
 

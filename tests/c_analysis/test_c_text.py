@@ -1,7 +1,5 @@
 """C text as tokens, including text that is not C."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 
@@ -133,14 +131,10 @@ def test_code_of_tvm_archives_is_balanced(shared: Path) -> None:
                 if member.name.endswith((".c", ".h")):
                     file = archive.extractfile(member)
                     assert file is not None
-                    _check(file.read().decode())
+                    found: list[Token] = list(tokens(file.read().decode()))
+                    brackets = [token.text for token in found if token.text in "(){}[]"]
+                    assert not any(token.text in "@`$\\" for token in found)
+                    for opening, closing in ("()", "[]"):
+                        assert brackets.count(opening) == brackets.count(closing)
                     read += 1
     assert read > 40
-
-
-def _check(source: str) -> None:
-    found: list[Token] = list(tokens(source))
-    brackets = [token.text for token in found if token.text in "(){}[]"]
-    assert not any(token.text in "@`$\\" for token in found)
-    for opening, closing in ("()", "[]"):
-        assert brackets.count(opening) == brackets.count(closing)

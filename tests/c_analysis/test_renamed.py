@@ -1,7 +1,5 @@
 """Renamed symbols of objects, checked by GNU nm and the linker."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess
@@ -14,6 +12,7 @@ from hypothesis import given, strategies as st
 from mlfbuild.c_analysis.objects import object_symbols
 from mlfbuild.c_analysis.renamed import renamed_object
 from mlfbuild.core.errors import InputFileError
+from support.errors import raises
 
 Tool = Callable[[str], str]
 
@@ -79,16 +78,14 @@ def test_renaming_twice(tmp_path: Path, tool: Tool) -> None:
 
 def test_objects_of_link_time_optimisation(tmp_path: Path, tool: Tool) -> None:
     data = compiled(tmp_path, tool("gcc"), SOURCE, "-flto", "-fno-fat-lto-objects")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "object-left-to-lto", at="lib.o"):
         renamed_object(data, {"first": "f"}, "lib.o")
-    assert (error.value.code, error.value.place) == ("object-left-to-lto", "lib.o")
     assert renamed_object(data, {"absent": "f"}, "lib.o")[:4] == b"\x7fELF"
 
 
 def test_other_files_are_refused() -> None:
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "object-not-elf", at="lib.o"):
         renamed_object(b"MZ", {}, "lib.o")
-    assert (error.value.code, error.value.place) == ("object-not-elf", "lib.o")
 
 
 @given(st.data())

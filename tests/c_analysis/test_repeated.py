@@ -1,7 +1,5 @@
 """Declarations of functions that TVM's registry repeats with other parameters."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

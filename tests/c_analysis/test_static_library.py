@@ -1,7 +1,5 @@
 """Static libraries from ar are read, and damaged ones are refused."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Callable, Sequence
@@ -11,6 +9,7 @@ import pytest
 
 from mlfbuild.c_analysis.conflicts import members
 from mlfbuild.core.errors import InputFileError
+from support.errors import raises
 
 LONG = "a_name_that_does_not_fit_into_sixteen_bytes.o"
 
@@ -72,9 +71,8 @@ def entry(name: str = "x.o/", size: object = 1, end: str = "`\n") -> bytes:
     ],
 )
 def test_other_files_and_damaged_libraries_are_refused(data: bytes, code: str) -> None:
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, code, at="libx.a"):
         list(members(data, "libx.a"))
-    assert (error.value.code, error.value.place) == (code, "libx.a")
 
 
 def test_damaged_libraries_are_refused_or_read(made: Callable[..., bytes]) -> None:

@@ -1,7 +1,5 @@
 """The files with which CI systems use mlfbuild, and installing it from a tag of a bare repository."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -31,22 +29,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 @pytest.fixture
-def host_tools(tool: Callable[[str], str]) -> None:
+def host_tools(tool: Callable[..., str]) -> None:
     """Require the tools for builds for this machine."""
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "gcc")
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def desk(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A copy of examples/boards whose device is QEMU, driven through GDB."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch")
     return write_desk(tmp_path_factory.mktemp("desk") / "desk")
 
 
 @pytest.fixture(scope="session")
-def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """Return a folder with ``app.elf`` and its map, from a build without mlfbuild."""
     folder = tmp_path_factory.mktemp("linked")
     gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]

@@ -1,7 +1,5 @@
 """`mlfbuild add` writes one entry, vectors and a budget that holds, or nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable
@@ -92,9 +90,8 @@ def refused(repo: Folder, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def arm_tools(tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+def arm_tools(tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
 
 
 @pytest.mark.usefixtures("arm_tools")
@@ -278,7 +275,7 @@ def test_other_mistakes_of_a_project_without_models_are_reported(folder: Folder)
     assert refused(folder, "nets/beta.tflite") == (2, "project-file")
 
 
-def test_the_c_compiles_and_runs(folder: Folder, tool: Callable[[str], str]) -> None:
+def test_the_c_compiles_and_runs(folder: Folder, tool: Callable[..., str]) -> None:
     written(folder, "mlfbuild: 1\ntargets: [host]\nmodels: {alpha: nets/alpha.tflite}\n")
     code = added(folder)["code"]
     folder.write("use.c", f"{code}\nint main(void)\n{{\n    return run_beta();\n}}\n")

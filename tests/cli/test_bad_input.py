@@ -1,7 +1,5 @@
 """Invalid files and broken machines: one line, the right exit status, no partial output."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -143,8 +141,7 @@ def test_missing_tool_is_reported_with_install_command(folder: Folder, monkeypat
 @pytest.mark.usefixtures("host_tools")
 def test_output_of_a_failing_compiler_is_printed(folder: Folder) -> None:
     folder.write("main.c", "int main(void) { return undeclared; }\n")
-    ended = folder.run("build", "-q")
-    assert ended.status == 7
+    ended = folder.run("build", "-q", status=7)
     assert ended.err.startswith("mlfbuild: cmake: failed with exit status ")
     assert "undeclared" in ended.err
     assert "Traceback" not in ended.err

@@ -1,7 +1,5 @@
 """A board that people own, named in the project file: what runs on it, on QEMU in its place, and by which command."""
 
-from __future__ import annotations
-
 import json
 import os
 import tarfile
@@ -15,9 +13,8 @@ from support.labgrid_farm import free_port
 
 
 @pytest.fixture(autouse=True)
-def _tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+def _tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch")
 
 
 def use(folder: Folder, target: str) -> None:

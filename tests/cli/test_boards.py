@@ -1,7 +1,5 @@
 """``mlfbuild boards`` lists what a target can name, and the first screen of help leads to everything else."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.cli.app import FIRST, VERBS
@@ -71,8 +69,7 @@ def test_whole_help_has_every_verb(folder: Folder) -> None:
     ],
 )  # fmt: skip
 def test_wrong_word_leads_to_the_right_one(folder: Folder, words: str, meant: str) -> None:
-    ended = folder.run(*words.split())
-    assert ended.status == 2
+    ended = folder.run(*words.split(), status=2)
     assert meant in ended.err
 
 

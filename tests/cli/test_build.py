@@ -1,7 +1,5 @@
 """`mlfbuild build` builds models and firmware once; these tests build for this machine, which is fast."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from support.tvm_archives import tvm_files
 
 @pytest.mark.usefixtures("host_tools")
 def test_a_second_build_changes_nothing(folder: Folder) -> None:
-    first = folder.run("build")
-    assert first.status == 0
+    first = folder.run("build", status=0)
     assert first.out.splitlines() == [
         "alpha for pc: build/mlf/pc/alpha",
         "beta for pc: build/mlf/pc/beta",

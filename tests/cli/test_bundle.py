@@ -3,8 +3,6 @@
 tests/examples/test_stages.py verifies an image with a bundle.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

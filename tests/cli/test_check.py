@@ -1,7 +1,5 @@
 """`mlfbuild check`: every mistake of a project file, with its place."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -68,8 +66,7 @@ FIRMWARE = "firmware: {app: {sources: [main.c], models: [alpha], targets: [m4], 
 
 def test_budgets_that_no_build_checks_are_warnings(folder: Folder) -> None:
     folder.write("mlfbuild.yml", BUDGETS)
-    ended = folder.run("check")
-    assert ended.status == 0
+    ended = folder.run("check", status=0)
     (first,) = ended.err.splitlines()
     place = "warning: mlfbuild.yml:4:48: models.alpha.budget"
     assert_printed(first, "budget-without-firmware", place, "flash, stack", "--fail-over-budget")
@@ -122,8 +119,7 @@ def test_what_build_or_verify_would_refuse_is_a_mistake(folder: Folder) -> None:
     folder.write("main.c", "void Reset_Handler(void) { for (;;) {} }\n")
     right = REFUSED_LATER.replace("[a, b]", "[a]").replace("{nothing: scores}", "[scores]").replace("hook: true, ", "")
     folder.write("mlfbuild.yml", right.replace("    vectors: kws.npz\n", ""))
-    ended = folder.run("check")
-    assert ended.status == 0
+    ended = folder.run("check", status=0)
     (warning,) = ended.err.splitlines()  # the device can run firmware, but not verify models
     assert_printed(warning, "device-memory-unknown", "warning: mlfbuild.yml:5:34: targets.desk.runner.memory", "no mcu")
 
@@ -176,8 +172,7 @@ def test_missing_tools_are_exit_3_unless_there_are_mistakes(folder: Folder, monk
     folder.write("net.onnx", "")
     monkeypatch.setenv("MLFBUILD_CLANG", "/nowhere/clang")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    ended = folder.run("check")
-    assert ended.status == 3
+    ended = folder.run("check", status=3)
     clang, onnx, error = ended.err.splitlines()
     assert clang.startswith("warning: m4: /nowhere/clang: ")
     assert onnx.startswith("warning: m4, pc: model net: ") and "pip install" in onnx
@@ -186,6 +181,5 @@ def test_missing_tools_are_exit_3_unless_there_are_mistakes(folder: Folder, monk
     assert (facts.status, len(facts.json["missing"])) == (3, 2)
     assert folder.run("check", "--no-tools").status == 0
     project_with_network(folder, text + "models: {net: {source: kws.tflite, interface: {inputs: [a, b]}}}\n")
-    ended = folder.run("check")
-    assert ended.status == 2
+    ended = folder.run("check", status=2)
     assert ended.err.splitlines()[0].startswith("warning: m4: /nowhere/clang: ")

@@ -1,7 +1,5 @@
 """Free dimensions and state, as options of the command and as keys of a project file."""
 
-from __future__ import annotations
-
 import pytest
 from onnx import helper
 

@@ -1,7 +1,5 @@
 """Results for CI: JUnit XML of `verify`, annotations of GitHub Actions, SARIF of `validate`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -125,8 +123,7 @@ def test_junit_has_a_case_for_each_model_and_one_for_what_was_skipped(folder: Fo
     assert (folder.root / "out/report.xml").read_bytes() == before, "no durations"
 
     folder.write_vectors("alpha", wrong=True)
-    ended = folder.run("verify", "--junit", "out/report.xml", "--format", "github")
-    assert ended.status == 1
+    ended = folder.run("verify", "--junit", "out/report.xml", "--format", "github", status=1)
     root = junit(folder)
     (failure,) = root.iter("failure")
     assert cases(root)[0] == ("mlfbuild.verify.pc", "alpha", ["failure"])
@@ -189,8 +186,7 @@ def test_junit_names_are_identifiers_and_readers_find_every_case(tmp_path: Path)
 def test_junit_of_an_older_run_does_not_survive_a_failed_build(folder: Folder) -> None:
     folder.write("out/report.xml", "<testsuites/>")
     folder.write("models/beta.tflite", b"TFL3 is missing")
-    ended = folder.run("verify", "--junit", "out/report.xml")
-    assert ended.status == 5
+    folder.run("verify", "--junit", "out/report.xml", status=5)
     (error,) = junit(folder).iter("error")
     assert "beta.tflite" in str(error.get("message"))
 
@@ -202,8 +198,7 @@ def test_a_junit_file_that_cannot_be_written_is_a_storage_error(folder: Folder) 
 
 @pytest.mark.usefixtures("host_tools")
 def test_verify_prints_a_table_in_markdown_and_the_error_below_it(folder: Folder) -> None:
-    ended = folder.run("verify", "--format", "markdown")
-    assert ended.status == 0
+    ended = folder.run("verify", "--format", "markdown", status=0)
     passed, skipped = rows(ended.out, 7)
     assert passed[:5] == ["passed", "alpha", "pc", "host", "3"]
     assert skipped[0] == "skipped" and "beta has no vectors" in skipped[1]

@@ -1,7 +1,5 @@
 """`mlfbuild clashes`, which other build systems run before they link models into one image."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 

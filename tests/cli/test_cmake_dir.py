@@ -1,7 +1,5 @@
 """`mlfbuild cmake-dir`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

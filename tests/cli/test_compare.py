@@ -1,7 +1,5 @@
 """`mlfbuild compare` of the content of archives; test_compare_inputs.py compares what they compute."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mlfbuild.archive import pack_archive
@@ -14,8 +12,7 @@ from support.libraries import native_module
 def test_differences_are_printed(archives: Folder) -> None:
     changed = replace(native_module(), main=(MainMemory(1024, 1, 8),))
     archives.write("new.tar", pack_archive(Library((changed,))))
-    ended = archives.run("compare", "tiny.tar", "new.tar")
-    assert ended.status == 1
+    ended = archives.run("compare", "tiny.tar", "new.tar", status=1)
     assert ended.out == (
         "tiny.tar -> new.tar: 1 difference\n\nmodule tiny\n  memory  workspace on CPU: 0 -> 1,024 bytes\n"
     )

@@ -1,7 +1,5 @@
 """`mlfbuild compare A B --inputs X.npz`: two networks on the same inputs, and the first operator that differs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

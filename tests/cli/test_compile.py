@@ -1,7 +1,5 @@
 """`mlfbuild compile`: one model file becomes an archive."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """``mlfbuild completion``: its scripts in real shells."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

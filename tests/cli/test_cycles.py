@@ -1,7 +1,5 @@
 """Modelled cycles: the keys of a target decide the figure and rebuild nothing, and budgets fail builds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,9 +43,8 @@ class Project(Folder):
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> Project:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc", "qemu-system-arm"):
-        tool(name)
+def project(folder: Folder, tool: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> Project:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gcc", "qemu-system-arm")
     found = Project(folder.root, capsys)
     found.write("alpha.tflite", two_layers(64))
     return found
@@ -84,8 +81,7 @@ def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project
     assert f"{modelled['cycles']:,} cycles, " in text
     assert f"(modelled, +-{modelled['error']} %)" in text
     project.set_target("cpu: cortex-m4, mcu: stm32l4r5", f"cycles: {modelled['cycles'] - 1}, latency: 1 us")
-    ended = project.run("profile", "--format", "json")
-    assert ended.status == 1
+    ended = project.run("profile", "--format", "json", status=1)
     assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
         ("cycles-over-budget", "nucleo on mps2-an386: model alpha"),
         ("latency-over-budget", "nucleo on mps2-an386: model alpha"),
@@ -138,17 +134,15 @@ def test_profile_reports_what_it_omits(folder: Folder) -> None:
     assert not folder.run("profile", "--target", "plain", "-q").err.startswith("not ")
 
 
-def test_verify_runs_on_the_board_that_profile_uses(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def test_verify_runs_on_the_board_that_profile_uses(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     folder.write(
         "mlfbuild.yml",
         "mlfbuild: 1\ntargets: {nucleo: {mcu: stm32l4r5, regions: {.mlf_w: OSPI}, "
         "timing: {memories: {ospi: {size: 8 MiB}}}}}\nmodels:\n  alpha: {source: models/alpha.tflite, "
         "vectors: alpha.npz, placement: {params: .mlf_w, workspace: .mlf_a}}\n",
     )
-    ended = folder.run("verify")
-    assert ended.status == 0, ended.err
+    ended = folder.run("verify", status=0)
     assert ended.out.startswith("alpha: 3 cases right on mps2-an386")
     found = load(folder.root / "mlfbuild.yml")
     (job,) = verify_jobs(found, target_jobs(found), folder.root / "build")
@@ -208,8 +202,7 @@ def test_builds_and_reports_check_budgets_of_cycles(project: Project) -> None:
     text = PROJECT.replace("TARGET", "mcu: stm32l4r5, board: mps2-an386").replace("BUDGET", "cycles: 10")
     firmware = "firmware: {app: {sources: [main.c], budget: {latency: 1 us}}}\n"
     project.write("mlfbuild.yml", text.replace("placement: {params: .mlf_w, workspace: .mlf_a}, ", "") + firmware)
-    ended = project.run("build", "--format", "json")
-    assert ended.status == 1
+    ended = project.run("build", "--format", "json", status=1)
     assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
         ("cycles-over-budget", "app.elf for nucleo: model alpha"),
         ("latency-over-budget", "app.elf for nucleo: the models of the image"),

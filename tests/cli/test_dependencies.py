@@ -1,7 +1,5 @@
 """Checks of a project's dependencies before anything is compiled."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -48,8 +46,7 @@ def test_missing_folders_of_dependencies_are_refused(folder: Folder, verb: tuple
 
 def test_a_secret_in_an_address_is_never_shown(folder: Folder) -> None:
     dependencies(folder, 'a: {git: "https://me:s3cret@example.org/a", version: v1}', 'b: {url: "https://s3cret@b.org"}')
-    ended = folder.run("check")
-    assert ended.status == 2
+    ended = folder.run("check", status=2)
     assert ended.err.count("which would be committed") == 2
     assert "s3cret" not in ended.err
 
@@ -164,8 +161,7 @@ def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
     folder.write(
         "mlfbuild.yml", f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\nmodels: {{kws: {{source: {source}}}}}\n"
     )
-    ended = folder.run("check")
-    assert ended.status == 2
+    ended = folder.run("check", status=2)
     assert "kws (kws_int8-cmsisnn_m4.tar) needs CMSIS-NN v4.1.0, " in ended.err
     assert ended.err.endswith(f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n")
 
@@ -179,8 +175,7 @@ def test_doctor_reports_fetched_dependencies(folder: Folder, monkeypatch: pytest
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
     folder.write("here/a.c", b"int a;\n")
     dependencies(folder, "cmsis-nn: {git: mirror, version: v4.1.0}", "own: {package: Own, version: '1'}", LIB)
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     reason = "v4.1.0 of mirror is not in mlfbuild.lock"
     assert f"  pc  cannot be built (host): dependency cmsis-nn: {reason}\n" in ended.out
     assert (
@@ -197,15 +192,13 @@ def test_doctor_reports_fetched_dependencies(folder: Folder, monkeypatch: pytest
     assert (found["name"], found["version"], len(found["commit"]), found["missing"]) == ("cmsis-nn", "v4.1.0", 40, "")
 
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "another"))
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     assert re.search(r"^  cmsis-nn  v4\.1\.0 \(git mirror\): .*another.*$", ended.out, re.MULTILINE)
     assert "mlfbuild fetch" in ended.out
     assert folder.run("fetch").status == 0
     assert folder.run("doctor").status == 0
     folder.write("mlfbuild.lock", "{")
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     assert re.search(r"^  cmsis-nn  v4\.1\.0 \(git mirror\): mlfbuild\.lock: ", ended.out, re.MULTILINE)
     assert "\nprograms\n" in ended.out, "all else is told as well"
 
@@ -225,6 +218,5 @@ def test_doctor_reports_folders_with_another_version(folder: Folder) -> None:
     write_cmsis_nn_repository(folder.root / "nn")
     mark_as(folder.root / "nn", "v7.0.0")
     dependencies(folder, "cmsis-nn: {path: nn, version: v4.1.0}")
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     assert "  cmsis-nn  v4.1.0 (path nn): nn is stated to be v4.1.0, but its headers are those of v7.0.0\n" in ended.out

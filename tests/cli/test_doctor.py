@@ -1,7 +1,5 @@
 """`mlfbuild doctor`: output and exit status."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -20,8 +18,7 @@ models: {net: {source: models/alpha.tflite}}
 
 
 def test_a_project_whose_targets_can_be_built(folder: Folder, tool) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     folder.write("mlfbuild.yml", PROJECT)
     ended = folder.run("doctor")
     assert (ended.status, ended.err) == (0, "")
@@ -38,8 +35,7 @@ def test_a_project_whose_targets_can_be_built(folder: Folder, tool) -> None:
 def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.write("mlfbuild.yml", PROJECT)
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
-    ended = folder.run("doctor")
-    assert ended.status == 3
+    ended = folder.run("doctor", status=3)
     assert ended.err.startswith("mlfbuild: mlfbuild.yml: 1 target cannot be built: m4; ")
     assert re.search("^  arm-none-eabi-gcc +missing +MLFBUILD_ARM_NONE_EABI_GCC=/nowhere/gcc$", ended.out, re.MULTILINE)
     assert "  m4  cannot be built (cortex-m4, mps2-an386): /nowhere/gcc: program not found\n" in ended.out
@@ -53,8 +49,7 @@ def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.Monke
 
 
 def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch")
     device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333", memory: {ram: {origin: 0, size: 64k}}}}'
     folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
     known = "(cortex-m4, gdb localhost:3333)"
@@ -69,8 +64,7 @@ def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPa
 
 
 def test_targets_that_a_build_or_a_verification_would_refuse(folder: Folder, tool) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch")
     device = 'pc: {cpu: host}\n  desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}'
     project = PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "m4: {cpu: cortex-m4}")
     folder.write("main.c", "int main(void) { return 0; }\n")

@@ -1,7 +1,5 @@
 """`mlfbuild fetch`: downloads are in tests/requirements/test_fetch.py."""
 
-from __future__ import annotations
-
 from support.command import Folder
 
 

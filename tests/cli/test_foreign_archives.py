@@ -1,7 +1,5 @@
 """Archives that cannot be built: the same line and exit status for every verb."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256
@@ -77,9 +75,8 @@ int main(void) { return tvmgen_add_run(0, 0); }
 """
 
 
-def test_image_has_the_id_of_the_archive(project: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+def test_image_has_the_id_of_the_archive(project: Folder, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     written(project.root, graph_archive(7))
     project.write(
         "mlfbuild.yml",

@@ -1,7 +1,5 @@
 """Files that are no models for mlfbuild: every verb that reads a model recognises them, in one line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """`mlfbuild generate`, which other build systems run for one model: stamp, depfile, and unchanged files."""
 
-from __future__ import annotations
-
 from support.command import Folder
 
 
@@ -46,7 +44,6 @@ def test_one_model_and_a_stamp_are_required(folder: Folder) -> None:
 
 def test_failed_model_leaves_no_stamp(folder: Folder) -> None:
     folder.write("models/alpha.tflite", b"no model")
-    ended = folder.run("generate", "--model", "alpha", "--stamp", "s")
-    assert ended.status == 5
+    ended = folder.run("generate", "--model", "alpha", "--stamp", "s", status=5)
     assert ended.err.startswith("mlfbuild: models/alpha.tflite: ")
     assert not (folder.root / "s").exists()

@@ -1,7 +1,5 @@
 """`mlfbuild init` writes a whole project or nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -128,16 +126,14 @@ def test_model_in_the_project_folder_is_not_copied(empty: Folder, template: str)
     np.savez(empty.root / "fw/tests/kws.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
     before = (empty.root / "fw/models/kws.tflite").stat().st_mtime_ns
     options = ["--model", "models/kws.tflite", "--vectors", "tests/kws.npz", "--template", template]
-    ended = empty.run("-C", "fw", "init", *options)
-    assert ended.status == 0, ended.err
+    ended = empty.run("-C", "fw", "init", *options, status=0)
     assert "kws.tflite" not in ended.out and "wrote tests" not in ended.out and "wrote mlfbuild.yml\n" in ended.out
     assert (empty.root / "fw/models/kws.tflite").stat().st_mtime_ns == before
 
 
 def test_an_archive_is_named_after_its_module(empty: Folder) -> None:
     empty.write("Export 7.tar", pack_archive(native_library("tiny")))
-    ended = empty.run("init", "fw", "--archive", "Export 7.tar")
-    assert ended.status == 0, ended.err
+    ended = empty.run("init", "fw", "--archive", "Export 7.tar", status=0)
     assert "is named" not in ended.out
     assert "note: outputs are not checked without vectors of tiny (--vectors); see README.md\n" in ended.out
     assert "verify" not in ended.out.partition("next, in fw:")[2]
@@ -447,8 +443,7 @@ def large_network() -> bytes:
 
 
 def test_a_misspelt_option(empty: Folder) -> None:
-    ended = empty.run("init", "fw", "--modle", "x.tflite")
-    assert ended.status == 2
+    ended = empty.run("init", "fw", "--modle", "x.tflite", status=2)
     assert "No such option '--modle'. Did you mean '--model'?" in ended.err
 
 
@@ -467,8 +462,7 @@ def test_full_disk_leaves_no_files(empty: Folder) -> None:
 
 
 def test_read_only_folder_is_reported(empty: Folder) -> None:
-    ended = empty.run("init", "/proc/fw")
-    assert ended.status == 8
+    ended = empty.run("init", "/proc/fw", status=8)
     assert ended.err.startswith("mlfbuild: /proc: cannot write: ")
 
 

@@ -1,7 +1,5 @@
 """`mlfbuild init` makes projects for microcontrollers, cores and several targets."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -43,10 +41,9 @@ def shell(folder: Path, command: str) -> str:
 
 @pytest.mark.parametrize(("template", "image"), [("scons", "app/app.elf"), ("cmake", "app.elf")])
 def test_a_project_for_a_microcontroller_builds_and_runs_on_qemu(
-    empty: Folder, tool: Callable[[str], str], template: str, image: str
+    empty: Folder, tool: Callable[..., str], template: str, image: str
 ) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     commands = empty.run("init", "fw", "--mcu", PART, "--template", template, "--format", "json").json["commands"]
     root = empty.root / "fw"
     assert targets(root) == {PART: ("cortex-m4", None), "qemu": ("cortex-m4", "mps2-an386")}

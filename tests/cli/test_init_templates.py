@@ -1,7 +1,5 @@
 """`mlfbuild init --template DIR|URL`: templates of users, every mistake in them, and what they must not do."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -71,8 +69,7 @@ def desk(folder: Folder) -> Folder:
 
 def refused(desk: Folder, *words: str) -> list[tuple[str, str]]:
     """Return code and place of each mistake; nothing is written."""
-    ended = desk.run("init", "new", "--template", "t", *words, "--format", "json")
-    assert ended.status == 2, ended.err
+    ended = desk.run("init", "new", "--template", "t", *words, "--format", "json", status=2)
     assert not (desk.root / "new").exists()
     events = [json.loads(line) for line in ended.err.splitlines()]
     problems = [event for event in events if event.get("code")]
@@ -81,8 +78,7 @@ def refused(desk: Folder, *words: str) -> list[tuple[str, str]]:
 
 
 def test_a_folder_with_a_template(desk: Folder) -> None:
-    ended = desk.run("init", "new", "--template", "t", "--set", "uart=uart1", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = desk.run("init", "new", "--template", "t", "--set", "uart=uart1", "--format", "json", status=0)
     new = desk.root / "new"
     files = {path.relative_to(new).as_posix() for path in new.rglob("*") if path.is_file()}
     assert files == {
@@ -217,8 +213,7 @@ def test_a_text_that_no_values_can_complete(desk: Folder, text: bytes, line: str
 )
 def test_a_mistake_in_a_key(desk: Folder, key: bytes, code: str) -> None:
     write_template(desk.root / "u", {"mlfbuild-template.yml": key})
-    ended = desk.run("init", "new", "--template", "u", "--format", "json")
-    assert ended.status == 2
+    ended = desk.run("init", "new", "--template", "u", "--format", "json", status=2)
     assert code in ended.err
     assert not (desk.root / "new").exists()
 
@@ -302,8 +297,7 @@ def test_a_repository_with_a_template(desk: Folder, tmp_path: Path, monkeypatch:
     first = remote.commit(FILES, modes={"flash.sh": "100755"})
     second = remote.commit({**FILES, "new.txt": b"later\n"})
     for address, commit, there in ((remote.url, second, True), (f"{remote.url}@{first}", first, False)):
-        ended = desk.run("init", commit, "--template", address, "--set", "uart=uart0", "--format", "json")
-        assert ended.status == 0, ended.err
+        ended = desk.run("init", commit, "--template", address, "--set", "uart=uart0", "--format", "json", status=0)
         assert commit in ended.json["notes"][0]
         assert (desk.root / commit / "new.txt").is_file() is there
         assert os.access(desk.root / commit / "flash.sh", os.X_OK) is not there

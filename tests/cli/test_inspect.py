@@ -1,7 +1,5 @@
 """`mlfbuild inspect`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

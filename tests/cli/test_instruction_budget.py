@@ -1,7 +1,5 @@
 """Budgets of instructions: builds and `mlfbuild profile` check them on QEMU if something changed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -13,7 +11,7 @@ import pytest
 
 from mlfbuild.jobs import load, target_jobs
 from mlfbuild.usecases import unchecked_in_runs
-from support.command import Folder
+from support.command import CALLS_ALPHA, Folder
 from support.errors import assert_printed
 from support.firmware_repo import tiny_network, two_layers
 from support.schemas import validator
@@ -28,16 +26,6 @@ firmware:
   app: {sources: [main.c], targets: [m4], models: [alpha, beta], budget: {ALL}}
 """
 MAIN = "int main(void) { return 0; }\n"
-CALLS_ALPHA = """\
-#include "tvmgen_alpha.h"
-int main(void)
-{
-    int8_t x[8] = {0}, y[4];
-    struct tvmgen_alpha_inputs inputs = {x};
-    struct tvmgen_alpha_outputs outputs = {y};
-    return tvmgen_alpha_run(&inputs, &outputs);
-}
-"""
 NO_BOARD = """\
 mlfbuild: 1
 targets: {m4: {cpu: cortex-m4}}
@@ -69,10 +57,9 @@ class Project(Folder):
 
 @pytest.fixture
 def project(
-    folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Project:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "gcc")
     found = Project(folder.root, capsys)
     found.runs = folder.root / "runs.log"
     emulator = folder.write("qemu", f'#!/bin/sh\necho run >> "{found.runs}"\nexec "{tool("qemu-system-arm")}" "$@"\n')
@@ -93,8 +80,7 @@ def counts_of(project: Project) -> dict[str, int]:
 @pytest.mark.sweep
 def test_models_run_only_if_something_changed(project: Project) -> None:
     project.set_budgets("1 M")
-    ended = project.run("build", "--target", "m4", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = project.run("build", "--target", "m4", "--format", "json", status=0)
     assert project.new_runs() == 1, "beta has no budget"
     assert '"counting alpha"' in ended.err and '"counting beta"' not in ended.err
     (planned,) = project.run("plan", "--target", "m4", "--format", "json").json["firmware"]
@@ -133,12 +119,10 @@ def test_a_model_over_its_budget(project: Project) -> None:
         f"{taken - 1:,}, as in the last build: only the budget changed; reduce the largest parts ("
     )
     for verb in ("build", "build", "report"):
-        ended = project.run(verb, "--target", "m4")
-        assert ended.status == 1
+        ended = project.run(verb, "--target", "m4", status=1)
         assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: {line}"), ended.err
     assert re.search(r"largest parts \(\S+ \(FULLY_CONNECTED\) [\d,]+; `mlfbuild profile` lists all\)", ended.err)
-    ended = project.run("profile", "--target", "m4")
-    assert ended.status == 1
+    ended = project.run("profile", "--target", "m4", status=1)
     assert ended.err.splitlines()[-1].startswith(f"mlfbuild: m4 on mps2-an386: {line}")
     assert ended.out.startswith(f"alpha for m4 on mps2-an386: {taken:,} instructions"), "the profile explains it"
     assert project.new_runs() == 0
@@ -147,8 +131,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
         assert project.run(verb, "--target", "m4").status == 0
 
     project.write("alpha.tflite", two_layers(64))
-    ended = project.run("build", "--target", "m4")
-    assert ended.status == 1
+    ended = project.run("build", "--target", "m4", status=1)
     found = re.search(r"([\d,]+) instructions .*, ([\d,]+) over .*, ([\d,]+) more than in the last ", ended.err)
     assert found is not None, ended.err
     now, over, more = (int(number.replace(",", "")) for number in found.groups())
@@ -159,8 +142,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
 @pytest.mark.sweep
 def test_models_together_over_the_budget_of_their_image(project: Project) -> None:
     project.set_budgets(image=100)
-    ended = project.run("build", "--target", "m4")
-    assert ended.status == 1
+    ended = project.run("build", "--target", "m4", status=1)
     counts = counts_of(project)
     largest = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
     total = sum(counts.values())
@@ -188,8 +170,7 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     project.write("alpha.tflite", tiny_network(0))
     project.write_vectors("alpha")
     project.set_budgets("1 M", "1 M")
-    ended = project.run("verify", "--target", "m4", "--model", "alpha")
-    assert ended.status == 0, ended.err
+    ended = project.run("verify", "--target", "m4", "--model", "alpha", status=0)
     (unchecked,) = [line for line in ended.err.splitlines() if line.startswith("not checked")]
     assert unchecked == (
         "not checked: instructions of firmware app (not all of its models are selected; "
@@ -198,13 +179,11 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     project.set_budgets(1, 1)
     text = (project.root / "mlfbuild.yml").read_text()
     project.write("mlfbuild.yml", text.replace("instructions: 1}", "instructions: 1, flash: 1, stack: 1}", 1))
-    ended = project.run("verify", "--target", "m4", "--model", "alpha")
-    assert ended.status == 1
+    ended = project.run("verify", "--target", "m4", "--model", "alpha", status=1)
     assert "3 cases right" in ended.out
     assert "not checked: flash, stack of model alpha (links check that, such as those of `mlfbuild build`)" in ended.err
     assert ended.err.splitlines()[-1].startswith("mlfbuild: m4 on mps2-an386: model alpha: ")
-    ended = project.run("profile", "--target", "m4", "--format", "json")
-    assert ended.status == 1
+    ended = project.run("profile", "--target", "m4", "--format", "json", status=1)
     assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
         ("instructions-over-budget", "m4 on mps2-an386: model alpha"),
         ("instructions-over-budget", "app for m4 on mps2-an386: the models of the image"),

@@ -1,7 +1,5 @@
 """Dependencies in the lock file: a build uses the locked commit, regardless of later changes to a tag or branch."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
@@ -25,10 +23,9 @@ SETTINGS = "sources: Source/*.c; include-dirs: Include"
 
 
 @pytest.fixture
-def remote(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Remote:
+def remote(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Remote:
     """Return a repository with a library, the branch ``main`` and the tag ``v1``."""
-    for name in ("git", "gcc"):
-        tool(name)
+    tool("git", "gcc")
     remote = Remote(tmp_path_factory.mktemp("remote") / "lib.git")
     remote.commit()
     remote.tag("v1")

@@ -1,7 +1,5 @@
 """`mlfbuild merge`."""
 
-from __future__ import annotations
-
 from mlfbuild.archive import pack_archive
 from support.command import Folder
 from support.libraries import native_library

@@ -1,7 +1,5 @@
 """Options, help and usage errors; no test builds anything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -39,8 +37,7 @@ def test_version(folder: Folder) -> None:
 
 
 def test_no_verb_shows_the_help(folder: Folder) -> None:
-    ended = folder.run()
-    assert ended.status == 2
+    ended = folder.run(status=2)
     assert "Usage: mlfbuild" in ended.out + ended.err
 
 

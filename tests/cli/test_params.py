@@ -1,7 +1,5 @@
 """`mlfbuild params`; tests/jobs/test_params_binary.py tests various images."""
 
-from __future__ import annotations
-
 from support.command import Folder
 
 

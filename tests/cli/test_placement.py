@@ -1,7 +1,5 @@
 """Sections on the command line: their effect on C code, and errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

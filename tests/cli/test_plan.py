@@ -1,7 +1,5 @@
 """`mlfbuild plan`, which other build systems read."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -41,8 +39,7 @@ def test_inputs_are_listed(folder: Folder) -> None:
 
 
 def test_plan_as_text(folder: Folder, golden) -> None:
-    ended = folder.run("plan", "--model", "alpha")
-    assert ended.status == 0
+    ended = folder.run("plan", "--model", "alpha", status=0)
     golden(ended.out, "plan.txt")
 
 

@@ -1,7 +1,5 @@
 """`mlfbuild profile`: output and exit status."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -20,15 +18,13 @@ models:
 """
 
 
-def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
-        tool(name)
+def test_models_on_boards(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc")
     for seed, name in enumerate(("alpha", "beta")):
         folder.write(f"{name}.tflite", tiny_network(seed))
     np.savez(folder.root / "alpha.npz", in0=np.ones((2, 1, 8), np.int8), out0=np.zeros((2, 1, 4), np.int8))
     folder.write("mlfbuild.yml", PROJECT)
-    ended = folder.run("profile", "--target", "m4")
-    assert ended.status == 0, ended.err
+    ended = folder.run("profile", "--target", "m4", status=0)
     alpha, beta = ended.out.rstrip("\n").split("\n\n")
     (first, head, *calls) = alpha.splitlines()
     total = int(first.split(": ")[1].split()[0].replace(",", ""))
@@ -54,10 +50,9 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
 
 @pytest.mark.sweep
 def test_profile_uses_the_compiler_of_the_target(
-    folder: Folder, tool: Callable[[str], str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    folder: Folder, tool: Callable[..., str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc")
     for name, value in newest_clang.items():
         monkeypatch.setenv(name, value)
     folder.write("alpha.tflite", tiny_network(1))
@@ -66,8 +61,7 @@ def test_profile_uses_the_compiler_of_the_target(
         "mlfbuild: 1\ntargets: {own: {cpu: cortex-m4+nofp, board: mps2-an386, c-compiler: clang}}\n"
         "models: {alpha: {source: alpha.tflite}}\n",
     )
-    ended = folder.run("profile", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = folder.run("profile", "--format", "json", status=0)
     (facts,) = ended.json["profiles"]
     assert facts["operators"][0]["bound"] == 16
     cache = (folder.root / "build/profile/own/alpha/alpha/build/CMakeCache.txt").read_text()

@@ -1,7 +1,5 @@
 """Moving progress on terminals, and plain lines elsewhere."""
 
-from __future__ import annotations
-
 import re
 import time
 

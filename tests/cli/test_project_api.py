@@ -1,7 +1,5 @@
 """`mlfbuild project-api`: TVM's Project API over pipes, and TVM's sessions with the firmware."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io

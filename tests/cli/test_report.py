@@ -1,7 +1,5 @@
 """`mlfbuild report` and budgets, with a linked image."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -42,10 +40,9 @@ int main(void)
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str]) -> Folder:
+def project(folder: Folder, tool: Callable[..., str]) -> Folder:
     """Return a project whose image is within its budgets."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     folder.write("alpha.tflite", tiny_network(1))
     folder.write("beta.tflite", tiny_network(2))
     folder.write("main.c", MAIN)
@@ -58,8 +55,7 @@ def set_budget(folder: Folder, flash: str) -> None:
 
 
 def test_report_and_exceeded_budget(project: Folder) -> None:
-    ended = project.run("report")
-    assert ended.status == 0, ended.err
+    ended = project.run("report", status=0)
     elf = project.root / "build/m4/app/app.elf"
     printed = subprocess.run(["arm-none-eabi-size", str(elf)], capture_output=True, text=True, check=True).stdout
     text, data, bss = map(int, printed.splitlines()[1].split()[:3])
@@ -105,8 +101,7 @@ def test_report_and_exceeded_budget(project: Folder) -> None:
 
     set_budget(project, str(taken - 1))
     for verb in ("build", "build", "report"):
-        ended = project.run(verb)
-        assert ended.status == 1
+        ended = project.run(verb, status=1)
         assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: model alpha: takes {taken:,} bytes"), (
             ended.err
         )
@@ -152,8 +147,7 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     smaller = (text + data) * 100 // 102 - 1
     project.write("sizes.json", first.replace(image, f'"": {{"flash": {smaller}, '))
     for verb in ("build", "build", "report"):
-        ended = project.run(verb)
-        assert ended.status == 1
+        ended = project.run(verb, status=1)
         facts = (f"{text + data:,} bytes", f"{smaller:,} in sizes.json (+2.", "2 %: all else +", "--update-baseline`")
         assert_printed(ended.err.splitlines()[-1], "size-grew", "mlfbuild: app.elf for m4: the image", *facts)
         assert ("since sizes.json\n" in ended.out) == (verb == "report"), "the report is what explains it"
@@ -164,8 +158,7 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     validator(project.run("schema", "--report").json).validate(facts)
     with_baseline(project, models=beta)
     project.write("sizes.json", first.replace('"app for m4"', '"old for m4"'))
-    ended = project.run("report")
-    assert ended.status == 5
+    ended = project.run("report", status=5)
     assert_printed(ended.err, "baseline-outdated", "mlfbuild: sizes.json", "image old for m4")
     assert project.run("report", "--update-baseline").status == 0
     assert sizes.read_text() == first
@@ -174,8 +167,7 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     project.write("main.c", re.sub("^ *struct tvmgen_beta.*\n", "", main, flags=re.MULTILINE))
     with_baseline(project)
     for verb in ("report", "build"):
-        ended = project.run(verb)
-        assert ended.status == 5
+        ended = project.run(verb, status=5)
         line = ended.err.splitlines()[-1]
         assert_printed(line, "baseline-outdated", "mlfbuild: sizes.json", "model beta of app for m4")
     assert project.run("report", "--update-baseline").status == 0
@@ -195,16 +187,14 @@ def test_larger_model_must_be_accepted(project: Folder) -> None:
     assert "sizes.json" in planned["reads"]
     before = json.loads((project.root / "sizes.json").read_text())["images"]["app for m4"]
     project.write("alpha.tflite", two_layers(256))
-    ended = project.run("build")
-    assert ended.status == 1
+    ended = project.run("build", status=1)
     lines = ended.err.splitlines()
     model = next(line for line in lines if "model alpha: takes " in line and " of flash, " in line)
     assert f" more than the {before['alpha']['flash']:,} in sizes.json (+" in model
     assert "which allows 1 %" in model
     assert re.search(r"\(tvmgen_alpha_fully_connected_0_packed [\d,]+ \(weights\), ", model)
     image = next(line for line in lines if "the image: takes " in line and " of flash, " in line)
-    ended = project.run("report", "--update-baseline")
-    assert ended.status == 0
+    ended = project.run("report", "--update-baseline", status=0)
     after = json.loads((project.root / "sizes.json").read_text())["images"]["app for m4"]
     more = {name: after[name]["flash"] - before[name]["flash"] for name in before}
     assert more["alpha"] > 3072 and f": alpha +{more['alpha']:,}" in image and "beta" not in image.split(";")[0]
@@ -215,8 +205,7 @@ def test_larger_model_must_be_accepted(project: Folder) -> None:
 
 def test_an_image_over_its_budget_is_not_accepted(project: Folder) -> None:
     project.write("mlfbuild.yml", PROJECT.replace("FLASH", "1") + "budget-file: sizes.json\n")
-    ended = project.run("report", "--update-baseline")
-    assert ended.status == 1
+    ended = project.run("report", "--update-baseline", status=1)
     assert "of flash, " in ended.err and "over its budget of 1 byte; reduce its largest parts (" in ended.err
     assert not (project.root / "sizes.json").exists()
 
@@ -251,8 +240,7 @@ def test_a_project_without_firmware_has_nothing_to_report(folder: Folder) -> Non
 
 
 def test_sizes_and_budgets_in_markdown(project: Folder) -> None:
-    ended = project.run("report", "--format", "markdown", "-o", "old.json")
-    assert ended.status == 0
+    ended = project.run("report", "--format", "markdown", "-o", "old.json", status=0)
     table = {row[0]: row for row in rows(ended.out, 7)}
     report = json.loads((project.root / "old.json").read_text())["images"][0]
     sizes = {model["name"]: (model["flash"], model["ram"]) for model in report["models"]}

@@ -3,8 +3,6 @@
 A project's image is built once; each test damages one file afterwards.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,7 +15,7 @@ from typing import Any
 import pytest
 
 from mlfbuild.cli.output.invocation import run
-from support.command import Ended
+from support.command import CALLS_ALPHA, Ended
 from support.firmware_repo import tiny_network
 
 PROJECT = """\
@@ -27,16 +25,6 @@ models:
   alpha: {source: alpha.tflite, budget: {flash: 16 KiB}}
 firmware:
   app: {sources: [main.c]}
-"""
-MAIN = """\
-#include "tvmgen_alpha.h"
-int main(void)
-{
-    int8_t x[8] = {0}, y[4];
-    struct tvmgen_alpha_inputs inputs = {x};
-    struct tvmgen_alpha_outputs outputs = {y};
-    return tvmgen_alpha_run(&inputs, &outputs);
-}
 """
 ELF, MAP = "build/m4/app/app.elf", "build/m4/app/app.elf.map"
 RECORD = "build/m4/app/.mlfbuild-sizes.json"
@@ -71,12 +59,11 @@ Memory Map of the image
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """Return a project whose image is built, with its report in good.json."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     root = tmp_path_factory.mktemp("built")
-    for name, content in (("mlfbuild.yml", PROJECT), ("main.c", MAIN)):
+    for name, content in (("mlfbuild.yml", PROJECT), ("main.c", CALLS_ALPHA)):
         (root / name).write_text(content)
     (root / "alpha.tflite").write_bytes(tiny_network(1))
     folder = Path.cwd()

@@ -1,7 +1,5 @@
 """`mlfbuild report --elf`: sizes of an image from another build."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -67,8 +65,7 @@ def faulty(bare: Folder, linked: Path) -> Folder:
 
 
 def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
-    ended = faulty.run("report", "--elf", "app.elf", "-o", "app.txt", "-o", "app.html", "-o", "app.json")
-    assert ended.status == 1
+    ended = faulty.run("report", "--elf", "app.elf", "-o", "app.txt", "-o", "app.html", "-o", "app.json", status=1)
     lines = [
         line for line in ended.out.splitlines() if line.startswith("  section-overlaps-heap: app.elf: model alpha: ")
     ]
@@ -89,8 +86,7 @@ def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
 def test_faults_and_budgets_are_both_reported(faulty: Folder) -> None:
     project = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {alpha: {source: models/alpha.tflite, budget: "
     faulty.write("mlfbuild.yml", project + "{flash: 1}}}\n")
-    ended = faulty.run("report", "-q", "--elf", "app.elf", "--fail-over-budget", "--format", "json")
-    assert ended.status == 1
+    ended = faulty.run("report", "-q", "--elf", "app.elf", "--fail-over-budget", "--format", "json", status=1)
     first, last = (json.loads(line) for line in ended.err.splitlines()[-2:])
     assert (first["code"], last["code"]) == ("section-overlaps-heap", "size-over-budget")
 
@@ -189,8 +185,7 @@ def test_an_image_within_its_budgets(bare: Folder) -> None:
 
 def test_an_image_over_its_budgets(bare: Folder) -> None:
     bare.write("mlfbuild.yml", BUDGETED.replace("flash: 1100", "flash: 1000").replace("ram: 4k", "ram: 2k"))
-    ended = bare.run(*CHECK, "--model", "alpha")
-    assert ended.status == 1
+    ended = bare.run(*CHECK, "--model", "alpha", status=1)
     first, second = ended.err.splitlines()[-2:]
     assert re.match(
         r"mlfbuild: app.elf for m4: model alpha: takes 1,0\d\d bytes .* over its budget of 1,000 bytes", first

@@ -1,7 +1,5 @@
 """Reports in files: `mlfbuild report -o`, `--from` and `--compare`, with a linked image."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

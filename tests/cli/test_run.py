@@ -1,7 +1,5 @@
 """`mlfbuild run`: a network of an archive on this machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -148,8 +146,7 @@ def test_outputs_of_a_file_are_printed_for_its_first_case(project: Folder) -> No
 
 
 def test_quantised_outputs_are_printed_as_real_numbers(folder: Folder) -> None:
-    ended = folder.run("run", "models/alpha.tflite")
-    assert ended.status == 0
+    ended = folder.run("run", "models/alpha.tflite", status=0)
     found = folder.run("run", "models/alpha.tflite", "--format", "json").json
     (stored,) = found["values"].values()
     assert f"stored as {min(stored[0][0])} to {max(stored[0][0])}" in ended.out

@@ -1,7 +1,5 @@
 """`mlfbuild run --board`: a network of an archive as firmware, with data through semihosting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +24,12 @@ M4 = "mps2-an386"
 @pytest.fixture
 def project(
     folder: Folder,
-    tool: Callable[[str], str],
+    tool: Callable[..., str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Folder:
     """Return a folder with ``net.tar`` and its inputs ``x.npz``; images are cached for all tests."""
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     folder.write("net.tar", aot_archive())
     np.savez(folder.root / "x.npz", in_a=A, in1=B, out0=Y)
@@ -189,7 +186,7 @@ def test_missing_tools(project: Folder, monkeypatch: pytest.MonkeyPatch, variabl
     assert_printed(ended.err, "program-not-found", "mlfbuild: /nowhere/tool", f"apt-get install {program}")
 
 
-def test_full_disk_is_reported(project: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported(project: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     limited = project.root / "qemu"
     limited.write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 0\nexec {tool('qemu-system-arm')} \"$@\"\n")
     limited.chmod(0o755)

@@ -1,7 +1,5 @@
 """`mlfbuild sbom` before and after a project is built."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -51,21 +49,16 @@ int main(void) {
 BUILD = "run `mlfbuild build` first"
 
 
-def write_project(root: Path) -> None:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
+    """Return the built project."""
+    tool("cmake", "ninja", "gcc", "arm-none-eabi-gcc")
+    root = tmp_path_factory.mktemp("built")
     (root / "models").mkdir(parents=True)
     (root / "mlfbuild.yml").write_text(PROJECT)
     (root / "main.c").write_text(MAIN)
     for seed, name in enumerate(("alpha", "beta")):
         (root / f"models/{name}.tflite").write_bytes(tiny_network(seed))
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """Return the built project."""
-    for name in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc"):
-        tool(name)
-    root = tmp_path_factory.mktemp("built")
-    write_project(root)
     warm.run("mlfbuild", "build", "-q", "-j", "1", cwd=root, check=True)
     return root
 
@@ -185,8 +178,7 @@ def test_date_is_source_date_epoch(product: Folder, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_table_for_people(product: Folder) -> None:
-    ended = product.run("sbom", "--name", "doorbell", "--release", "2.0")
-    assert ended.status == 0
+    ended = product.run("sbom", "--name", "doorbell", "--release", "2.0", status=0)
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert lines[0] == "doorbell 2.0"
     digest = sha256((product.root / "models/beta.tflite").read_bytes())
@@ -201,8 +193,7 @@ def test_one_model_of_one_target(product: Folder) -> None:
 
 
 def test_bill_before_the_build(unbuilt: Folder) -> None:
-    ended = unbuilt.run("sbom", "--format", "json")
-    assert ended.status == 0
+    ended = unbuilt.run("sbom", "--format", "json", status=0)
     found = components(ended.json)
     assert set(found) == {"firmware/m4/app", "model/alpha", "model/beta", "tool/mlfbuild"}
     assert found["firmware/m4/app"]["sha256"] == ""
@@ -215,8 +206,7 @@ def test_bill_before_the_build(unbuilt: Folder) -> None:
     ]  # fmt: skip
     assert ended.json["notes"] == notes
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == notes
-    ended = unbuilt.run("sbom", "-o", "app.cdx.json", "--strict")
-    assert ended.status == 1
+    ended = unbuilt.run("sbom", "-o", "app.cdx.json", "--strict", status=1)
     assert ended.err.splitlines()[-2] == "app.cdx.json: written"
     event = unbuilt.run("sbom", "--strict", "--format", "json").error
     assert (event["code"], event["place"]) == ("bill-incomplete", "sbom")
@@ -229,8 +219,7 @@ def test_changed_files_are_noted(product: Folder) -> None:
         file.write("/* mine */\n")
     (product.root / "build/mlf/pc/alpha/codegen/host/include/tvmgen_alpha.h").unlink()
     product.write("models/beta.tflite", tiny_network(5))
-    ended = product.run("sbom")
-    assert ended.status == 0
+    ended = product.run("sbom", status=0)
     repair = "run `mlfbuild build` to restore it"
     assert ended.err.splitlines() == [
         f"build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c: was edited; {repair}",
@@ -261,8 +250,7 @@ def test_images_of_another_build(product: Folder) -> None:
     assert bill["notes"] == []
     assert components(bill)["firmware/m4/app"]["sha256"] == image["sha256"]
     product.write("none.elf", b"no image")
-    ended = product.run("sbom", "--target", "m4", "--elf", "app.elf", "--elf", "none.elf")
-    assert ended.status == 0
+    ended = product.run("sbom", "--target", "m4", "--elf", "app.elf", "--elf", "none.elf", status=0)
     assert ended.err == (
         "none.elf: the image has no id of a model in the bill; name the linked ELF file, or its target\n"
     )
@@ -323,8 +311,7 @@ dependencies:
     (unbuilt.root / "nn/src").mkdir(parents=True)
     unbuilt.write("nn/src/nn.c", "int nn;\n")
     unbuilt.write("mlfbuild.yml", PROJECT + dependencies)
-    ended = unbuilt.run("sbom", "--format", "json")
-    assert ended.status == 0
+    ended = unbuilt.run("sbom", "--format", "json", status=0)
     found = {ref: one for ref, one in components(ended.json).items() if ref.startswith("dependency/")}
     assert {ref: (one["version"], one["license"], one["purl"], one["url"]) for ref, one in found.items()} == {
         "dependency/cmsis-nn": (

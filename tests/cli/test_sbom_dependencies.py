@@ -1,7 +1,5 @@
 """External dependencies in the bill of materials of a built project."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -51,8 +49,7 @@ def build(folder: Folder, project: str, *, bundle: bool = False, **changes: str)
 
 
 def bill_of(folder: Folder) -> tuple[Any, dict[str, Any]]:
-    ended = folder.run("sbom", "--format", "json")
-    assert ended.status == 0
+    ended = folder.run("sbom", "--format", "json", status=0)
     return ended, {one["ref"]: one for one in ended.json["components"]}
 
 
@@ -155,10 +152,9 @@ int main(void) {
 
 @pytest.mark.sweep
 def test_a_library_of_a_locked_repository_in_an_image(
-    folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+    folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
     repository = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
     shutil.copyfile(shared / "archives" / TVM_ARCHIVE, folder.root / "kws_int8.tar")
@@ -166,8 +162,7 @@ def test_a_library_of_a_locked_repository_in_an_image(
     folder.write("main.c", MAIN)
     for verb in ("lock", "build"):
         assert folder.run(verb, "-q").status == 0
-    ended = folder.run("sbom", "--strict", "-o", "app.spdx.json", "--format", "json")
-    assert ended.status == 0
+    ended = folder.run("sbom", "--strict", "-o", "app.spdx.json", "--format", "json", status=0)
     nn = next(one for one in ended.json["components"] if one["ref"] == "dependency/cmsis-nn")
     files = {file["path"]: file["sha256"] for file in nn["files"]}
     git(repository, "checkout", "--quiet", "v4.1.0")

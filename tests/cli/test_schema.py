@@ -1,7 +1,5 @@
 """`mlfbuild schema`: the three schemas are valid."""
 
-from __future__ import annotations
-
 from support.command import Folder
 from support.schemas import validator
 

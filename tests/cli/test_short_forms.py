@@ -1,7 +1,5 @@
 """Builds notice a model that a pattern matches, and vectors that are found, as soon as the file exists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`mlfbuild show`: texts of the program, with the C functions of their operators."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,8 +90,7 @@ def test_a_function_is_printed(folder: Folder, shared: Path) -> None:
     ],
 )
 def test_requests_that_cannot_be_met(archives: Folder, arguments: tuple[str, ...], status: int, code: str) -> None:
-    ended = archives.run("show", *arguments, "--format", "json")
-    assert ended.status == status
+    ended = archives.run("show", *arguments, "--format", "json", status=status)
     assert not code or ended.error["code"] == code
 
 

@@ -1,7 +1,5 @@
 """`mlfbuild split`: one archive for each module."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive, tar

@@ -1,7 +1,5 @@
 """Budgets of stack, and the stack in reports, with a linked image."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -33,9 +31,8 @@ int main(void)
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+def project(folder: Folder, tool: Callable[..., str]) -> Folder:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     folder.write("alpha.tflite", tiny_network(1))
     folder.write("main.c", MAIN)
     set_budgets(folder)
@@ -58,8 +55,7 @@ def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.Monk
     assert 0 < deepest < whole["worst_case"] < 1024
 
     set_budgets(project, f"stack: {deepest}", "stack: 1 KiB")
-    ended = project.run("report")
-    assert ended.status == 0, ended.err
+    ended = project.run("report", status=0)
     line = f"\nmodel alpha, stack: {deepest} bytes in the worst case (100 % of its budget of {deepest})\n"
     assert line in ended.out and f"\nmain, stack: {whole['worst_case']} bytes in the worst case" in ended.out
     *_, (function, size) = [pair for pair in zip(own["path"], own["frames"], strict=True) if pair[1]]
@@ -69,8 +65,7 @@ def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.Monk
 
     set_budgets(project, f"stack: {deepest - 1}", f"stack: {whole['worst_case'] - 4}")
     for _ in range(2):
-        ended = project.run("build")
-        assert ended.status == 1
+        ended = project.run("build", status=1)
         lines = ended.err.splitlines()[-2:]
         facts = (f" {deepest} bytes", " 1 byte ", f" {deepest - 1} bytes", "in the last build", f"{function} {size})")
         assert_printed(lines[0], "stack-over-budget", "mlfbuild: app.elf for m4: model alpha", *facts)
@@ -78,8 +73,7 @@ def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.Monk
         assert_printed(lines[1], "stack-over-budget", "app.elf for m4: main", *facts)
 
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_OBJDUMP", "no-such-objdump")
-    ended = project.run("build")
-    assert ended.status == 3
+    ended = project.run("build", status=3)
     facts = ("apt-get install binutils-arm-none-eabi", "MLFBUILD_ARM_NONE_EABI_OBJDUMP")
     assert_printed(ended.err.splitlines()[-1], "program-not-found", "mlfbuild: no-such-objdump", *facts)
     set_budgets(project)
@@ -92,8 +86,7 @@ def test_an_unknown_stack_fails_its_budget(project: Folder) -> None:
         "main.c", MAIN.replace("return tvmgen_alpha_run(&a, &b)", "return function(tvmgen_alpha_run(&a, &b))")
     )
     set_budgets(project, "stack: 2 KiB", "stack: 4 KiB")
-    ended = project.run("build")
-    assert ended.status == 1
+    ended = project.run("build", status=1)
     facts = ("4,096 bytes (4 KiB)", "main calls a function through a pointer, at 0x")
     assert_printed(ended.err.splitlines()[-1], "stack-not-known", "mlfbuild: app.elf for m4: main", *facts)
     set_budgets(project, "stack: 2 KiB")

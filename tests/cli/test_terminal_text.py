@@ -1,7 +1,5 @@
 """Names from files never steer a terminal or change the order of its text, in results and in messages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

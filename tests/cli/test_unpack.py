@@ -1,7 +1,5 @@
 """`mlfbuild unpack` and other verbs on TVM's archives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

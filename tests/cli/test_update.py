@@ -1,7 +1,5 @@
 """`mlfbuild update`: replace the file of a model after both versions were compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +38,7 @@ def vectors(folder: Folder, name: str, model: bytes, cases: int = 3) -> None:
 
 
 @pytest.fixture
-def project(folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Folder:
+def project(folder: Folder, tool: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Folder:
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.root / "cache"))
     folder.write("new.tflite", NEW)
@@ -56,8 +54,7 @@ def lock(folder: Folder) -> Path:
 
 
 def test_the_file_is_replaced_and_locked(project: Folder) -> None:
-    ended = project.run("update", "alpha", "new.tflite", "--format", "json")
-    assert ended.status == 0, ended.err
+    ended = project.run("update", "alpha", "new.tflite", "--format", "json", status=0)
     facts = ended.json
     assert (facts["interface"], facts["same_header"]) == ([], True)
     assert {figure["name"]: (figure["before"], figure["now"]) for figure in facts["figures"]}["MACs"] == (32, 32)
@@ -74,8 +71,7 @@ def test_the_file_is_replaced_and_locked(project: Folder) -> None:
 
 
 def test_check_writes_nothing(project: Folder) -> None:
-    ended = project.run("update", "alpha", "new.tflite", "--check")
-    assert ended.status == 0, ended.err
+    ended = project.run("update", "alpha", "new.tflite", "--check", status=0)
     assert "differs in" in ended.out
     assert source(project) == OLD
     assert not lock(project).exists()
@@ -129,8 +125,7 @@ def test_another_interface_can_be_accepted(project: Folder) -> None:
     project.write("models/beta.tflite", network(1))
     new = network(2, size=12)
     project.write("new.tflite", new)
-    ended = project.run("update", "beta", "new.tflite", "--accept")
-    assert ended.status == 0, ended.err
+    project.run("update", "beta", "new.tflite", "--accept", status=0)
     assert source(project, "beta") == new
     assert lock(project).exists()
 
@@ -175,15 +170,14 @@ def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str
     assert not lock(project).exists()
 
 
-def on_a_board(folder: Folder, tool: Callable[[str], str], budget: str) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def on_a_board(folder: Folder, tool: Callable[..., str], budget: str) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     target = "targets: {m4: {cpu: cortex-m4, board: mps2-an386}}"
     model = f"models: {{alpha: {{source: models/alpha.tflite, budget: {{instructions: {budget}}}}}}}"
     folder.write("mlfbuild.yml", f"mlfbuild: 1\n{target}\n{model}\n")
 
 
-def test_instructions_are_counted_on_the_board(project: Folder, tool: Callable[[str], str]) -> None:
+def test_instructions_are_counted_on_the_board(project: Folder, tool: Callable[..., str]) -> None:
     on_a_board(project, tool, "100k")
     facts = project.run("update", "alpha", "new.tflite", "--format", "json").json
     (figure,) = (each for each in facts["figures"] if each["name"] == "instructions")
@@ -192,7 +186,7 @@ def test_instructions_are_counted_on_the_board(project: Folder, tool: Callable[[
 
 
 @pytest.mark.sweep
-def test_a_version_with_too_many_instructions_is_refused(project: Folder, tool: Callable[[str], str]) -> None:
+def test_a_version_with_too_many_instructions_is_refused(project: Folder, tool: Callable[..., str]) -> None:
     on_a_board(project, tool, "40")
     assert project.run("update", "alpha", "new.tflite").status == 1
     assert source(project) == OLD

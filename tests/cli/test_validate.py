@@ -1,7 +1,5 @@
 """`mlfbuild validate`: findings, exit codes, warnings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -24,13 +22,11 @@ def test_a_valid_archive(archives: Folder) -> None:
 def test_errors_fail(archives: Folder) -> None:
     module = replace(native_module(), codegen=())
     archives.write("empty.tar", pack_archive(Library((module,))))
-    ended = archives.run("validate", "empty.tar")
-    assert ended.status == 1
+    ended = archives.run("validate", "empty.tar", status=1)
     assert "MLF101" in ended.out
     assert ended.err.startswith("mlfbuild: empty.tar: ") and ended.err.count("\n") == 1
     assert archives.run("validate", "empty.tar", "-q") == ended, "quiet is not silent about errors"
-    as_json = archives.run("validate", "empty.tar", "--format", "json")
-    assert as_json.status == 1
+    as_json = archives.run("validate", "empty.tar", "--format", "json", status=1)
     assert as_json.json["passed"] is False
     assert [finding["code"] for finding in as_json.json["findings"] if finding["severity"] == "error"] == ["MLF101"]
 

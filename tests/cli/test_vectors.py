@@ -1,7 +1,5 @@
 """`mlfbuild vectors` and what `verify` and `update` do with the vectors that it wrote."""
 
-from __future__ import annotations
-
 import sys
 import zipfile
 from collections.abc import Callable
@@ -22,10 +20,9 @@ JUDGES = ("tflite_micro", "tflite_micro.python.tflite_micro", "ai_edge_litert", 
 
 
 @pytest.fixture
-def desk(folder: Folder, tool: Callable[[str], str]) -> Folder:
+def desk(folder: Folder, tool: Callable[..., str]) -> Folder:
     """A project without vectors; the model alpha names a file that does not exist yet."""
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+    tool("gcc", "cmake", "ninja")
     (folder.root / "alpha.npz").unlink()
     return folder
 
@@ -37,8 +34,7 @@ def origin_of(folder: Folder, name: str = "alpha.npz") -> VectorsOrigin:
 
 
 def test_tflite_micro_computes_the_outputs(desk: Folder) -> None:
-    ended = desk.run("vectors", "alpha", "--cases", "5", "--seed", "7", "--format", "json")
-    assert ended.status == 0
+    ended = desk.run("vectors", "alpha", "--cases", "5", "--seed", "7", "--format", "json", status=0)
     with np.load(desk.root / "alpha.npz") as arrays:
         inputs, outputs = arrays["in0"], arrays["out0"]
     assert inputs.shape == (5, 1, 8) and len(np.unique(inputs)) > 20
@@ -143,8 +139,7 @@ def test_onnx_has_its_own_evaluator(desk: Folder) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), desk.root / "net.onnx")
     text = (desk.root / "mlfbuild.yml").read_text()
     desk.write("mlfbuild.yml", text.replace("  alpha:", "  net: {source: net.onnx}\n  alpha:"))
-    ended = desk.run("vectors", "net", "--cases", "3")
-    assert ended.status == 0
+    desk.run("vectors", "net", "--cases", "3", status=0)
     assert load_project(desk.root / "mlfbuild.yml").models["net"].vectors == {"": desk.root / "tests/net.npz"}
     with np.load(desk.root / "tests/net.npz") as arrays:
         expected = np.tanh(arrays["in0"].astype(np.float64)).sum(axis=(1, 2), keepdims=True)
@@ -167,8 +162,7 @@ def test_an_archive_has_no_second_implementation(desk: Folder) -> None:
 def test_vectors_of_another_version_are_named(desk: Folder) -> None:
     desk.run("vectors", "alpha")
     desk.write("models/alpha.tflite", tiny_network(5))
-    ended = desk.run("verify", "--format", "json")
-    assert ended.status == 1
+    ended = desk.run("verify", "--format", "json", status=1)
     (remark,) = ended.json[0]["remarks"]
     assert "mlfbuild vectors" in remark
     assert desk.run("vectors", "alpha").status == 0
@@ -179,8 +173,7 @@ def test_vectors_of_another_version_are_named(desk: Folder) -> None:
 def test_an_update_computes_them_again(desk: Folder) -> None:
     desk.run("vectors", "alpha", "--cases", "3", "--seed", "2")
     desk.write("new.tflite", tiny_network(5))
-    ended = desk.run("update", "alpha", "new.tflite", "--format", "json")
-    assert ended.status == 0
+    ended = desk.run("update", "alpha", "new.tflite", "--format", "json", status=0)
     assert [Path(path).name for path in ended.json["written"]] == ["alpha.tflite", "alpha.npz"]
     assert (origin_of(desk).seed, desk.run("verify").status) == (2, 0)
 
@@ -196,9 +189,8 @@ def test_a_version_of_another_shape_that_was_built_already(desk: Folder) -> None
     assert desk.run("verify").status == 0
 
 
-def test_an_update_leaves_vectors_of_the_user(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def test_an_update_leaves_vectors_of_the_user(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("gcc", "cmake", "ninja")
     before = (folder.root / "alpha.npz").read_bytes()
     folder.write("new.tflite", tiny_network(5))
     ended = folder.run("update", "alpha", "new.tflite", "--format", "json")

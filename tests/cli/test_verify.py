@@ -1,7 +1,5 @@
 """`mlfbuild verify`: outputs are compared with vectors on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -15,8 +13,7 @@ from support.firmware_repo import tiny_network
 
 @pytest.mark.usefixtures("host_tools")
 def test_correct_outputs_pass(folder: Folder) -> None:
-    ended = folder.run("verify")
-    assert ended.status == 0
+    ended = folder.run("verify", status=0)
     assert ended.out.startswith("alpha: 3 cases right on host")
     (report,) = folder.run("verify", "--format", "json").json
     assert (report["target"], report["module"], report["passed"], report["cases"]) == ("pc", "alpha", True, 3)
@@ -37,12 +34,10 @@ def test_results_of_several_targets_name_them(folder: Folder) -> None:
 @pytest.mark.usefixtures("host_tools")
 def test_wrong_outputs_fail_with_case_and_element(folder: Folder) -> None:
     folder.write_vectors("alpha", wrong=True)
-    ended = folder.run("verify")
-    assert ended.status == 1
+    ended = folder.run("verify", status=1)
     assert "alpha" in ended.out and "case 1" in ended.out and "element 2" in ended.out
     assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
-    as_json = folder.run("verify", "--format", "json")
-    assert as_json.status == 1
+    as_json = folder.run("verify", "--format", "json", status=1)
     assert [report["passed"] for report in as_json.json] == [False]
 
 
@@ -52,15 +47,13 @@ def test_other_models_are_verified_after_an_error(folder: Folder) -> None:
     text = (folder.root / "mlfbuild.yml").read_text()
     text = text.replace("  alpha:", "  beta: {source: models/beta.tflite, vectors: broken.npz}\n  alpha:")
     folder.write("mlfbuild.yml", text.replace("  beta: {source: models/beta.tflite}\n", ""))
-    ended = folder.run("verify")
-    assert ended.status == 5
+    ended = folder.run("verify", status=5)
     assert ended.out.startswith("alpha: 3 cases right on host")
     assert "broken.npz" in ended.err.splitlines()[-1]
     as_json = folder.run("verify", "--format", "json").json
     assert [(entry["module"], entry["passed"]) for entry in as_json] == [("beta", False), ("alpha", True)]
     folder.write_vectors("alpha", wrong=True)
-    ended = folder.run("verify")
-    assert ended.status == 1
+    ended = folder.run("verify", status=1)
     assert "broken.npz" in ended.err, "both are told"
     assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
 
@@ -76,8 +69,7 @@ def test_a_case_without_end_is_stopped(folder: Folder) -> None:
     )
     folder.write("alpha.tar", pack_archive(replace(library, modules=(replace(module, codegen=codegen),))))
     folder.write("mlfbuild.yml", PROJECT.replace("models/alpha.tflite", "alpha.tar"))
-    ended = folder.run("verify", "--model", "alpha", "--timeout", "0.5")
-    assert ended.status == 1
+    ended = folder.run("verify", "--model", "alpha", "--timeout", "0.5", status=1)
     assert "alpha: case 0: no result after 0.5 s, so it was stopped" in ended.out
     assert folder.run("verify", "--timeout", "0").status == 2
 
@@ -94,12 +86,10 @@ def test_missing_vectors_are_a_failure(folder: Folder) -> None:
 def test_models_without_vectors_and_targets_without_board_are_listed(folder: Folder) -> None:
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host}\n  hardware: {cpu: cortex-m4}"))
-    ended = folder.run("verify", "--target", "hardware")
-    assert ended.status == 1
+    ended = folder.run("verify", "--target", "hardware", status=1)
     assert "model beta has no vectors" in ended.err
     assert "target hardware has no runner, no board that QEMU emulates, and no mcu" in ended.err
-    ended = folder.run("verify", "--target", "pc")
-    assert ended.status == 0
+    ended = folder.run("verify", "--target", "pc", status=0)
     assert ended.err.startswith("not verified: model beta has no vectors")
 
 

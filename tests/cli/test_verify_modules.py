@@ -1,7 +1,5 @@
 """`mlfbuild verify` of archives with several modules, each with its vectors, and of modules that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,10 +16,9 @@ BOTH = "both: {{source: {archives}/multi-mixed.tar, vectors: {vectors}}}"
 
 
 @pytest.fixture
-def project(folder: Folder, shared: Path, tool: Callable[[str], str]) -> Callable[..., Folder]:
+def project(folder: Folder, shared: Path, tool: Callable[..., str]) -> Callable[..., Folder]:
     """Return a function that writes a project with the model ``both`` of two modules and vectors ``{mod1: ...}``."""
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+    tool("gcc", "cmake", "ninja")
 
     def write(**vectors: str) -> Folder:
         archives = shared / "archives"
@@ -55,8 +52,7 @@ def test_wrong_module_is_named(project: Callable[..., Folder], shared: Path) -> 
     np.savez(folder.root / "wrong.npz", **arrays)
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace(f"{shared}/archives/multi-mixed.mod1.npz", "wrong.npz"))
-    ended = folder.run("verify")
-    assert ended.status == 1
+    ended = folder.run("verify", status=1)
     assert ended.out.startswith("both (module mod1): case 0, output 0 (output), element 0: expected ")
     assert ended.err.startswith('not verified: module mod2 of model both has no vectors (add "mod2: <file>.npz" ')
     assert_printed(ended.err.splitlines()[-1], "verify-failed", "mlfbuild: verify: both (module mod1) for pc")
@@ -81,9 +77,8 @@ def test_missing_vectors_file_is_refused(project: Callable[..., Folder]) -> None
     assert code == "no-such-file" and place.endswith(": models.both.vectors.mod2")
 
 
-def test_a_model_of_one_module_may_name_it(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def test_a_model_of_one_module_may_name_it(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("gcc", "cmake", "ninja")
     text = (folder.root / "mlfbuild.yml").read_text()
     assert "vectors: alpha.npz" in text
     folder.write("mlfbuild.yml", text.replace("vectors: alpha.npz", "vectors: {alpha: alpha.npz}"))
@@ -105,10 +100,9 @@ LEAKS = (
 )
 @pytest.mark.parametrize("target", ["{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}"], ids=["host", "m4"])
 def test_error_code_of_the_run_function_is_one_line(
-    folder: Folder, tool: Callable[[str], str], target: str, statement: str, case: int
+    folder: Folder, tool: Callable[..., str], target: str, statement: str, case: int
 ) -> None:
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     folder.write("net.tar", aot_archive(OWN, statement))
     np.savez(folder.root / "net.npz", in0=A, in1=B, out0=Y)
     folder.write(
@@ -119,9 +113,8 @@ def test_error_code_of_the_run_function_is_one_line(
     assert (ended.status, ended.out) == (1, f"net: case {case}: the run function returned -1, not 0\n")
 
 
-def test_module_of_another_name_stands_in_brackets(folder: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def test_module_of_another_name_stands_in_brackets(folder: Folder, tool: Callable[..., str]) -> None:
+    tool("gcc", "cmake", "ninja")
     assert folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "many.tar").status == 0
     model = "filter: {source: many.tar, vectors: alpha.npz}"
     folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{{model}}}\n")

@@ -1,7 +1,5 @@
 """``mlfbuild watch``: builds again at each change of a model or of the project file, until Ctrl-C."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The package onnx is optional: projects of .tflite models build without it, and .onnx files exit with status 3."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Models with unusable shapes, scales and numbers: exit status 4, one line, nothing written."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Budgets in CMake builds: every link of an executable with models is checked, in all folders, until it passes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -48,11 +46,10 @@ UNCHECKED = "not checked: instructions of model alpha: run `mlfbuild profile --t
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def repo(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]
 ) -> CMakeRepo:
     """A repository, in which no test depends on what another one built, except on the checks of the compiler."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("budgets"), request.param)
     repo.write("CMakeLists.txt", CMAKELISTS)
     repo.write("part/CMakeLists.txt", PART)
@@ -62,8 +59,7 @@ def repo(
 
 
 def configure(repo: CMakeRepo) -> str:
-    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={cmake_folder() / 'toolchains/cortex-m4.cmake'}")
-    assert ran.status == 0, ran.output
+    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={cmake_folder() / 'toolchains/cortex-m4.cmake'}", status=0)
     return ran.output
 
 

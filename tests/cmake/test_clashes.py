@@ -1,7 +1,5 @@
 """Models that are linked into one image: if two share a global symbol, the build fails before linking."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,10 +27,9 @@ def assert_clash(output: str) -> None:
 
 
 @pytest.fixture(params=MOSTLY_NINJA)
-def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
+def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[..., str]) -> CMakeRepo:
     """A repository with two models, which are archives that both define the symbol ``helper``."""
-    for name in ("gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path, request.param)
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("src/main.c", MAIN)
@@ -91,8 +88,7 @@ add_executable(no_model src/main.c)
 
 def compared(repo: CMakeRepo) -> dict[str, set[str]]:
     """Return the models of each image that are compared before it is linked."""
-    ran = repo.configure()
-    assert ran.status == 0, ran.output
+    repo.configure(status=0)
     folder = repo.build_dir / "mlf/.cmake/images"
     return {
         path.stem: {line.partition("=")[0] or Path(line).name for line in path.read_text().splitlines()}

@@ -1,7 +1,5 @@
 """CMake finds the package after ``pip install mlfbuild``."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

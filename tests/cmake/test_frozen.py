@@ -1,7 +1,5 @@
 """``MLFBUILD_FROZEN``: CMake and the build use the inputs in mlfbuild.lock, and stop at differences."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +9,13 @@ import pytest
 from mlfbuild import __version__
 from support.cmake_repo import CMakeRepo, error_lines
 from support.errors import assert_printed
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 
 @pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A folder of a repository with a lock file; nothing is configured."""
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "gcc")
     repo = CMakeRepo(tmp_path_factory.mktemp("locked"))
     repo.mlfbuild("lock", "-q", "-j", "1", "--target", "pc")
     shutil.rmtree(repo.build_dir)
@@ -31,19 +28,11 @@ def shared_repo(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> CMake
     folder = tmp_path_factory.mktemp("frozen")
     shutil.copytree(locked, folder, dirs_exist_ok=True)
     repo = CMakeRepo(folder)
-    configured = repo.configure("-DMLFBUILD_FROZEN=ON")
-    assert configured.status == 0, configured.output
+    repo.configure("-DMLFBUILD_FROZEN=ON", status=0)
     repo.build()
     assert repo.build().written == set(), "nothing changed"
     keep(repo.folder)
     return repo
-
-
-@pytest.fixture
-def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A copy of the repository that was built frozen."""
-    restore(shared_repo.folder)
-    return shared_repo
 
 
 @pytest.mark.sweep
@@ -83,7 +72,7 @@ def test_changed_lock_stops_cmake(repo: CMakeRepo) -> None:
     assert not repo.build().linked
 
 
-def test_compiler_of_the_build_is_compared(locked: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiler_of_the_build_is_compared(locked: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     shutil.copytree(locked, tmp_path, dirs_exist_ok=True)
     repo = CMakeRepo(tmp_path)
     compiler = repo.write("my-cc", f'#!/bin/sh\n[ "$1" = --version ] && echo "cc 99" || exec {tool("gcc")} "$@"\n')

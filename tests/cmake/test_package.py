@@ -1,7 +1,5 @@
 """mlfbuild as a CMake package: found by its folder; it includes a tree by name."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -36,9 +34,8 @@ int main(void) { return tvmgen_tiny_run(0, 0) == 0; }
 
 
 @pytest.fixture
-def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def project(tmp_path: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja", "gcc")
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
     (tmp_path / "main.c").write_text(MAIN)
     return tmp_path
@@ -96,9 +93,8 @@ HIDING = ("-G", "Ninja", "-DCMAKE_FIND_ROOT_PATH=/nowhere", "-DCMAKE_FIND_ROOT_P
 
 
 @pytest.fixture
-def repository(tmp_path: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja"):
-        tool(name)
+def repository(tmp_path: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja")
     init_cmake(tmp_path)
     lines = ["cmake_minimum_required(VERSION 3.22)", "project(app LANGUAGES NONE)", "include(cmake/mlfbuild.cmake)"]
     lines += ["if(NOT COMMAND mlfbuild_models)", "  message(FATAL_ERROR missing)", "endif()"]
@@ -161,7 +157,7 @@ def test_missing_tree_error_names_the_command_that_makes_it(project: Path) -> No
     assert "models of mine holds no mlf.cmake; run scons or `mlfbuild build` first\n" in configured.stderr
 
 
-def test_lists_of_a_plan_keep_every_text(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_lists_of_a_plan_keep_every_text(tmp_path: Path, tool: Callable[..., str]) -> None:
     script = tmp_path / "lists.cmake"
     for items in ([], ["", "a, b"], ["/a b/c.d", "é"], ['"a"', "b\\c", "é"]):
         text = json.dumps({"at": {"x": items}}, indent=1)

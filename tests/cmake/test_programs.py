@@ -1,7 +1,5 @@
 """Models of external compilers in CMake: archives are made at configuration, because their file lists are not known."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time
@@ -38,9 +36,8 @@ int main(void)
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> ProgramRepo:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> ProgramRepo:
+    tool("cmake", "ninja", "gcc")
     repo = ProgramRepo(tmp_path)
     repo.write("CMakeLists.txt", CMAKELISTS)
     repo.write("main.c", MAIN)

@@ -1,7 +1,5 @@
 """Changes of a required library rebuild what depends on it through the CMake package, by Ninja's output and files."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -41,9 +39,8 @@ class Repo(CMakeRepo):
 
 
 @pytest.fixture(scope="module")
-def shared_repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Repo:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def shared_repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Repo:
+    tool("gcc", "cmake", "ninja")
     repo = Repo(tmp_path_factory.mktemp("repo"))
     for _ in range(3):
         if not repo.build().steps:

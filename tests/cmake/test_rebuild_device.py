@@ -1,7 +1,5 @@
 """Changes of firmware code, linker script and toolchain file for a device rebuild the firmware, but never a model."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from mlfbuild.targets import RUNTIME, cmake_folder
 from support.cmake_repo import MOSTLY_NINJA, CMakeRepo
 from support.examples import first_on_push
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -34,10 +32,9 @@ TOOLCHAIN = f'include("{cmake_folder()}/toolchains/cortex-m4.cmake")\n'
 
 @pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def shared_repo(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]
 ) -> CMakeRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
     files = {
         "CMakeLists.txt": CMAKELISTS,
@@ -47,20 +44,12 @@ def shared_repo(
     }
     for name, text in files.items():
         repo.write(name, text)
-    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake")
-    assert ran.status == 0, ran.output
+    repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake", status=0)
     for _ in range(3):
         if not repo.build().steps:
             break
     keep(repo.folder)
     return repo
-
-
-@pytest.fixture
-def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A repository after its first complete build."""
-    restore(shared_repo.folder)
-    return shared_repo
 
 
 APP = ["Building C object main.c.obj", "Linking C executable app.elf"]

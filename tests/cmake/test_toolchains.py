@@ -1,7 +1,5 @@
 """The toolchain files, used by CMake and Ninja as in a firmware repository."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -78,9 +76,8 @@ def build(output: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
 
 
 def write_library(folder: Path) -> Path:
@@ -101,7 +98,7 @@ def write_firmware(folder: Path) -> Path:
 
 @pytest.mark.parametrize(("cpu", "compiler"), ROWS, ids=lambda value: getattr(value, "name", value))
 def test_code_is_for_the_cpu(
-    cpu: Cpu, compiler: str, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str]
+    cpu: Cpu, compiler: str, tmp_path: Path, tool: Callable[..., str], newest_clang: dict[str, str]
 ) -> None:
     gcc = "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
     program = newest_clang["MLFBUILD_CLANG"] if compiler == "clang" else tool(gcc)
@@ -212,7 +209,7 @@ def test_missing_compiler_error_has_a_hint(tmp_path: Path) -> None:
     assert line.endswith(" or set MLFBUILD_ARM_NONE_EABI_GCC to its path")
 
 
-def test_compiler_can_be_selected(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiler_can_be_selected(tmp_path: Path, tool: Callable[..., str]) -> None:
     for language in ("gcc", "g++"):
         (tmp_path / f"my-{language}").symlink_to(tool(f"arm-none-eabi-{language}"))
     source = write_library(tmp_path / "source")

@@ -1,7 +1,5 @@
 """A compiler or toolchain file for another CPU than the target's stops the configuration with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,9 +41,8 @@ target_compile_options(cpu INTERFACE $<$<COMPILE_LANGUAGE:C,ASM>:@> $<$<COMPILE_
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
-    for name in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> CMakeRepo:
+    tool("cmake", "ninja", "gcc", "arm-none-eabi-gcc")
     repo = CMakeRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("CMakeLists.txt", CMAKELISTS)

@@ -1,7 +1,5 @@
 """The scratch memory of CMSIS-NN functions in TVM's code is checked for the CPU."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import subprocess
@@ -16,6 +14,7 @@ from mlfbuild.compilers.abi_check import scratch_problems
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, CompileRequest, Module
 from mlfbuild.targets import CPUS
+from support.errors import raises
 from support.steps import assert_linear
 
 PLAIN, DSP, MVE = CPUS["cortex-m3"], CPUS["cortex-m4"], CPUS["cortex-m55"]
@@ -57,9 +56,8 @@ def test_missing_scratch_memory_is_found(kws: Module) -> None:
 
 def test_build_for_another_core_is_rejected(shared: Path) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "scratch-memory-too-small") as caught:
         compiler_called("archive").compile(CompileRequest("kws", archive, MVE))
-    assert caught.value.code == "scratch-memory-too-small"
     assert caught.value.place == f"kws: {archive}: codegen/host/src/kws_int8_lib2.c"
     assert "arm_depthwise_conv_wrapper_s8 needs 4,464 bytes" in caught.value.reason
 

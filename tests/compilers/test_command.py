@@ -1,7 +1,5 @@
 """``compiler: command``: the archive that a program writes, and programs that fail."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -22,6 +20,7 @@ from mlfbuild.library import CompileRequest, CompilerProgram, Library
 from mlfbuild.library.keys import Placement
 from mlfbuild.targets import CPUS
 from support.command import INTERRUPTED
+from support.errors import raises
 from support.exporters import runs, write_exporter
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import graph_library, native_library
@@ -242,12 +241,10 @@ def test_options_are_rejected(root: Path) -> None:
     assert COMMAND.check_options({}) == []
     ((key, mistake),) = COMMAND.check_options({"memory": "smallest"})
     assert (key, mistake.code) == ("memory", "option-of-command")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "option-of-command", at="kws: options.memory"):
         COMMAND.compile(replace(request(root), options={"memory": "smallest"}))
-    assert (caught.value.code, caught.value.place) == ("option-of-command", "kws: options.memory")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "command-without-project-file", at="kws"):
         COMMAND.compile(replace(request(root), program=None))
-    assert (caught.value.code, caught.value.place) == ("command-without-project-file", "kws")
 
 
 # Ctrl-C --------------------------------------------------------------------------------------------------------------

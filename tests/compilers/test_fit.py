@@ -1,7 +1,5 @@
 """Archives for another CPU than the requested one are rejected with the reason, unless their code runs on it."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from mlfbuild.compilers.abi_check import check_fit
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CodegenFile, Library, ModuleTarget
 from mlfbuild.targets import CPUS, cpu_called
+from support.errors import raises
 from support.libraries import graph_library, native_library
 
 SOURCE = "float half(float x) { return x / 2.0f; }\n"
@@ -77,16 +76,14 @@ REFUSED = [
 def test_object_for_another_cpu_is_rejected(
     compiled: Callable[[str], bytes], made: str, wanted: str, reason: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, CODE, at=PLACE) as caught:
         check_fit(with_object(compiled(made)), cpu_called(wanted), "kws.tar")
-    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
     assert caught.value.reason == reason
 
 
 def test_object_for_this_machine_is_rejected_for_firmware(compiled: Callable[[str], bytes]) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, CODE, at=PLACE):
         check_fit(with_object(compiled("host")), cpu_called("cortex-m4"), "kws.tar")
-    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
 def test_softfp_code_needs_an_fpu(tool: Callable[[str], str], tmp_path: Path) -> None:
@@ -94,9 +91,8 @@ def test_softfp_code_needs_an_fpu(tool: Callable[[str], str], tmp_path: Path) ->
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
     output = tmp_path / "half.o"
     subprocess.run([tool("arm-none-eabi-gcc"), *flags, "-c", tmp_path / "half.c", "-o", output], check=True)
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, CODE, at=PLACE):
         check_fit(with_object(output.read_bytes()), cpu_called("cortex-m4+nofp"), "kws.tar")
-    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
 def test_object_with_only_data_fits_every_arm_cpu(tool: Callable[[str], str], tmp_path: Path) -> None:
@@ -110,9 +106,8 @@ def test_object_with_only_data_fits_every_arm_cpu(tool: Callable[[str], str], tm
 def test_objects_that_tvm_wrote_are_read(shared: Path) -> None:
     library = open_archive(shared / "archives" / "conv-llvm_graph_m4.tar")
     check_fit(library, cpu_called("cortex-m4"), "conv.tar")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, CODE, at="conv.tar: codegen/host/lib/conv_lib0.o"):
         check_fit(library, cpu_called("cortex-m3"), "conv.tar")
-    assert (caught.value.code, caught.value.place) == (CODE, "conv.tar: codegen/host/lib/conv_lib0.o")
 
 
 @pytest.mark.parametrize("name", CPUS)
@@ -143,9 +138,8 @@ def test_target_string_determines_the_instructions(target: str, wanted: str, mis
     if missing is None:
         check_fit(changed, cpu_called(wanted), "kws.tar")
         return
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "module-for-another-cpu", at=f"kws.tar: module {module.name}") as caught:
         check_fit(changed, cpu_called(wanted), "kws.tar")
-    assert (caught.value.code, caught.value.place) == ("module-for-another-cpu", f"kws.tar: module {module.name}")
     assert f"with {missing} instructions" in caught.value.reason
 
 
@@ -166,6 +160,5 @@ def test_damaged_objects_are_rejected_and_never_hang(compiled: Callable[[str], b
             damaged = whole[:position] + bytes([byte]) + whole[position + 1 :]
             with contextlib.suppress(InputFileError):  # whatever else is raised fails the test
                 object_facts(damaged, "kws.o")
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "object-not-elf", at="kws.o"):
         object_facts(b"!<arch>\n", "kws.o")
-    assert (caught.value.code, caught.value.place) == ("object-not-elf", "kws.o")

@@ -1,7 +1,5 @@
 """The outline of a compiler has the names of its output files, without compiling."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from mlfbuild.jobs.tree.build_text import FRAGMENT
 from mlfbuild.library import CompileRequest, Library, is_kernel_header
 from mlfbuild.native.kernels import kernel_headers
 from mlfbuild.targets import CPUS
+from support.errors import raises
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
 
@@ -103,16 +102,14 @@ def test_native_outline_does_not_read_the_model(tmp_path: Path) -> None:
     (module,) = compiler_called("native").outline(request).modules
     paths = [str(file.path) for file in module.codegen if not is_kernel_header(file.path)]
     assert sorted(paths) == ["host/include/tvmgen_net.h", "host/src/net_lib0.c"]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "no-such-input", at=str(tmp_path / "missing.tflite")):
         compiler_called("native").compile(request)
-    assert (caught.value.code, caught.value.place) == ("no-such-input", str(tmp_path / "missing.tflite"))
 
 
 def test_native_outline_rejects_what_compiling_rejects(tmp_path: Path) -> None:
     request = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="vm")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "unknown-executor", at="net: executor"):
         compiler_called("native").outline(request)
-    assert (caught.value.code, caught.value.place) == ("unknown-executor", "net: executor")
 
 
 def test_outline_imports_no_compiler(tmp_path: Path) -> None:

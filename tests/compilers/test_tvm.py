@@ -1,7 +1,5 @@
 """``compiler: tvm``: the command lines for its versions, and the archives that a stand-in for TVM writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -17,6 +15,7 @@ from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 from mlfbuild.core.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.library import CompileRequest, CompilerProgram, OptionValue
 from mlfbuild.targets import CPUS
+from support.errors import raises
 from support.examples import first_on_push
 from support.exporters import python_with_tvm
 from support.firmware_repo import tiny_network
@@ -128,9 +127,8 @@ def test_further_arguments_are_last_before_the_model() -> None:
 
 
 def test_options_of_another_executor_are_rejected() -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "option-of-other-executor", at="kws: options.interface-api"):
         arguments((0, 14), executor="graph", interface_api="c")
-    assert (caught.value.code, caught.value.place) == ("option-of-other-executor", "kws: options.interface-api")
 
 
 def test_mlfbuild_adds_the_hook_to_graphs_of_tvm(root: Path) -> None:
@@ -144,9 +142,8 @@ def test_mlfbuild_adds_the_hook_to_graphs_of_tvm(root: Path) -> None:
 
 @pytest.mark.parametrize("option", ["opt-level", "constant-byte-alignment"])
 def test_options_of_later_versions_are_rejected(option: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "option-newer-than-tvm", at=f"kws: options.{option}"):
         arguments((0, 8), **{option: 2})
-    assert (caught.value.code, caught.value.place) == ("option-newer-than-tvm", f"kws: options.{option}")
 
 
 # Options of the project file -----------------------------------------------------------------------------------------

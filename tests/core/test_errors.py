@@ -1,7 +1,5 @@
 """Errors are fields; their text and their JSON are views."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections import defaultdict

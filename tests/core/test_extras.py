@@ -1,7 +1,5 @@
 """Optional packages: messages name the requirements of pyproject.toml."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """Programs that a process started end with it, even if it is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Text from outside stays text in Markdown: a real parser finds the same characters in a code span."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

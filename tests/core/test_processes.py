@@ -1,7 +1,5 @@
 """Programs that mlfbuild starts: their output, and their end after an interrupt at any time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -13,6 +11,7 @@ import pytest
 
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError
 from mlfbuild.core.processes import run, running
+from support.errors import raises
 from support.processes import is_running, wait_for
 
 LINKS = 38
@@ -88,9 +87,8 @@ def test_the_handler_of_interrupts_is_restored(handler: object, tmp_path: Path) 
     try:
         run(["true"])
         assert signal.getsignal(signal.SIGINT) is handler
-        with pytest.raises(ProcessFailedError) as caught:
+        with raises(ProcessFailedError, "program-not-started", at=str(tmp_path / "none")):
             run([tmp_path / "none"])
-        assert (caught.value.code, caught.value.place) == ("program-not-started", str(tmp_path / "none"))
         assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)

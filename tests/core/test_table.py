@@ -1,7 +1,5 @@
 """Tables as plain text."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.core import text_table

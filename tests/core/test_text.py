@@ -1,7 +1,5 @@
 """Names and numbers in messages are on one line, even if a name has control characters."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, strategies as st
 

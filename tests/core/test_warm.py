@@ -1,7 +1,5 @@
 """Commands that are forked from a process with their imports behave as those that are started."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

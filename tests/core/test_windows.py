@@ -1,7 +1,5 @@
 """mlfbuild without the modules and functions that Python lacks on Windows; support/windows describes the simulation."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Run the blocks of code in README.md and docs/: commands and their output, project files, C, CMake, Python, JSON."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -41,10 +39,9 @@ SWEPT = {
 
 
 @pytest.fixture
-def shell(tmp_path: Path, request: pytest.FixtureRequest, tool: Callable[[str], str]) -> Callable[[Page], Shell]:
+def shell(tmp_path: Path, request: pytest.FixtureRequest, tool: Callable[..., str]) -> Callable[[Page], Shell]:
     """Return a function that prepares the folder of a page."""
-    for name in ("bash", "gcc", "git", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+    tool("bash", "gcc", "git", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
     def prepare(page: Page) -> Shell:
         for name in ("folder", "programs"):

@@ -1,7 +1,5 @@
 """The prose of README.md and docs/ keeps its limits: length of sentences, words and pages, and phrases to avoid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

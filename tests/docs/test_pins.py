@@ -1,7 +1,5 @@
 """Examples that install mlfbuild name one version, which the repository has."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages of docs/reference/ are up to date and complete."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

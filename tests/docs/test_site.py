@@ -1,7 +1,5 @@
 """The documentation site is complete and reproducible, and has no broken links and no external resources."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

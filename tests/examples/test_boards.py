@@ -18,13 +18,11 @@ ANSWERS = b"answers 0123456789\r\nall right\r\n"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("boards") / "boards"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build"))
-    done = warm.run("mlfbuild", "build", "-j", "1", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = warm.run("mlfbuild", "build", "-j", "1", cwd=folder, status=0)
     assert "warning" not in done.stderr
     return folder / "build"
 

@@ -99,17 +99,12 @@ def machine(tmp_path: Path) -> Machine:
     machine.program("id", "echo 1000")
     machine.program("python3", f'exec {sys.executable} "$@"')
     machine.program("apt-get", f'echo "apt-get $*" >>{tmp_path}/calls')
-    _make_venv(machine)
-    return machine
-
-
-def _make_venv(machine: Machine) -> None:
-    """Stand in for `python -m venv`: a python that only notes what pip is asked to do."""
     folder = machine.root / ".venv/bin"
     folder.mkdir(parents=True)
     python = folder / "python"
     python.write_text(f'#!/bin/sh\n[ "$1" = -m ] && echo "python $*" >>{machine.root}/calls\nexit 0\n')
     python.chmod(0o755)
+    return machine
 
 
 def test_second_run_calls_neither_apt_nor_pip(machine: Machine) -> None:

@@ -30,7 +30,7 @@ def stage(script: str, *words: str, path: str) -> subprocess.CompletedProcess[st
 class Machines:
     """Folders of three machines, and what the scripts printed there."""
 
-    def __init__(self, root: Path, tool: Callable[[str], str]) -> None:
+    def __init__(self, root: Path, tool: Callable[..., str]) -> None:
         self.root = root
         self.printed: dict[str, str] = {}
         self.path = f"{warm.programs()}{os.pathsep}{os.environ['PATH']}"
@@ -48,10 +48,9 @@ class Machines:
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Machines:
+def machines(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Machines:
     """Return the folders after A and B."""
-    for name in ("qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+    tool("qemu-system-arm", "gdb-multiarch")
     made = Machines(tmp_path_factory.mktemp("machines"), tool)
     root = made.root
     shutil.copytree(EXAMPLES / "boards", root / "boards", ignore=shutil.ignore_patterns("build"))

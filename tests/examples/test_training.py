@@ -21,17 +21,6 @@ from training.tflite_file import write_tflite
 NAMES = ("image", "probabilities")
 
 
-def image_network(random: np.random.Generator) -> Network:
-    return Network(
-        (
-            Conv("conv", random, inputs=1, outputs=3, size=3),
-            DepthwiseConv("depthwise", random, channels=3, size=3),
-            MaxPool("pool"),
-            Dense("scores", random, inputs=4 * 4 * 3, outputs=5, relu=False),
-        )
-    )
-
-
 @pytest.mark.parametrize("kind", ["conv", "depthwise", "pool", "dense", "svdf"])
 def test_gradients_are_those_of_finite_differences(kind: str) -> None:
     random = np.random.default_rng(7)
@@ -87,7 +76,14 @@ def test_range_meets_zero_exactly_and_reaches_both_ends() -> None:
 
 def test_int8_model_answers_nearly_as_the_float_network_and_always_as_the_same_bytes() -> None:
     random = np.random.default_rng(3)
-    network = image_network(random)
+    network = Network(
+        (
+            Conv("conv", random, inputs=1, outputs=3, size=3),
+            DepthwiseConv("depthwise", random, channels=3, size=3),
+            MaxPool("pool"),
+            Dense("scores", random, inputs=4 * 4 * 3, outputs=5, relu=False),
+        )
+    )
     images = random.uniform(0, 16, (40, 8, 8, 1)).astype(np.float32)
     scale = Range(1 / 8, -128)
     data = write_tflite(int8_model(network, images, scale, description="test", names=NAMES))

@@ -1,7 +1,5 @@
 """The runtime in an archive is used instead of mlfbuild's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +23,8 @@ M4 = board_called("mps2-an386")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
 def compiled(folder: Path, files: Files) -> Library:

@@ -1,7 +1,5 @@
 """The generated code around modules of other compilers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +15,7 @@ from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CodegenFile, Module, TensorInfo
+from support.errors import raises
 from support.libraries import native_module
 
 
@@ -74,25 +73,22 @@ def test_workspace_of_kernels() -> None:
     assert taken(";", "int x;") == 0
     helper = "static void *more(void) { return TVMBackendAllocWorkspace(1, 0, 40, 0, 8); }\n"
     assert taken(helper + SOURCE) == taken(SOURCE, helper) == 1008 + 304 + 48
-    with pytest.raises(UnsupportedModelError) as error:
+    with raises(UnsupportedModelError, "workspace-size-unknown"):
         taken(SOURCE.replace("(uint64_t)300", "n * 4"))
-    assert error.value.code == "workspace-size-unknown"
 
 
 def test_tensor_names_that_become_equal_in_c(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
     clash = (replace(module.inputs[0], name="a.b"), replace(module.inputs[1], name="a/b"))
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "tensor-names-equal-in-c", at="add"):
         executable(replace(module, inputs=clash))
-    assert (error.value.code, error.value.place) == ("tensor-names-equal-in-c", "add")
 
 
 def test_a_packed_module_without_known_tensors_is_refused(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
     for unknown in ({"inputs": ()}, {"outputs": ()}, {"inputs": (), "outputs": ()}):
-        with pytest.raises(UnsupportedModelError) as refused:
+        with raises(UnsupportedModelError, "module-without-ports", at="add") as refused:
             executable(replace(module, **unknown))
-        assert (refused.value.code, refused.value.place) == ("module-without-ports", "add")
         assert all(key in refused.value.reason for key in unknown)
     assert executable(replace(module, codegen=())) is None
 
@@ -166,7 +162,6 @@ def test_functions_of_a_required_library_need_not_be_in_the_archive() -> None:
     of_text("#include <arm_nnfunctions.h>\nint32_t f(void) {\n  return arm_softmax_s8();\n}\n").require_called()
     others = f"#include <tvm_ethosu_runtime.h>\n{calls.replace('TVMEthosULaunch', 'TVMFuncCall')}"
     for text, function in ((calls, "TVMEthosULaunch"), (others, "TVMFuncCall")):
-        with pytest.raises(CheckFailedError) as error:
+        with raises(CheckFailedError, "runtime-function-not-defined") as error:
             of_text(text).require_called()
-        assert error.value.code == "runtime-function-not-defined"
         assert function in error.value.reason

@@ -1,7 +1,5 @@
 """Static plans of random executor graphs, simulated: every value that a call reads is still in memory."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -10,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, TensorPlace, plan_graph
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+from support.errors import raises
 from support.examples import examples
 
 
@@ -144,6 +143,5 @@ def test_copies_of_different_sizes_are_rejected(name: str) -> None:
         (GraphNode(INPUT, "x"), [(4,)]),
         (call(name, NodeEntry(0)), [(5,)]),
     ]
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "graph-node-invalid", at=f"net: node 1 '{name}'"):
         plan_graph(graph_of(nodes, [NodeEntry(1)]), (), "net")
-    assert (error.value.code, error.value.place) == ("graph-node-invalid", f"net: node 1 '{name}'")

@@ -1,7 +1,5 @@
 """Graphs with the option ``hook``: the static executor calls it before each call, for networks of any compiler."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +25,7 @@ from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT
-from support.errors import assert_printed
+from support.errors import assert_printed, raises
 from support.host_c import SANITIZERS, WARNINGS, run
 from support.native import request
 from support.sketch import Sketch
@@ -253,15 +251,13 @@ AOT = "archive-for-aot-executor"
     ],
 )
 def test_archives_that_cannot_run_a_hook_are_rejected(shared: Path, archive: str, code: str) -> None:
-    with pytest.raises(UsageError) as raised:
+    with raises(UsageError, code, at="net: options.hook"):
         of_tvm(shared, archive)
-    assert (raised.value.code, raised.value.place) == (code, "net: options.hook")
 
 
 def test_every_module_must_support_the_hook(shared: Path) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, AOT, at="net: options.hook"):
         of_tvm(shared, "multi-mixed")
-    assert (caught.value.code, caught.value.place) == (AOT, "net: options.hook")
 
 
 def test_archives_of_mlfbuild_keep_their_hook(tmp_path: Path) -> None:
@@ -272,9 +268,8 @@ def test_archives_of_mlfbuild_keep_their_hook(tmp_path: Path) -> None:
         if hook:
             assert ARCHIVE.compile(again).modules[0].hook
         else:
-            with pytest.raises(UsageError) as caught:
+            with raises(UsageError, "archive-without-hook", at="net: options.hook"):
                 ARCHIVE.compile(again)
-            assert (caught.value.code, caught.value.place) == ("archive-without-hook", "net: options.hook")
 
 
 def test_error_has_the_place_in_the_project_file(

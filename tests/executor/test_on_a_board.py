@@ -1,7 +1,5 @@
 """Modules of other compilers on an emulated Cortex-M4: the results are those on this machine, or an error code."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,11 +39,8 @@ M4 = [*cpu_called("cortex-m4").flags, "-ffunction-sections"]
 
 
 @pytest.fixture(autouse=True)
-def tools(
-    tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def tools(tool: Callable[..., str], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
@@ -72,7 +67,7 @@ def test_operators_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", first_on_push(["params", "linked"]))
-def test_objects(tmp_path: Path, tool: Callable[[str], str], kind: str) -> None:
+def test_objects(tmp_path: Path, tool: Callable[..., str], kind: str) -> None:
     files = allocating(graph_archive(7)) if kind == "params" else linked_archive()
     objects = with_objects(files, tmp_path, tool("arm-none-eabi-gcc"), *M4)
     np.testing.assert_array_equal(on_board(tmp_path, objects)["output"], OUT)
@@ -123,14 +118,7 @@ all: $(MLF_LIBRARIES)
 """
 
 
-def built(folder: Path, tool: Callable[[str], str]) -> list[Path]:
-    """Return the static libraries of the tree in ``folder``."""
-    (folder / "Makefile").write_text(MAKEFILE)
-    subprocess.run([tool("make"), "-C", str(folder), "all"], check=True, capture_output=True)
-    return sorted(folder.glob("build/mlf/*.a"))
-
-
-def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Callable[..., str]) -> None:
     first = with_objects(graph_archive(7), tmp_path, tool("arm-none-eabi-gcc"), *M4)
     words = [("tvmgen_add", "tvmgen_sum"), ("add_lib", "sum_lib"), ("/add.", "/sum."), ('"add"', '"sum"')]
     second = with_objects(names(graph_archive(7), words), tmp_path, tool("arm-none-eabi-gcc"), *M4)
@@ -139,7 +127,9 @@ def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Calla
         folder = tmp_path / f"{name}-build"
         folder.mkdir()
         unpack(open_archive(written(tmp_path, files)), folder / "tree", archive_id="a")
-        compiled[name] = built(folder, tool)
+        (folder / "Makefile").write_text(MAKEFILE)
+        subprocess.run([tool("make"), "-C", str(folder), "all"], check=True, capture_output=True)
+        compiled[name] = sorted(folder.glob("build/mlf/*.a"))
     check_models(compiled, "app.elf")
     with pytest.raises(CheckFailedError, match="TVMSystemLibEntryPoint"):  # were they left as they are
         check_models({"add": [tmp_path / "add-build/tree/codegen/host/lib/add_lib0.o"],

@@ -1,7 +1,5 @@
 """Sections of modules of other compilers: generated data can be placed, data in their own code cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
+from support.errors import raises
 from support.firmware_repo import tiny_network
 from support.host_c import run
 from support.native import compile_bytes
@@ -60,9 +59,7 @@ def sections_of_entry(tree: Path, compiler: str) -> dict[str, str]:
         }
 
 
-def test_parameters_of_a_graph_are_classified_by_shape(
-    shared: Path, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_parameters_of_a_graph_are_classified_by_shape(shared: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     placement = Placement(weights=".far", biases=".near", workspace=".bss.ws")
     tree = placed(shared, "kws_int8-graph", placement, tmp_path)
     found = sections_of_entry(tree, tool("arm-none-eabi-gcc"))
@@ -72,7 +69,7 @@ def test_parameters_of_a_graph_are_classified_by_shape(
     assert workspace == ".bss.ws"
 
 
-def test_one_section_for_all_parameters(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_one_section_for_all_parameters(shared: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     tree = placed(shared, "conv-graph", Placement(params=".far"), tmp_path)
     found = sections_of_entry(tree, tool("arm-none-eabi-gcc"))
     assert {section for name, section in found.items() if name.startswith("mlf_parameter")} == {".far"}
@@ -95,10 +92,9 @@ def test_classes_of_parameters(shape: tuple[int, ...], name: str) -> None:
     ],
 )
 def test_results_do_not_depend_on_sections(
-    shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str, regions: str, placement: str
+    shared: Path, tmp_path: Path, tool: Callable[..., str], name: str, regions: str, placement: str
 ) -> None:
-    for needed in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(needed)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     text = PROJECT.format(archives=shared / "archives", name=name, regions=regions, placement=placement)
     (tmp_path / "mlfbuild.yml").write_text(text)
     project = load(tmp_path / "mlfbuild.yml")
@@ -126,9 +122,8 @@ CANNOT = [
 def test_constants_in_the_code_of_an_archive_cannot_be_placed(
     shared: Path, tmp_path: Path, name: str, placement: Placement, module: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "archive-chooses-section", at="net: placement.params") as caught:
         placed(shared, name, placement, tmp_path)
-    assert (caught.value.code, caught.value.place) == ("archive-chooses-section", "net: placement.params")
     assert f"{shared}/archives/{name}.tar" in caught.value.reason
     assert f"*libmlf_{module}.a:*(.rodata.tvm)" in caught.value.hint
     assert not (tmp_path / "tree").exists()
@@ -145,9 +140,8 @@ def test_constants_in_the_code_of_an_archive_cannot_be_placed(
 def test_data_that_cannot_be_placed_is_rejected(
     shared: Path, tmp_path: Path, placement: Placement, code: str, key: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code, at=f"net: placement.{key}") as caught:
         placed(shared, "kws_int8-graph", placement, tmp_path)
-    assert (caught.value.code, caught.value.place) == (code, f"net: placement.{key}")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "tree").exists()
 
@@ -170,7 +164,6 @@ def test_archive_of_the_native_compiler_is_already_compiled(tmp_path: Path) -> N
         (Placement(workspace=".x"), ".bss.noinit.tvm"),
     ):
         request = CompileRequest("net", archive, CPUS["cortex-m4"], placement=placement)
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "archive-chooses-section") as caught:
             compiler_called("archive").compile(request)
-        assert caught.value.code == "archive-chooses-section"
         assert f"*libmlf_net.a:*({section})" in caught.value.hint

@@ -1,7 +1,5 @@
 """Modules of every kind in the workspace that models share, and those that cannot use it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath

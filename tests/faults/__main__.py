@@ -3,8 +3,6 @@
 The exit status is 1 if one of them failed. `kills:scons` runs the part of a campaign that is about SCons.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import math

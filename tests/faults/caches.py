@@ -1,7 +1,5 @@
 """A cache of fetched libraries that another user can write, and poisons (needs root)."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

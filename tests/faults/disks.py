@@ -1,7 +1,5 @@
 """Builds on a disk that becomes full, at each of its writes: a small tmpfs (needs root), and a limit for files."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Kill builds at random moments."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

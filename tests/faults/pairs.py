@@ -1,7 +1,5 @@
 """Two cold builds of one project at the same time."""
 
-from __future__ import annotations
-
 import argparse
 import random
 import subprocess

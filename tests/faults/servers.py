@@ -1,7 +1,5 @@
 """Fetch from hostile servers on this machine: HTTP servers that lie, and Git repositories that try to get out."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import hashlib

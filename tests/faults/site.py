@@ -1,7 +1,5 @@
 """A small project that mlfbuild, SCons and CMake can build, and the files of a clean build."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

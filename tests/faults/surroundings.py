@@ -1,7 +1,5 @@
 """Builds in read-only folders, without tools that were there before, and after jumps of the clock."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

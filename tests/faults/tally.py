@@ -1,7 +1,5 @@
 """Counts of a campaign."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

@@ -18,8 +18,6 @@ worker goes on behind it. Models that compile are then built and run (``fuzz.num
 The exit status is 1 if any of the last four is not 0; their inputs and tracebacks are in the folder ``--keep``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

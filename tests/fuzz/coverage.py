@@ -8,8 +8,6 @@ Structure-aware damage of these comes from the campaign's mutators in half of th
 dictionary in the others. An input ends a run if it raises anything but an error of ours.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import random

@@ -1,7 +1,5 @@
 """Generate archives with roughly valid metadata and member names."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Damage valid TFLite files: their bytes, or their tensors and operators."""
 
-from __future__ import annotations
-
 import math
 import random
 import struct

@@ -1,7 +1,5 @@
 """Damage valid archives: their bytes, their members, or the content of a member."""
 
-from __future__ import annotations
-
 import bz2
 import copy
 import gzip

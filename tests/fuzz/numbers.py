@@ -4,8 +4,6 @@ On the host with AddressSanitizer and UndefinedBehaviorSanitizer; a part of them
 Cortex-M55 on the emulator, whose kernels for DSP and MVE run under UBSan traps and compute what the host does.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import resource

@@ -1,7 +1,5 @@
 """Damaged ONNX models: parts of a sound one that contradict each other, in its protocol buffers, or damaged bytes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from random import Random

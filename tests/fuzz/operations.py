@@ -1,7 +1,5 @@
 """Apply all operations on archives to one that may be damaged."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Damage what mlfbuild reads besides models and archives: images, maps, vectors, lock files, bundles and reports."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import io

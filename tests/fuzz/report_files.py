@@ -1,7 +1,5 @@
 """Damage reports that a later build is compared with."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

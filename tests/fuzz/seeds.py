@@ -1,7 +1,5 @@
 """The sound files that campaigns damage."""
 
-from __future__ import annotations
-
 import functools
 import os
 import tempfile

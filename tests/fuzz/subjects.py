@@ -4,8 +4,6 @@ A subject makes the same input for the same number. ``read`` raises one of our e
 else that it raises is a defect, and so is a file that it leaves outside of the folder that it gets.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import json

@@ -3,8 +3,6 @@
 The suite tries a few hundred; ``make fuzz`` tries many more, of all kinds of files (``campaign``).
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

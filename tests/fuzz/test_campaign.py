@@ -1,7 +1,5 @@
 """The campaign counts what it should: inputs that crash, hang, escape or are wrong are found and named."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -4,8 +4,6 @@ If a system is too large for a test, a few of its functions are replaced; the RE
 build with them proves.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -33,10 +31,9 @@ GIT = {
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """The folder of trees, which is a package of every system."""
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git")
     return make_repo(tmp_path_factory.mktemp("packages") / "repo", *PACKAGES) / "models"
 
 
@@ -94,13 +91,6 @@ def workspace(models: Path, tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-def zephyr_modules(workspace: Path) -> dict[str, Path]:
-    """Return the projects that Zephyr finds: name of each project with a zephyr/module.yml -> its folder."""
-    folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
-    found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
-    return {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
-
-
 def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
     """Evaluate a module and ``prj.conf`` as Zephyr does."""
     build = yaml.safe_load((module / "zephyr/module.yml").read_text())["build"]
@@ -118,7 +108,9 @@ def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
 
 
 def test_zephyr(workspace: Path) -> None:
-    modules = zephyr_modules(workspace)
+    folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
+    found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
+    modules = {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
     assert modules == {"mlf_models": workspace / "models"}
     before = files(workspace / "models")
     build_zephyr(workspace, modules["mlf_models"])
@@ -216,9 +208,7 @@ def test_platformio_library_compiles_with_only_its_flags_and_sources(models: Pat
 # Arduino, CMSIS-Toolbox and NuttX -------------------------------------------------------------------------------------
 
 
-def test_arduino_library_compiles_with_only_its_folder(
-    models: Path, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+def test_arduino_library_compiles_with_only_its_folder(models: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     library = Path(shutil.copytree(models, tmp_path / "libraries/mlf_models"))
     properties = dict(line.split("=", 1) for line in (library / "library.properties").read_text().splitlines()[1:])
     sources = sorted((library / "src").rglob("*.c"))
@@ -300,7 +290,7 @@ def cargo(folder: Path, *arguments: str) -> str:
     return run(folder, "cargo", *arguments, env=environment)
 
 
-def test_rust_crate(models: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_rust_crate(models: Path, tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("cargo")
     folder = Path(shutil.copytree(PROJECTS / "rust-crate", tmp_path / "app"))
     shutil.copytree(models, folder / "models")
@@ -345,7 +335,7 @@ def compiled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("system", ["zephyr", "esp-idf"])
-def test_graphs_and_compiled_objects(system: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_graphs_and_compiled_objects(system: str, tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("ninja")
     tree = tmp_path / "my app/models"
     unpack(graph_library(), tree / "net", archive_id="a")

@@ -4,8 +4,6 @@ PlatformIO builds for this machine, with a minimal platform and the installed SC
 have to be downloaded.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

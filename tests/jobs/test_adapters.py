@@ -1,7 +1,5 @@
 """``mlfbuild build --tree --for``: the files that make a folder of trees a package, and rejected arguments."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -31,6 +29,7 @@ from mlfbuild.library import CodegenFile, Library, TensorInfo, with_files
 from mlfbuild.targets import CPUS
 from support.aot_archives import POOLS, aot_archive
 from support.command import Folder
+from support.errors import raises
 from support.libraries import graph_library, native_library
 
 M4 = CPUS["cortex-m4"]
@@ -145,22 +144,11 @@ def test_the_paths_depend_on_the_models_only_in_one_folder(system: str, package:
 
 
 @pytest.mark.parametrize(
-    ("package", "code", "place"),
-    [
-        ("objects", "objects-in-platformio-library", "model 'pre': pre/codegen/host/lib/pre.o"),
-        ("space", "space-in-platformio-path", "model 'kws': kws/codegen/host/src/my lib.c"),
-        ("levels", "platformio-needs-same-level", "models kws, vww"),
-    ],
-)
-def test_files_that_a_platformio_library_cannot_contain_are_rejected(package: str, code: str, place: str) -> None:
-    with pytest.raises(UnsupportedModelError) as error:
-        adapter_files(["platformio"], PACKAGES[package])
-    assert (error.value.code, error.value.place) == (code, place)
-
-
-@pytest.mark.parametrize(
     ("system", "package", "code", "place"),
     [
+        ("platformio", "objects", "objects-in-platformio-library", "model 'pre': pre/codegen/host/lib/pre.o"),
+        ("platformio", "space", "space-in-platformio-path", "model 'kws': kws/codegen/host/src/my lib.c"),
+        ("platformio", "levels", "platformio-needs-same-level", "models kws, vww"),
         ("arduino", "objects", "objects-in-package", "model 'pre': pre/codegen/host/lib/pre.o"),
         ("nuttx", "objects", "objects-in-package", "model 'pre': pre/codegen/host/lib/pre.o"),
         ("nuttx", "space", "space-in-package-path", "model 'kws': kws/codegen/host/src/my lib.c"),
@@ -168,9 +156,8 @@ def test_files_that_a_platformio_library_cannot_contain_are_rejected(package: st
     ],
 )
 def test_files_that_a_package_cannot_contain_are_rejected(system: str, package: str, code: str, place: str) -> None:
-    with pytest.raises(UnsupportedModelError) as error:
+    with raises(UnsupportedModelError, code, at=place):
         adapter_files([system], PACKAGES[package])
-    assert (error.value.code, error.value.place) == (code, place)
 
 
 def test_rust_crate_contains_compiled_objects() -> None:
@@ -274,9 +261,8 @@ def test_tree_without_complete_record_is_rejected(record: bytes | None, tmp_path
     (tmp_path / "kws").mkdir()
     if record is not None:
         (tmp_path / "kws/RECORD.json").write_bytes(record)
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "record-damaged", at=f"{tmp_path}/kws/RECORD.json"):
         write_target_tree(tmp_path, ["kws"], None, M4, ["zephyr"])
-    assert (error.value.code, error.value.place) == ("record-damaged", f"{tmp_path}/kws/RECORD.json")
     assert not (tmp_path / "mlf.cmake").exists()
 
 
@@ -292,9 +278,8 @@ def test_tree_without_complete_record_is_rejected(record: bytes | None, tmp_path
     ],
 )
 def test_reserved_model_names_are_rejected(system: str, model: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "reserved-model-name", at=f"model {model!r}"):
         check_target_tree(tmp_path, ["kws", model], None, M4, [system])
-    assert (error.value.code, error.value.place) == ("reserved-model-name", f"model {model!r}")
     others = [name for name in SYSTEMS if name != system]
     check_target_tree(tmp_path, ["kws", model], None, M4, others)
 
@@ -438,16 +423,14 @@ def test_packages_have_the_version_of_the_project(folder: Folder) -> None:
 @pytest.mark.parametrize(("system", "path"), [("arduino", "src/tvmgen_alpha.h"), ("nuttx", "nuttx/mine.c")])
 def test_files_of_the_user_in_the_folder_of_a_package_are_kept(folder: Folder, system: str, path: str) -> None:
     folder.write(f"tree/{path}", "mine\n")
-    ended = folder.run("build", "--tree", "tree", "--for", system)
-    assert ended.status == (6 if system == "arduino" else 0), ended.err
+    folder.run("build", "--tree", "tree", "--for", system, status=6 if system == "arduino" else 0)
     assert (folder.root / "tree" / path).read_text() == "mine\n"
 
 
 def test_interface_that_rust_cannot_call_is_rejected(tmp_path: Path) -> None:
     unpack(read_archive(aot_archive(POOLS), "net.tar"), tmp_path / "net", archive_id="a")
-    with pytest.raises(UnsupportedModelError) as error:
+    with raises(UnsupportedModelError, "interface-not-plain"):
         interfaces(tmp_path, "net")
-    assert error.value.code == "interface-not-plain"
 
 
 @pytest.mark.parametrize(

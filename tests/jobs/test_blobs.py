@@ -1,7 +1,5 @@
 """Graph and parameters as bytes of the image, from assembler and from C, on the host and on a board."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess
@@ -22,6 +20,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.library.params import save_params
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator.qemu import run_elf
+from support.errors import raises
 from support.libraries import graph_library
 
 REPOSITORY = Path(__file__).parents[2]
@@ -96,15 +95,13 @@ def build(folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture
-def host(tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def host(tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "gcc")
 
 
 @pytest.fixture
-def arm(tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def arm(tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
 
 
 # Text
@@ -136,9 +133,8 @@ def test_source_of_large_parameters_has_every_byte() -> None:
 
 def test_invalid_section_names_are_rejected() -> None:
     (module,) = graph_library().modules
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "invalid-section-name", at=ascii('.x"\n.global main')):
         blob_files(module, '.x"\n.global main')
-    assert (caught.value.code, caught.value.place) == ("invalid-section-name", ascii('.x"\n.global main'))
 
 
 # On the host
@@ -185,7 +181,7 @@ def test_project_without_assembler_uses_the_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("host")
-def test_header_compiles_as_cxx(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_header_compiles_as_cxx(tmp_path: Path, tool: Callable[..., str]) -> None:
     unpack(graph_library(), tmp_path, archive_id="a")
     source = tmp_path / "use.cpp"
     source.write_text('#include "mlf_net_blobs.h"\nunsigned use() { return mlf_net_params_size; }\n')

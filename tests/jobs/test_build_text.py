@@ -1,7 +1,5 @@
 """The cache of rendered build files."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path, PurePosixPath
 

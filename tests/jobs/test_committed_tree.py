@@ -1,7 +1,5 @@
 """A committed tree builds and runs without mlfbuild and Python packages: with CMake, Make, SCons and RT-Thread."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -22,10 +20,9 @@ from support.tree_firmware import CLEAN, MODELS, assert_right, files, make_repo,
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """The project with its committed tree, without networks, project file and build folder."""
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "qemu-system-arm")
     return make_repo(tmp_path_factory.mktemp("tree") / "repo", "--with-verify")
 
 
@@ -45,7 +42,7 @@ def test_scons_of_these_tests_cannot_import_mlfbuild(work: Path) -> None:
     assert "found None" in scons(work, "-Q")
 
 
-def test_cmake(work: Path, tool: Callable[[str], str]) -> None:
+def test_cmake(work: Path, tool: Callable[..., str]) -> None:
     tool("ninja")
     toolchain = "-DCMAKE_TOOLCHAIN_FILE=arm-none-eabi.cmake"
     run(work, tool("cmake"), "-B", "build", "-G", "Ninja", toolchain)
@@ -54,7 +51,7 @@ def test_cmake(work: Path, tool: Callable[[str], str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(repo: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def elsewhere(repo: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A folder with only the test firmware of ``alpha``, built without Python, and its vectors."""
     second = Path(shutil.copytree(repo, tmp_path_factory.mktemp("second") / "repo"))
     run(second, tool("cmake"), "-B", "build", "-G", "Ninja", "-DCMAKE_TOOLCHAIN_FILE=arm-none-eabi.cmake")
@@ -112,7 +109,7 @@ def test_files_that_are_not_test_firmware_are_rejected(
     assert (captured.out, error["code"], error["place"]) == ("", code, place)
 
 
-def test_make(work: Path, tool: Callable[[str], str]) -> None:
+def test_make(work: Path, tool: Callable[..., str]) -> None:
     make, before = tool("make"), files(work / "models")
     run(work, make, "-j2")
     assert_right(work / "build/make/app.elf")
@@ -125,7 +122,7 @@ def test_make(work: Path, tool: Callable[[str], str]) -> None:
     assert "-o build/make/mlf/beta" not in again and "-o build/make/mlf/board" not in again
 
 
-def test_make_with_flags_in_another_variable(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_with_flags_in_another_variable(work: Path, tool: Callable[..., str]) -> None:
     makefile = (
         "CC := arm-none-eabi-gcc\n"
         "TGT_CFLAGS := -mcpu=cortex-m55 -mthumb -mfloat-abi=hard\n"
@@ -158,7 +155,7 @@ def test_other_arm_profiles_are_rejected(repo: Path, flags: str, compiles: bool)
     assert (subprocess.run(command, capture_output=True).returncode == 0) is compiles
 
 
-def test_make_removes_a_deleted_object_from_its_library(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_removes_a_deleted_object_from_its_library(work: Path, tool: Callable[..., str]) -> None:
     make, fragment = tool("make"), work / "models/alpha/mlf.mk"
     library = work / "build/make/mlf/libmlf_alpha.a"
     source = "$(MLF_DIR_alpha)/codegen/host/src/alpha_lib0.c"
@@ -174,12 +171,12 @@ def test_make_removes_a_deleted_object_from_its_library(work: Path, tool: Callab
     assert " -c " not in again and "app.elf" in again, "nothing is compiled"
 
 
-def test_make_uses_no_undefined_variables(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_uses_no_undefined_variables(work: Path, tool: Callable[..., str]) -> None:
     text = run(work, tool("make"), "-n", "-rR", "--warn-undefined-variables")
     assert "warning" not in text and "beta_lib0.c" in text
 
 
-def test_make_with_user_defined_rules(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_with_user_defined_rules(work: Path, tool: Callable[..., str]) -> None:
     makefile = (
         "include models/mlf.mk\n"
         "OBJECTS := $(addprefix out/,$(notdir $(MLF_SOURCES:.c=.o)))\n"
@@ -232,7 +229,7 @@ def test_builds_do_not_change_the_tree(repo: Path) -> None:
     assert str(repo) not in text and sys.prefix not in text
 
 
-def test_make_rejects_paths_with_spaces(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_rejects_paths_with_spaces(work: Path, tool: Callable[..., str]) -> None:
     (work / "models").rename(work / "my models")
     (work / "own.mk").write_text("include my\\ models/mlf.mk\nall: ;\n")
     done = subprocess.run([tool("make"), "-f", "own.mk"], cwd=work, text=True, capture_output=True)

@@ -1,7 +1,5 @@
 """Required libraries, built with CMake and Ninja, GNU Make, and SCons."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -21,6 +19,7 @@ from mlfbuild.jobs.tree.library_folders import dependency_fragments, write_depen
 from mlfbuild.jobs.tree.parts import parts_of
 from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary, short_name
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
+from support.errors import raises
 from support.tree_firmware import PROJECTS, scons
 
 CALL = """\
@@ -75,9 +74,8 @@ def test_library_names_cannot_escape_the_folder() -> None:
     for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
         needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
         module = replace(dependent_module("one"), external_dependencies=(needed,))
-        with pytest.raises(InputFileError) as caught:
+        with raises(InputFileError, "requirement-name-not-buildable", at=ascii(short_name(name))):
             parts_of(Library((module,)))
-        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(short_name(name)))
 
 
 def test_library_version_is_not_executed() -> None:
@@ -88,9 +86,8 @@ def test_library_version_is_not_executed() -> None:
 
 def test_file_names_that_build_files_cannot_contain_are_rejected(tmp_path: Path) -> None:
     source = tiny_source(files={**FILES, "src/a$b.c": b""})
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "source-name-not-buildable", at="tiny: 'src/a$b.c'"):
         write_dependencies(tmp_path / "dependencies", [source])
-    assert (caught.value.code, caught.value.place) == ("source-name-not-buildable", "tiny: 'src/a$b.c'")
     assert not (tmp_path / "dependencies").exists()
 
 
@@ -141,10 +138,15 @@ def cmake(folder: Path, *options: str) -> str:
     return log + run("cmake", "--build", folder / "build", folder=folder)
 
 
+def cmake_app(folder: Path, *options: str) -> str:
+    """Return what the application prints."""
+    cmake(folder, *options)
+    return run(folder / "build/app", folder=folder)
+
+
 @pytest.fixture
-def folder(tmp_path: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja", "gcc", "make"):
-        tool(name)
+def folder(tmp_path: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja", "gcc", "make")
     write_main(tmp_path, "one", "two")
     return tmp_path
 
@@ -167,23 +169,20 @@ def test_headers_of_the_library_come_first(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", tiny_source())
     write_cmake(folder)
     (folder / "other/own.h").write_text("#error another library's\n")
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
 
 
 def test_public_headers_are_visible_to_the_application(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", tiny_source(public_headers=True))
     write_cmake(folder, before="add_compile_definitions(SEES_TINY=1)")
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
 
 
 def test_tree_of_one_model_finds_its_library(folder: Path) -> None:
     write_main(folder, "two")
     write_dependent_tree(folder / "mlf", tiny_source())
     write_cmake(folder, include="mlf/two/mlf.cmake", link="mlf::two")
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "two 7\n"
+    assert cmake_app(folder) == "two 7\n"
 
 
 def test_tree_without_the_library_names_it(folder: Path) -> None:
@@ -201,8 +200,7 @@ def test_library_of_the_firmware_is_not_built_again(folder: Path) -> None:
     (own / "tiny.c").write_text("#include <tiny.h>\nint8_t tiny_add(int8_t x) { return (int8_t)(x + 10); }\n")
     defined = "add_library(firmware_tiny own/tiny.c)\ntarget_include_directories(firmware_tiny PUBLIC own)\n"
     write_cmake(folder, before=f"{defined}add_library(mlf::dep::tiny ALIAS firmware_tiny)")
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 14\ntwo 14\n"
+    assert cmake_app(folder) == "one 14\ntwo 14\n"
     assert not list(folder.rglob("*add.c.o"))
 
 
@@ -210,8 +208,7 @@ def test_two_trees_with_the_same_library_build_it_once(folder: Path) -> None:
     write_dependent_tree(folder / "a", tiny_source(), models=("one",))
     write_dependent_tree(folder / "b", tiny_source(), models=("two",))
     write_cmake(folder, include="a/one/mlf.cmake)\ninclude(b/two/mlf.cmake", link="mlf::one mlf::two")
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
     assert len(list(folder.rglob("*add.c.o"))) == 1
 
 
@@ -252,8 +249,7 @@ PACKAGE = ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wante
 def test_package_is_linked_and_not_compiled(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
     write_cmake(folder)
-    cmake(folder, install_tiny(folder, "1.0"))
-    assert run(folder / "build/app", folder=folder) == "one 24\ntwo 24\n"
+    assert cmake_app(folder, install_tiny(folder, "1.0")) == "one 24\ntwo 24\n"
     assert not list(folder.rglob("*add.c*"))
 
 
@@ -388,8 +384,7 @@ def test_zephyr_module_with_a_library(folder: Path) -> None:
         "set(CONFIG_MLF_TWO y)\nadd_subdirectory(models/zephyr)\n"
         "add_executable(app main.c)\nlink_zephyr_libraries(app)\n"
     )
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
 
 
 def test_esp_idf_component_with_a_library(folder: Path) -> None:
@@ -401,8 +396,7 @@ def test_esp_idf_component_with_a_library(folder: Path) -> None:
         f"{function}endfunction()\nadd_subdirectory(models)\nadd_executable(app main.c)\n"
         "target_link_libraries(app PRIVATE component)\n"
     )
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
 
 
 def test_platformio_library_with_a_library(folder: Path) -> None:
@@ -412,9 +406,8 @@ def test_platformio_library_with_a_library(folder: Path) -> None:
     options = ("-DOFFSET=5", "-DSEES_TINY=1", *build["flags"])
     run("gcc", *options, folder / "main.c", *sources, "-o", folder / "app", folder=folder / "models")
     assert run(folder / "app", folder=folder) == "one 9\ntwo 9\n"
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "platformio-needs-same-flags", at="dependency 'tiny'"):
         write_dependent_tree(folder / "more", tiny_source(), systems=["platformio"])
-    assert (caught.value.code, caught.value.place) == ("platformio-needs-same-flags", "dependency 'tiny'")
 
 
 def test_cmsis_toolbox_layer_with_a_library(folder: Path) -> None:
@@ -449,8 +442,7 @@ def test_nuttx_application_with_a_library(folder: Path) -> None:
     text = (folder / "CMakeLists.txt").read_text().partition("set_target_properties(app")
     more = 'target_include_directories(app PRIVATE "${include_dirs}")\ntarget_link_libraries(app PRIVATE nuttx)\n'
     (folder / "CMakeLists.txt").write_text(text[0].replace("src/main.c", "main.c") + more)
-    cmake(folder)
-    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert cmake_app(folder) == "one 7\ntwo 7\n"
 
 
 def test_rust_crate_compiles_a_library_for_its_models(folder: Path) -> None:
@@ -463,30 +455,19 @@ def test_rust_crate_compiles_a_library_for_its_models(folder: Path) -> None:
 
 
 def test_arduino_library_cannot_require_a_library(folder: Path) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "library-in-arduino-library", at="dependency 'tiny'"):
         write_dependent_tree(folder / "models", tiny_source(), systems=["arduino"])
-    assert (caught.value.code, caught.value.place) == ("library-in-arduino-library", "dependency 'tiny'")
 
 
 @pytest.mark.parametrize(("system", "code"), [("nuttx", "cmake-package-in-nuttx"), ("rust", "cmake-package-in-crate")])
 def test_cmake_package_is_refused_by_systems_without_cmake(folder: Path, system: str, code: str) -> None:
     package = ResolvedLibrary("tiny", "1.0", package="Tiny", target="Tiny::tiny")
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, code, at="dependency 'tiny'"):
         write_dependent_tree(folder / "models", package, systems=[system])
-    assert (caught.value.code, caught.value.place) == (code, "dependency 'tiny'")
 
 
 def test_rt_thread_defines_a_group_once(folder: Path) -> None:
     write_dependent_tree(folder / "models", tiny_source(), systems=["rt-thread"])
-    groups = rt_thread_groups(folder)
-    assert [name for name, *_ in groups] == ["mlf_dep_tiny", "mlf_one", "mlf_two"]
-    (_, sources, parameters), *_ = groups
-    assert sources == ["models/dependencies/tiny/src/add.c", "models/dependencies/tiny/src/offset.c"]
-    assert parameters["LOCAL_CFLAGS"] == " -O1 -DOFFSET=(3 + 0)"
-
-
-def rt_thread_groups(folder: Path) -> list[tuple[str, list[str], dict[str, object]]]:
-    """Return the groups that the package's SConscript defines with a stand-in for RT-Thread's ``building``."""
     (folder / "building.py").write_text(
         "def GetDepend(names):\n    return True\n\n\n"
         "def DefineGroup(name, src, depend, **parameters):\n"
@@ -496,7 +477,11 @@ def rt_thread_groups(folder: Path) -> list[tuple[str, list[str], dict[str, objec
         "import sys\nsys.path.insert(0, '.')\nimport building\nSConscript('models/SConscript')\n"
     )
     log = scons(folder, "-Q", "-n")
-    return [ast.literal_eval(line.removeprefix("GROUP ")) for line in log.splitlines() if line.startswith("GROUP ")]
+    groups = [ast.literal_eval(line.removeprefix("GROUP ")) for line in log.splitlines() if line.startswith("GROUP ")]
+    assert [name for name, *_ in groups] == ["mlf_dep_tiny", "mlf_one", "mlf_two"]
+    (_, sources, parameters), *_ = groups
+    assert sources == ["models/dependencies/tiny/src/add.c", "models/dependencies/tiny/src/offset.c"]
+    assert parameters["LOCAL_CFLAGS"] == " -O1 -DOFFSET=(3 + 0)"
 
 
 def test_scons_rejects_packages(folder: Path) -> None:

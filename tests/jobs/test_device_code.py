@@ -1,7 +1,5 @@
 """Code for other devices in builds: compiled with the compiler and the options of its device, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -27,7 +25,7 @@ from mlfbuild.verify.devices import refuse_device_code
 from support import warm
 from support.aot_archives import A, B
 from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, device_files
-from support.errors import assert_printed
+from support.errors import assert_printed, raises
 from support.libraries import native_library
 
 HOST = CPUS["host"]
@@ -107,9 +105,8 @@ class Repo:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
-    for name in ("cc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> Repo:
+    tool("cc", "cmake", "ninja")
     found = Repo(tmp_path / "my firmware")
     found.write("net.tar", device_archive())
     found.write("main.c", MAIN)
@@ -150,8 +147,7 @@ def test_scons_builds_again_what_a_change_of_the_device_concerns(repo: Repo) -> 
     repo.write("site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
 
     def build() -> list[str]:
-        done = warm.run("SCons", "-Q", cwd=repo.root)
-        assert done.returncode == 0, done.stderr
+        done = warm.run("SCons", "-Q", cwd=repo.root, status=0)
         compiled = re.findall(r"^(?:\S*cc|ar) .*$", done.stdout, re.MULTILINE)
         for line in compiled:
             assert ("HOST_ONLY" in line) == ("-DACCEL" not in line and line.startswith("gcc") and " -c " in line), line
@@ -203,7 +199,7 @@ def test_fragment_of_cmake(tree: tuple[Repo, bool]) -> None:
     assert steps(repo.run("cmake", "--build", "out")) == []
 
 
-def test_fragment_of_make(tree: tuple[Repo, bool], tool: Callable[[str], str]) -> None:
+def test_fragment_of_make(tree: tuple[Repo, bool], tool: Callable[..., str]) -> None:
     tool("make")
     repo, declared = tree
     repo = Repo(repo.root.rename(repo.root.with_name("firmware")))  # make does not support spaces
@@ -268,16 +264,14 @@ DSP = {
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def board(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A folder with firmware for a board, and code for two other devices, of which one is linked."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc", "qemu-system-arm")
     root = tmp_path_factory.mktemp("board")
     (root / "net.tar").write_bytes(device_archive({**DEVICE_FILES, **DSP}))
     (root / "main.c").write_text(MAIN)
     (root / "mlfbuild.yml").write_text(BOARD)
-    built = warm.run("mlfbuild", "build", "-f", root / "mlfbuild.yml", merged=True)
-    assert built.returncode == 0, built.stdout
+    warm.run("mlfbuild", "build", "-f", root / "mlfbuild.yml", merged=True, status=0)
     return root
 
 
@@ -335,23 +329,20 @@ def test_sizes_of_device_code_are_those_of_the_model(board: Path) -> None:
 @pytest.mark.parametrize("declared", [{}, {"acel": ACCEL}, {"accel": DeviceKeys(section=".npu")}])
 def test_code_without_a_compiler_is_refused(declared: dict[str, DeviceKeys], tmp_path: Path) -> None:
     library = read_files(device_files(), "net.tar")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "device-not-declared", at="module net: codegen/accel") as caught:
         unpack(library, tmp_path / "net", archive_id="ab", devices=TargetDevices("m55", HOST, declared))
-    assert (caught.value.code, caught.value.place) == ("device-not-declared", "module net: codegen/accel")
     assert "targets.m55.devices.accel" in caught.value.hint
     assert ('"acel"' in caught.value.reason) == ("acel" in declared)
     assert not (tmp_path / "net").exists()
 
 
-def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
     (tmp_path / "net.tar").write_bytes(device_archive())
     (tmp_path / "main.c").write_text(MAIN)
     project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD)
     (tmp_path / "mlfbuild.yml").write_text(project)
-    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
-    assert ran.returncode == 3
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml", status=3)
     assert_printed(ran.stderr, "program-not-found", "targets.m55.devices.accel")
 
 
@@ -367,17 +358,15 @@ def test_data_needs_no_declaration() -> None:
 
 def test_files_with_one_name_in_c_are_refused() -> None:
     files = {"codegen/npu/a-b.bin": b"1", "codegen/npu/a_b.bin": b"2"}
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "device-files-equal-in-c"):
         parts_of(read_files(device_files(files, ""), "net.tar"))
-    assert caught.value.code == "device-files-equal-in-c"
 
 
 @pytest.mark.parametrize("names", [("a b",), ("a-b", "a_b"), ("Blobs",), ("$x",)])
 def test_names_of_devices_that_builds_cannot_contain_are_refused(names: tuple[str, ...]) -> None:
     files = {f"codegen/{name}/net.bin": b"1" for name in names}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "device-name-not-buildable"):
         parts_of(read_files(device_files(files, ""), "net.tar"))
-    assert caught.value.code == "device-name-not-buildable"
 
 
 def test_objects_are_linked_or_become_data() -> None:
@@ -403,9 +392,8 @@ def test_only_code_of_the_same_machine_and_abi_is_linked_by_default() -> None:
     assert not linked("cortex-m55", c_compiler="npu-gcc"), "unknown"
 
 
-def test_compiler_and_options_of_a_toolchain_file(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def test_compiler_and_options_of_a_toolchain_file(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("cmake", "ninja", "gcc")
     toolchain = tmp_path / "dsp.cmake"
     toolchain.write_text('set(CMAKE_C_COMPILER gcc)\nset(CMAKE_C_FLAGS_INIT "-O1 -DA=1")\nadd_compile_options(-DB)\n')
     devices = TargetDevices("t", HOST, {"dsp": DeviceKeys(toolchain=toolchain, flags=("-DC",))})
@@ -429,8 +417,7 @@ def test_objects_for_another_core_are_refused(board: Path, tmp_path: Path) -> No
     (own,) = objects_of(board / "build/m55/app/libmlf_net.dsp.a")
     (tmp_path / "net.tar").write_bytes(device_archive({"codegen/accel/lib/net_lib0.o": own}, ""))
     (tmp_path / "mlfbuild.yml").write_text(BOARD.replace("firmware:\n  app: {sources: [main.c]}\n", ""))
-    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
-    assert ran.returncode == 2
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml", status=2)
     assert_printed(ran.stderr, "object-for-another-cpu", "codegen/accel/lib/net_lib0.o")
     assert not (tmp_path / "build/mlf/m55/net").exists()
 
@@ -461,8 +448,7 @@ def test_check_names_devices_without_compiler_and_without_code(tmp_path: Path) -
 def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "net.tar").write_bytes(device_archive())
     np.savez(tmp_path / "x.npz", in0=A, in1=B)
-    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path)
-    assert ran.returncode == 4
+    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path, status=4)
     assert_printed(ran.stderr, "device-code-not-run", "codegen/accel", "accel")
     assert not (tmp_path / "y.npz").exists()
 
@@ -482,8 +468,7 @@ def test_data_of_a_device_does_not_prevent_a_run_that_does_not_use_it() -> None:
 
 def test_init_writes_no_project_without_the_compiler_of_a_device(tmp_path: Path) -> None:
     (tmp_path / "net.tar").write_bytes(device_archive())
-    ran = warm.run("mlfbuild", "init", "--archive", "net.tar", "new", cwd=tmp_path)
-    assert ran.returncode == 4
+    ran = warm.run("mlfbuild", "init", "--archive", "net.tar", "new", cwd=tmp_path, status=4)
     assert " accel" in ran.stderr
     assert not (tmp_path / "new").exists()
 
@@ -496,9 +481,8 @@ def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
         if name == "data":
             write_target_tree(tmp_path / name, ["net"], None, cpu, ["zephyr"])
             continue
-        with pytest.raises(UnsupportedModelError) as caught:
+        with raises(UnsupportedModelError, "device-code-in-package"):
             write_target_tree(tmp_path / name, ["net"], None, cpu, ["zephyr"])
-        assert caught.value.code == "device-code-in-package"
 
 
 def test_settings_of_devices_decide_about_trees_but_not_about_archives(tmp_path: Path) -> None:

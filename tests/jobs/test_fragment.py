@@ -1,7 +1,5 @@
 """Fragments of trees, built with CMake, Ninja and the host's compiler from a firmware's CMakeLists.txt."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -78,9 +76,8 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.fixture
-def project(tmp_path: Path, tool: Callable[[str], str]) -> Project:
-    for name in ("cmake", "ninja", "gcc"):
-        tool(name)
+def project(tmp_path: Path, tool: Callable[..., str]) -> Project:
+    tool("cmake", "ninja", "gcc")
     return Project(tmp_path)
 
 
@@ -289,7 +286,7 @@ def test_models_have_their_own_level_in_debug_builds(project: Project) -> None:
     assert last_level(next(line for line in commands if "main.c.o -c" in line)) == "-O0"
 
 
-def test_make_and_scons_have_the_level_of_the_model(project: Project, tool: Callable[[str], str]) -> None:
+def test_make_and_scons_have_the_level_of_the_model(project: Project, tool: Callable[..., str]) -> None:
     for level, option in LEVELS.items():
         unpack(native_library("net"), project.folder.parent / "net", archive_id="a", optimize=level)
         (project.folder.parent / "Makefile").write_text("CFLAGS = -O0\ninclude net/mlf.mk\nall: $(MLF_LIBRARIES)\n")
@@ -315,7 +312,7 @@ def test_a_level_for_compiled_objects_is_refused() -> None:
 
 @pytest.mark.parametrize("blobs", ["incbin", "array"])
 def test_make_puts_graph_and_parameters_into_the_library(
-    project: Project, tool: Callable[[str], str], blobs: str
+    project: Project, tool: Callable[..., str], blobs: str
 ) -> None:
     unpack(graph_library(), project.folder / "tree", archive_id="a", model="wake_word")
     makefile = "include tree/mlf.mk\nall: $(MLF_LIBRARIES_wake_word)\n"
@@ -335,7 +332,7 @@ def test_make_puts_graph_and_parameters_into_the_library(
     assert (library.stat().st_mtime_ns != before) == (blobs == "incbin")
 
 
-def test_make_rejects_two_modules_with_the_same_name(project: Project, tool: Callable[[str], str]) -> None:
+def test_make_rejects_two_modules_with_the_same_name(project: Project, tool: Callable[..., str]) -> None:
     for tree in ("a", "b"):
         unpack(native_library(), project.folder / tree, archive_id=tree)
     (project.folder / "Makefile").write_text("include a/mlf.mk a/mlf.mk\nall: ;\n")
@@ -345,7 +342,7 @@ def test_make_rejects_two_modules_with_the_same_name(project: Project, tool: Cal
         run(tool("make"), "-C", project.folder)
 
 
-def test_make_names_the_file_that_it_cannot_use(project: Project, tool: Callable[[str], str]) -> None:
+def test_make_names_the_file_that_it_cannot_use(project: Project, tool: Callable[..., str]) -> None:
     unpack(with_sources(native_library(), "with space.c"), project.folder / "tree", archive_id="a")
     (project.folder / "Makefile").write_text("include tree/mlf.mk\nall: ;\n")
     with pytest.raises(RuntimeError, match=r"tree: codegen/host/src/with space\.c has a space in its name, which"):
@@ -422,9 +419,7 @@ def test_cmake_compiles_foreign_code_without_warnings_and_links_libm(foreign: Pr
     foreign.output()
 
 
-def test_make_compiles_foreign_code_without_warnings_and_links_libm(
-    foreign: Project, tool: Callable[[str], str]
-) -> None:
+def test_make_compiles_foreign_code_without_warnings_and_links_libm(foreign: Project, tool: Callable[..., str]) -> None:
     top = foreign.folder.parent
     (top / "Makefile").write_text(
         f"CFLAGS = {STRICT} -fno-builtin\ninclude net/mlf.mk\n"

@@ -20,10 +20,9 @@ OVER = "app.elf for m55: model alpha: takes "
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
     """A firmware with a committed tree, whose budget of flash is too small; the tree is a package of all systems."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "make")
     folder = tmp_path_factory.mktemp("budgets") / "repo"
     make_repo(folder, *PACKAGES, models=BUDGET.replace("LIMIT", "64"))
     (folder / "src/main.c").write_text(
@@ -50,19 +49,14 @@ def run(folder: Path, *command: str | Path, env: dict[str, str]) -> tuple[int, s
     return done.returncode, done.stdout
 
 
-def raise_budget(tree: Path) -> None:
-    """Raise the budget of flash, as a new tree would."""
-    path = tree / "budgets.json"
-    path.write_text(path.read_text().replace('"flash": 64', '"flash": 65536'))
-
-
 def fails_until_raised(repo: Path, folder: Path, image: Path, tree: Path, *command: str | Path) -> None:
     """Build with a ``command``: over budget, twice; within a budget; and without mlfbuild."""
     for _ in range(2):
         status, output = run(folder, *command, env=with_mlfbuild(repo))
         assert status != 0 and OVER in output, output
         assert not image.exists()
-    raise_budget(tree)
+    path = tree / "budgets.json"
+    path.write_text(path.read_text().replace('"flash": 64', '"flash": 65536'))
     status, output = run(folder, *command, env=with_mlfbuild(repo))
     assert status == 0 and image.exists(), output
     image.unlink()

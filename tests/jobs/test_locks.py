@@ -1,7 +1,5 @@
 """Builds of one project at the same time: one waits for the other, and steps of Ninja run in parallel."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Read the constants of an image for external flash, and reject files without them."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Callable
@@ -90,9 +88,8 @@ def without_section_headers(data: bytes) -> bytes:
     ],
 )
 def test_sections_without_constants_are_rejected(image: Path, section: str, code: str, place: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"{image}{place}"):
         linked_section(image, section)
-    assert (caught.value.code, caught.value.place) == (code, f"{image}{place}")
 
 
 @pytest.mark.parametrize(
@@ -110,15 +107,13 @@ def test_sections_without_constants_are_rejected(image: Path, section: str, code
 def test_damaged_images_are_rejected(image: Path, tmp_path: Path, change: Callable[[bytes], bytes], code: str) -> None:
     path = tmp_path / "app.elf"
     path.write_bytes(change(image.read_bytes()))
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=str(path)):
         linked_section(path)
-    assert (caught.value.code, caught.value.place) == (code, str(path))
 
 
 def test_object_that_is_not_linked_is_rejected(image: Path) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "image-not-linked", at=str(image.with_name("main.o"))):
         linked_section(image.with_name("main.o"))
-    assert (caught.value.code, caught.value.place) == ("image-not-linked", str(image.with_name("main.o")))
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

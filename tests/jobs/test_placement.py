@@ -1,7 +1,5 @@
 """The linker script of placed sections, with a firmware's own script and on every board that QEMU emulates."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Modules that a process loads: most of the time of a build with nothing to do is imports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +13,8 @@ LARGE = {"numpy", "jinja2", "elftools", "pygments", "rich", "email", "importlib.
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     return FirmwareRepo(tmp_path)
 
 

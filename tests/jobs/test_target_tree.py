@@ -1,7 +1,5 @@
 """The folder of a target: one fragment for all models, the board's files, and no trees of removed models."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from mlfbuild.core.errors import ConflictError, UsageError
 from mlfbuild.jobs.tree import read_record, target_tree, tree_damage, unpack, write_target_tree
 from mlfbuild.targets import BOARDS, CPUS
+from support.errors import raises
 from support.libraries import native_library
 
 M4, HOST = CPUS["cortex-m4"], CPUS["host"]
@@ -144,9 +143,8 @@ def test_interrupted_removal_is_completed(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", ["board", "models"])
 def test_reserved_names_are_rejected(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "reserved-model-name", at=f"model '{name}'"):
         write_target_tree(tmp_path, [name], None, HOST)
-    assert (caught.value.code, caught.value.place) == ("reserved-model-name", f"model '{name}'")
 
 
 def test_fragment_of_the_user_is_not_overwritten(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Compile on one machine, build on a second without Python, and verify on a third; only results are copied."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

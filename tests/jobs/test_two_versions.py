@@ -1,7 +1,5 @@
 """Trees of two versions of mlfbuild in one build: each model is compiled with its own kernel headers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable
@@ -62,10 +60,9 @@ BUILDS = {
 
 
 @pytest.fixture
-def trees(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+def trees(tmp_path: Path, tool: Callable[..., str]) -> Path:
     """A folder with the trees of two models; the kernels of the second one return larger results."""
-    for name in ("gcc", "cmake", "ninja", "make"):
-        tool(name)
+    tool("gcc", "cmake", "ninja", "make")
     unpack(Library((native_module("one"),)), tmp_path / "one", archive_id="a")
     unpack(Library((native_module("two", kernel=OTHER_KERNEL),)), tmp_path / "two", archive_id="b")
     (tmp_path / "main.c").write_text(MAIN)

@@ -1,7 +1,5 @@
 """Worker processes end with the process that started them, however that ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Contents that stay in their file: the same bytes as in memory, and documented errors."""
 
-from __future__ import annotations
-
 import io
 import os
 import resource
@@ -15,6 +13,7 @@ from hypothesis import given, strategies as st
 from mlfbuild.core.errors import InputFileError, StorageError
 from mlfbuild.library import CHUNK, chunks, content as content_module, spooled, text_of
 from mlfbuild.library.content import Stored, StoredFile
+from support.errors import raises
 
 DATA = bytes(range(256)) * 20
 
@@ -79,9 +78,8 @@ def test_threads_share_a_file() -> None:
 def test_a_pipe_cannot_be_read() -> None:
     reading, writing = os.pipe()
     os.close(writing)
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "file-unreadable", at="a pipe"):
         StoredFile(os.fdopen(reading, "rb", buffering=0), "a pipe")
-    assert (caught.value.code, caught.value.place) == ("file-unreadable", "a pipe")
 
 
 # Spooled -------------------------------------------------------------------------------------------------------------
@@ -107,6 +105,5 @@ def small_files() -> Iterator[None]:
 @pytest.mark.usefixtures("small_files")
 def test_large_content_without_disk_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_module, "_IN_MEMORY", 100)
-    with pytest.raises(StorageError) as caught:
+    with raises(StorageError, "temporary-file-not-written", at="temporary file"):
         spooled([DATA] * 100)
-    assert (caught.value.code, caught.value.place) == ("temporary-file-not-written", "temporary file")

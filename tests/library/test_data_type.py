@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.library.data_type import DataType, element_size, parse_dtype, tensor_size

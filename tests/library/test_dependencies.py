@@ -1,7 +1,5 @@
 """Problems of external dependencies name the key."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -48,10 +46,7 @@ def test_a_sound_dependency_has_no_problems(dependency: ExternalDependency) -> N
             ["version_spec is missing, and url_type git needs a branch, a tag or a commit"],
         ),
         (ExternalDependency("nn", "a.b/nn.zip", "url"), ["url 'a.b/nn.zip' has no scheme such as https://"]),
-        (
-            ExternalDependency("", "", "", ""),
-            ["short_name is empty", "url is empty", "url_type is empty"],
-        ),
+        (ExternalDependency("", "", "", ""), ["short_name is empty", "url is empty", "url_type is empty"]),
     ],
     ids=str,
 )

@@ -1,7 +1,5 @@
 """Graphs: TVM's are rewritten byte for byte, and invalid ones are refused with the place."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from mlfbuild.library.graph_json import (
     parse_graph,
     storage_sizes,
 )
+from support.errors import raises
 from support.libraries import GRAPH_JSON
 
 
@@ -162,23 +161,20 @@ def changed(place: str, value: object) -> str:
     ],
 )  # fmt: skip
 def test_an_invalid_graph_is_refused(changed_place: str, value: object, code: str, place: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"a.graph: {place}") as caught:
         parsed(changed(changed_place, value))
-    assert (caught.value.code, caught.value.place) == (code, f"a.graph: {place}")
     assert "\n" not in str(caught.value)
 
 
 def test_a_list_is_not_a_graph() -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "graph-type-wrong", at="a.graph"):
         parsed("[]")
-    assert (caught.value.code, caught.value.place) == ("graph-type-wrong", "a.graph")
 
 
 @pytest.mark.parametrize("text", ["", "7", "{", '{"nodes": [', "NaN", "[" * 100_000])
 def test_text_that_is_not_a_graph(text: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "graph-type-wrong" if text == "7" else "json-invalid", at="a.graph"):
         parsed(text)
-    assert (caught.value.code, caught.value.place) == ("graph-type-wrong" if text == "7" else "json-invalid", "a.graph")
 
 
 @pytest.mark.parametrize(

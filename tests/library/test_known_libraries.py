@@ -1,7 +1,5 @@
 """Known libraries: names, headers, and the release that belongs to a release of TVM."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

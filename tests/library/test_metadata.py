@@ -1,7 +1,5 @@
 """``metadata.json``: TVM's keys and layout, the extension key, and errors for everything else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +30,7 @@ from mlfbuild.library.metadata import (
     read_format,
     read_modules,
 )
+from support.errors import raises
 from support.libraries import graph_library, native_library, native_module
 
 DATE = "1980-01-01 00:00:00Z"
@@ -333,9 +332,8 @@ WRONG = [
 @pytest.mark.parametrize(("path", "value", "code", "place"), WRONG, ids=[f"{row[0]}={row[1]!s:.12}" for row in WRONG])
 def test_each_mistake_is_reported_with_its_place(path: str, value: object, code: str, place: str) -> None:
     data = json.dumps(edit(path, value, network_library() if ".network" in path else traced_library())).encode()
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"kws.tar: metadata.json: {place}") as caught:
         records(data, "kws.tar: metadata.json")
-    assert (caught.value.code, caught.value.place) == (code, f"kws.tar: metadata.json: {place}")
     assert "\n" not in str(caught.value)
 
 
@@ -352,9 +350,8 @@ def test_each_mistake_is_reported_with_its_place(path: str, value: object, code:
     ],
 )
 def test_text_that_is_not_json(text: bytes, code: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at="metadata.json") as caught:
         read_document(text, "metadata.json").integer("version")
-    assert (caught.value.code, caught.value.place) == (code, "metadata.json")
     assert "\n" not in str(caught.value)
 
 
@@ -397,6 +394,5 @@ def test_contexts_of_the_sketch_in_every_form(contexts: object, expected: list[t
 )
 def test_contexts_of_another_form_are_refused(contexts: object, code: str, place: str) -> None:
     found = {**document(native_library("tiny"))["modules"]["tiny"], "contexts": contexts}
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"metadata.json: {place}"):
         records(json.dumps({"version": 1, **found}).encode())
-    assert (caught.value.code, caught.value.place) == (code, f"metadata.json: {place}")

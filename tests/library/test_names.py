@@ -1,7 +1,5 @@
 """Names of tensors in C, in TVM's form."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.library.names import sanitize_name

@@ -1,7 +1,5 @@
 """Multiply-accumulates of a network, and the use of its arena over time."""
 
-from __future__ import annotations
-
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 
 

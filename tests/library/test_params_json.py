@@ -1,7 +1,5 @@
 """Parameters as JSON and BSON: all bits are preserved, and invalid files are refused."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys
@@ -17,6 +15,7 @@ from mlfbuild.library import params_json
 from mlfbuild.library.numpy_types import dtype_called
 from mlfbuild.library.params import Params
 from mlfbuild.library.params_json import load_params_bson, load_params_json, save_params_json
+from support.errors import raises
 
 
 def assert_same(left: Params, right: Params) -> None:
@@ -104,9 +103,8 @@ def test_nested_data_is_read() -> None:
 
 
 def test_an_unsupported_type_is_refused() -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "parameter-dtype-unsupported", at="parameter 'p'"):
         save_params_json({"p": np.zeros(1, np.complex64)})
-    assert (caught.value.code, caught.value.place) == ("parameter-dtype-unsupported", "parameter 'p'")
 
 
 def entry(dtype: object = "int8", shape: object = (1,), data: object = (1,)) -> bytes:
@@ -154,17 +152,15 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_damaged_files_are_refused(name: str) -> None:
     data, code, parameter = BROKEN[name]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"kws.tar: parameters/kws.json{parameter}") as caught:
         load_params_json(data, "kws.tar: parameters/kws.json")
-    assert (caught.value.code, caught.value.place) == (code, f"kws.tar: parameters/kws.json{parameter}")
     assert str(caught.value).isprintable()
 
 
 def test_large_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(params_json, "MAX_JSON", 1 << 20)
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "params-text-too-large", at="p.json"):
         load_params_json(b" " * ((1 << 20) + 1), "p.json")
-    assert (caught.value.code, caught.value.place) == ("params-text-too-large", "p.json")
 
 
 VALUES = st.sampled_from([None, True, -1, 10**30, 1.5, "", "0xff", "NaN", [], [None], [[1]], {}, "int8", "float32"])
@@ -204,17 +200,15 @@ def test_bson_with_lists_and_with_bytes(encode) -> None:
     ],
 )
 def test_contradictory_bson_is_refused(encode, document: dict[str, object], code: str, place: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=place):
         load_params_bson(encode(document), "p.bson")
-    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 def test_damaged_bson(encode) -> None:
     sound = encode({"p": {"dtype": "int8", "shape": [1], "data": b"1"}})
     for data in (b"", sound[:-1], sound + b"x", b"\xff" * 40):
-        with pytest.raises(InputFileError) as caught:
+        with raises(InputFileError, "bson-invalid", at="p.bson"):
             load_params_bson(data, "p.bson")
-        assert (caught.value.code, caught.value.place) == ("bson-invalid", "p.bson")
 
 
 @given(st.data())
@@ -229,7 +223,6 @@ def test_mutated_bson_never_crashes(data: st.DataObject) -> None:
 
 def test_the_hint_installs_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bson", None)
-    with pytest.raises(ToolNotFoundError) as caught:
+    with raises(ToolNotFoundError, "extra-not-installed", at="p.bson") as caught:
         load_params_bson(b"", "p.bson")
-    assert (caught.value.code, caught.value.place) == ("extra-not-installed", "p.bson")
     assert caught.value.hint == "pip install 'pymongo>=4.6'"

@@ -1,7 +1,5 @@
 """Requirements of a module's code: stated in the metadata, or recognised by included headers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 

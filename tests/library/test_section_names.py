@@ -1,7 +1,5 @@
 """Which sections GCC keeps out of the image."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

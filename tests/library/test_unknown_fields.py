@@ -1,7 +1,5 @@
 """Fields of the metadata that the format does not define: each stays in its place, or in the key ``mlfbuild``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +11,7 @@ from mlfbuild.archive import archive_files, convert, read_files
 from mlfbuild.archive.layout import moved_fields
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, UnknownField
+from support.errors import raises
 from support.libraries import native_module
 from support.old_archives import model_archive, operator_archive
 from support.random_libraries import NETWORK
@@ -215,9 +214,8 @@ def test_unknown_fields_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert edited(model_archive(5), lambda document: document.update(vendor=nested(32)))
     monkeypatch.setattr("mlfbuild.library.metadata.unknown.MOST", 1000)
     long = {"x" * 400: {"dtype": "int8", "size": 1, "a": 1, "b": 2, "c": 3}}  # each place contains the name
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "metadata-unknown-too-large"):
         edited(model_archive(7), lambda d: module_of(d)["memory"]["functions"]["main"][0].update(inputs=long))
-    assert caught.value.code == "metadata-unknown-too-large"
 
 
 def test_unknown_fields_of_all_modules_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,16 +225,14 @@ def test_unknown_fields_of_all_modules_are_bounded(monkeypatch: pytest.MonkeyPat
         module_of(document)["vendor"] = "x" * 600
         document["modules"]["b"] = document["modules"]["add"]
 
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "metadata-unknown-too-large", at="a.tar: metadata.json: modules.b"):
         edited({**model_archive(7), "parameters/b.params": model_archive(7)["parameters/add.params"]}, add)
-    assert (caught.value.code, caught.value.place) == ("metadata-unknown-too-large", "a.tar: metadata.json: modules.b")
 
 
 def test_numbers_without_json_text_are_refused() -> None:
     text = model_archive(5)["metadata.json"].replace(b'"version"', b'"vendor": [1e999], "version"')
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "json-value-invalid", at="a.tar: metadata.json: vendor"):
         read_files({**model_archive(5), "metadata.json": text}, "a.tar")
-    assert (caught.value.code, caught.value.place) == ("json-value-invalid", "a.tar: metadata.json: vendor")
 
 
 def test_a_field_in_both_places_must_have_one_value() -> None:

@@ -1,7 +1,5 @@
 """ADD and SUB of int8 as a linear function: every pair of inputs against TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

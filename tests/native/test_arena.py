@@ -1,7 +1,5 @@
 """Packing: buffers never overlap, and the size is between the lower bound and that of other methods."""
 
-from __future__ import annotations
-
 import itertools
 
 from hypothesis import given, settings, strategies as st

@@ -1,7 +1,5 @@
 """The rounding functions in C equal the numpy arithmetic and exact integers for each value."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Arrays of constants as numbers, which are parameters of graphs, have the bytes of their C initialisers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Properties for firmware: no warnings, C++, linking, reentrancy, checked pointers, the model id, sections."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +19,7 @@ from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support import int16_networks, mve_float_networks
 from support.board_cases import Build, build_program
+from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import SANITIZERS, WARNINGS, build, run, write_tree
 from support.kernel_networks import kernel_jobs
@@ -207,9 +206,8 @@ def test_sections(tmp_path: Path, tool: Tool) -> None:
 )
 def test_invalid_sections_are_rejected(placement: Placement, code: str, key: str) -> None:
     model = every_operator(True)
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code, at=f"net: placement.{key}"):
         compile_graph(parse_tflite(model, "net", "net"), request("net", placement), sha256(model))
-    assert (caught.value.code, caught.value.place) == (code, f"net: placement.{key}")
 
 
 _REFUSALS = r"""

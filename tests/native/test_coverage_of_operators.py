@@ -5,8 +5,6 @@ sanitizers) and ``test_operators_on_boards.py`` (C on an emulated Cortex-M4 and 
 tests of streams. Operators and types that no reference supports are listed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Channels that are constant or unused: which are removed, through which operators, and that no value changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

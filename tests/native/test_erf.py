@@ -1,7 +1,5 @@
 """ERF, which TensorFlow Lite does not have: the kernel equals the C library's error function."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Valid networks of extreme sizes and numbers compile quickly and without a numpy warning."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Layers of ONNX networks with int16 activations, whose factors have 32 bits after the point, in C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

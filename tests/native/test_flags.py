@@ -1,7 +1,5 @@
 """Kernels under the flags of a compiler: right on the board at every level and with every instrumentation."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

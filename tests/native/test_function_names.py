@@ -1,7 +1,5 @@
 """Names of operator functions: operator and geometry, unique, and short enough for C99."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.native.graph import Graph, Node

@@ -1,7 +1,5 @@
 """Functions that TensorFlow Lite does not have, on boards; ``test_onnx_numbers.py`` has their accuracy on the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Operators executed row by row: all kinds of chains equal TensorFlow Lite Micro; the effect of ``memory``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

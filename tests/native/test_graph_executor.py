@@ -1,7 +1,5 @@
 """Networks for the graph executor, run as TVM runs them, equal the C code for the AOT executor."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +23,7 @@ from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.ops import Add, Concatenation, Equal, Reshape, Split
 from mlfbuild.targets import CPUS, RUNTIME
 from mlfbuild.usecases.validate import validate_archive
+from support.errors import raises
 from support.graph_interpreter import C99, Interpreter
 from support.host_c import run_many_on_host
 from support.native import compile_network, generated, request
@@ -300,16 +299,13 @@ def test_network_with_state_is_rejected() -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 3), s.tensor("kept", 3), s.tensor("sum", 3))
     graph = Graph("net", s.tensors, s.nodes, ["x"], ["sum"], [State("kept", "sum", np.zeros(3, np.int8))])
-    with pytest.raises(UnsupportedModelError) as raised:
+    with raises(UnsupportedModelError, "graph-executor-without-state", at="net: 'kept'"):
         graph_library(graph)
-    assert (raised.value.code, raised.value.place) == ("graph-executor-without-state", "net: 'kept'")
 
 
 def test_invalid_options_and_executors_are_rejected(tmp_path: Path) -> None:
     wanted = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="graph", options={"trace": True})
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "trace-of-graph", at="net: options.trace"):
         compiler_called("native").compile(wanted)
-    assert (caught.value.code, caught.value.place) == ("trace-of-graph", "net: options.trace")
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "unknown-executor", at="net: executor"):
         compiler_called("native").outline(replace(wanted, executor="vm", options={}))
-    assert (caught.value.code, caught.value.place) == ("unknown-executor", "net: executor")

@@ -1,7 +1,5 @@
 """Unusual networks, in which inputs, outputs, constants and aliases meet: C equals the numpy references."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means of quantised ONNX networks in C, which are rounded once: on this machine and on boards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

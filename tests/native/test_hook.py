@@ -1,7 +1,5 @@
 """The option ``hook`` in C: a function of the firmware is called before each operator and can end the run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,14 +20,14 @@ from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
-from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.native.graph import DType, Graph, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
 from support.errors import raises
 from support.host_c import SANITIZERS, WARNINGS, build, run, write_tree
 from support.native import compile_network, generated, request
-from support.sketch import Sketch
+from support.sketch import Sketch, stream
 
 Array = npt.NDArray[Any]
 
@@ -221,13 +219,6 @@ def test_hook_can_run_the_network_itself(tmp_path: Path, tool: Callable[[str], s
 
 
 # With a state --------------------------------------------------------------------------------------------------------
-
-
-def stream() -> Graph:
-    """A state that the first of two operators updates in place."""
-    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "sum", "y")]
-    nodes = [Node("sum", ops.Add(), ("x", "kept"), ("sum",)), Node("twice", ops.Add(), ("sum", "sum"), ("y",))]
-    return Graph("stream", tensors, nodes, ["x"], ["y"], [State("kept", "sum", np.ones((1, 4), np.float32))])
 
 
 _STREAM = """
@@ -539,6 +530,5 @@ def test_renamed_module_has_a_renamed_hook(tmp_path: Path, tool: Callable[[str],
 
 @pytest.mark.parametrize("value", ["yes", 1, "true"])
 def test_option_must_be_a_boolean(value: str | int) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "invalid-option", at="net: options.hook"):
         compiler_called("native").compile(replace(request("net"), options={"hook": value}))
-    assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.hook")

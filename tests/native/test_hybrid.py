@@ -1,7 +1,5 @@
 """Layers of int8 weights over float32 equal LiteRT's reference kernels bit for bit, in numpy and in C."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names of inputs and outputs: those of the key ``interface``, or names that survive another conversion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from mlfbuild.native.graph import Graph
 from mlfbuild.native.graph.ops import Add
 from mlfbuild.project import load_project
 from mlfbuild.verify.host import load
+from support.errors import raises
 from support.native import generated, request
 from support.sketch import Sketch
 
@@ -149,9 +148,8 @@ def test_runs_accept_both_names(
     ],
 )
 def test_names_that_do_not_fit_the_model(names: dict[str, tuple[str, ...]], code: str, place: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code, at=place):
         compiled(network(("x", "b"), ("y", "z")), **names)
-    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 def test_the_key_separates_names_that_are_equal_in_c() -> None:

@@ -1,7 +1,5 @@
 """A network may use all kernels at the same time, so no two headers may define one name."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

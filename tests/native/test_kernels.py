@@ -1,7 +1,5 @@
 """The C of each operator, with sanitizers, equals TensorFlow Lite Micro or LiteRT: integers exactly, floats to 1e-5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The options for other tools: ``layout: single-file`` and ``interface-api: packed``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +25,7 @@ from mlfbuild.native.graph.ops import Add, FullyConnected, Reshape, Softmax
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.validate import validate_archive
 from mlfbuild.verify.host.model import load_library
+from support.errors import raises
 from support.graph_interpreter import Interpreter
 from support.host_c import WARNINGS, run, run_on_host, write_tree
 from support.native import request
@@ -270,15 +269,13 @@ def test_wrong_options_are_refused(
 ) -> None:
     wanted = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor=executor, options=options)
     for method in (compiler_called("native").compile, compiler_called("native").outline):
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, code, at=f"net: {place}"):
             method(wanted)
-        assert (caught.value.code, caught.value.place) == (code, f"net: {place}")
 
 
 def test_network_with_state_needs_the_c_interface() -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 3), s.tensor("kept", 3), s.tensor("sum", 3))
     graph = Graph("net", s.tensors, s.nodes, ["x"], ["sum"], [State("kept", "sum", np.zeros(3, np.int8))])
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "packed-interface-without-state", at="net: 'kept'"):
         compile_graph(graph, replace(request("net"), options=PACKED), sha256(b"net"))
-    assert (caught.value.code, caught.value.place) == ("packed-interface-without-state", "net: 'kept'")

@@ -1,7 +1,5 @@
 """Scales and zero points of float tensors, which converters leave behind, have no effect."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

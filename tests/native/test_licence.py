@@ -1,7 +1,5 @@
 """Every C file that mlfbuild generates or copies starts with its licence and its copyright."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

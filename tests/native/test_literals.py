@@ -1,7 +1,5 @@
 """Numbers printed in C read back as the same numbers."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,14 +1,11 @@
 """Networks that TensorFlow Lite Micro does not run say that their numbers are those of LiteRT."""
 
-from __future__ import annotations
-
 from pathlib import Path
-
-import pytest
 
 from mlfbuild.archive.describe import describe_text
 from mlfbuild.core.errors import UsageError
 from mlfbuild.native.build import read_network
+from support.errors import raises
 from support.hybrid_networks import hybrid
 from support.native import compile_bytes, request
 from support.tflite_builder import Network
@@ -39,6 +36,5 @@ def test_a_release_of_tensorflow_lite_micro_cannot_be_selected(tmp_path: Path) -
     path.write_bytes(case.model)
     wanted = request("net")
     for date in ("2026-10-12", "2026-10-13"):
-        with pytest.raises(UsageError) as caught:
+        with raises(UsageError, "tflm-of-litert"):
             read_network(type(wanted)("net", path, wanted.cpu, options={"tflm": date}))
-        assert caught.value.code == "tflm-of-litert"

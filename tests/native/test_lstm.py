@@ -1,7 +1,5 @@
 """The C of UNIDIRECTIONAL_SEQUENCE_LSTM: its states, and its products on boards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Networks of thousands of tensors are packed or rejected in a short time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Findings of MISRA C:2012 in generated C, as Cppcheck counts them, against the committed ones and their reasons."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections import Counter

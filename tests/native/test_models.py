@@ -1,7 +1,5 @@
 """The MLPerf Tiny networks on this machine, with sanitizers, equal the vectors of TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The int8 kernels for Helium: C on this machine and assembly on QEMU are bit-exact."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The description of a compiled network in its archive matches its C code."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """A network of every operator and element type, in one firmware, on an emulated Cortex-M4 and Cortex-M55."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

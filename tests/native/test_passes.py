@@ -1,7 +1,5 @@
 """The effect of each pass, its limits, and that no pass changes a value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The compiler puts constants and static memory in sections by class; a placed state is not zeroed by start-up code."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,11 +1,8 @@
 """Plans of random graphs, simulated: every value that a node reads is still in memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import UnsupportedModelError
@@ -20,6 +17,7 @@ from mlfbuild.native.memory.storages import Location, StorageKind
 from mlfbuild.native.memory.views import views_of
 from mlfbuild.native.settings import CodegenSettings
 from mlfbuild.targets import CPUS
+from support.errors import raises
 from support.examples import examples
 from support.host_c import run_on_host
 from support.native import compile_bytes, generated
@@ -121,9 +119,8 @@ def test_values_are_in_memory_when_they_are_read(data: st.DataObject, graph: Gra
     lowered = [lower(graph, node, CodegenSettings(CPUS["cortex-m4"])) for node in graph.nodes]
     calls = [with_scratch(call, data.draw(st.sampled_from([0, 0, 7, 64]))) for call in lowered]
     if exchange(graph):
-        with pytest.raises(UnsupportedModelError) as caught:
+        with raises(UnsupportedModelError, "states-swapped", at=graph.name):
             plan_memory(graph, calls)
-        assert (caught.value.code, caught.value.place) == ("states-swapped", graph.name)
         return
     plan = plan_memory(graph, calls)
     if data.draw(st.booleans()):

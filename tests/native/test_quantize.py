@@ -1,7 +1,5 @@
 """QUANTIZE and DEQUANTIZE of float32 in assembly: ties, bounds, infinities, NaN and rests of a few elements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

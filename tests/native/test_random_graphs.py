@@ -1,7 +1,5 @@
 """Random networks of many operators, with sanitizers, equal TensorFlow Lite Micro; each runs on two cases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A million output values of each operator and type against their judge; the sweep prints how many differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors without dimensions, in PACK and UNPACK, equal TensorFlow Lite Micro and numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

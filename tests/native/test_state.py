@@ -1,7 +1,5 @@
 """Networks with state: C code and graph agree over several runs, and after a reset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate_in_turn
 from mlfbuild.native.graph.ops.movement.slice import Steps
+from support.errors import raises
 from support.host_c import build, run, run_cases_on_host, write_tree
 from support.native import compile_network, generated, request
 
@@ -134,9 +133,8 @@ def test_streams_are_separate_and_can_be_reset(tmp_path: Path, name: str, first:
 
 def test_swapped_states_are_rejected() -> None:
     graph = network([add("x", "a", "y")], [("a", "b", RAMP), ("b", "a", ZEROS)])
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "states-swapped", at="net"):
         compile_network(graph)
-    assert (caught.value.code, caught.value.place) == ("states-swapped", "net")
 
 
 def shared_workspace(graph: Graph) -> Library:

@@ -1,7 +1,5 @@
 """Graphs of the native compiler with the static executor equal the AOT executor."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The C of networks with state, run repeatedly with sanitizers, equals TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The option ``tflm`` selects the release of TensorFlow Lite Micro whose numbers the code has."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """The int8 kernels for cores without SIMD: C on this machine and assembly on QEMU are bit-exact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The option ``trace`` in C: the callback gets each tensor in order, on this machine and on a board."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,14 +15,15 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.native.build import compile_graph
-from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.native.graph import DType, Graph, Tensor, ops
 from mlfbuild.native.graph.evaluation import evaluate_in_turn
 from mlfbuild.native.graph.ops.movement.slice import Slice, Steps
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
+from support.errors import raises
 from support.host_c import SANITIZERS, build, run, write_tree
 from support.native import compile_network, generated, request
-from support.sketch import Sketch
+from support.sketch import Sketch, stream
 
 Array = npt.NDArray[Any]
 
@@ -134,13 +133,6 @@ def views() -> Graph:
     s.node(ops.Reshape(), "sum", s.tensor("flat", 1, 64))
     s.node(ops.FullyConnected(), "flat", s.weights("w3", 3, 64), s.tensor("y", 1, 3, scale=2.0))
     return s.graph(["image"], ["y"])
-
-
-def stream() -> Graph:
-    """A state that is read and written in each run."""
-    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "sum", "y")]
-    nodes = [Node("sum", ops.Add(), ("x", "kept"), ("sum",)), Node("twice", ops.Add(), ("sum", "sum"), ("y",))]
-    return Graph("stream", tensors, nodes, ["x"], ["y"], [State("kept", "sum", np.ones((1, 4), np.float32))])
 
 
 def cases() -> list[tuple[Graph, list[Array]]]:
@@ -259,6 +251,5 @@ def test_archive_lists_the_traced_tensors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["yes", 1, "true"])
 def test_option_must_be_a_boolean(value: str | int) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "invalid-option", at="net: options.trace"):
         compiler_called("native").compile(replace(request("net"), options={"trace": value}))
-    assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.trace")

@@ -1,7 +1,5 @@
 """Networks of uint8 equal LiteRT's reference kernels bit for bit, in numpy and in C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

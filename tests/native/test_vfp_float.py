@@ -1,7 +1,5 @@
 """The float32 kernels for scalar FPUs: C on this machine and assembly on QEMU are within 1e-5 of the largest value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A streaming network with ring buffers and convolutions on them: ten frames in order, and again after a reset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Values that TensorFlow Lite Micro and LiteRT reject or compute wrongly, as docs/operators.md promises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

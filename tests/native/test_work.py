@@ -1,7 +1,5 @@
 """The work of the compiler grows with the operators of a network, and the searches for a small plan are limited."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.native.graph.ops import Add

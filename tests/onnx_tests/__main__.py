@@ -1,7 +1,5 @@
 """The command: see the docstring of the package."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

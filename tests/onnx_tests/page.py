@@ -1,7 +1,5 @@
 """Write the outcomes as a table, a line per test, and as a section of the documentation."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

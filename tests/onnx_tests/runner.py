@@ -1,7 +1,5 @@
 """Compile tests, run them on this machine, and judge the results."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

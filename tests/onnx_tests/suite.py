@@ -1,7 +1,5 @@
 """Write the tests of the package onnx as folders, models and data apart."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings

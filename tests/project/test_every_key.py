@@ -6,8 +6,6 @@ names the module that reads it. What a job has, and every key of the smaller map
 of the project file: a key that nothing reads fails here.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

@@ -1,7 +1,5 @@
 """Files of other formats are recognised by content, then by suffix, with a conversion that can be run."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 import shlex

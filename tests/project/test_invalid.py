@@ -1,7 +1,5 @@
 """Each file in ``invalid`` has one kind of mistake; its first comment lines are the codes and places to report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``mcu`` may be a device of a CMSIS-Pack, which gives core and memories; packs are files of others."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

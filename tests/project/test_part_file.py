@@ -1,7 +1,5 @@
 """``mcu`` may be a file of the project that describes the microcontroller, with the keys of mlfbuild's own tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Any content of a project file gives a project or messages, never a traceback."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Short forms mean the same as the keys in full, and their mistakes are at the text that was written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Microcontrollers of targets: rows of the table, changed or replaced by the project's own values."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes, counts and percentages as project files contain them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

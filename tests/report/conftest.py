@@ -1,7 +1,5 @@
 """A linked image with two models, a library and firmware."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

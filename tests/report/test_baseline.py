@@ -1,7 +1,5 @@
 """The baseline file, and growth of images."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from mlfbuild.core import Diagnostic, InputFileError
 from mlfbuild.report.budgets.growth import baseline_text, check_known, differences, growths, read_baseline
 from mlfbuild.report.sizes.owners import ARENA, CODE, WEIGHTS, Owner, SizedSymbol, Sizes
+from support.errors import raises
 
 WHERE = Path("ci/sizes.json")
 IMAGES = {
@@ -63,9 +62,8 @@ def test_the_file_has_one_line_for_each_image_and_is_read_back(tmp_path: Path) -
 def test_wrong_files_are_refused(content: str, code: str, place: str, tmp_path: Path) -> None:
     path = tmp_path / "sizes.json"
     path.write_text(content)
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=f"{path}{place}") as caught:
         read_baseline(path)
-    assert (caught.value.code, caught.value.place) == (code, f"{path}{place}")
     assert "--update-baseline" in caught.value.hint
 
 
@@ -108,9 +106,8 @@ def test_obsolete_entries_are_refused() -> None:
         ({"app for m4": ["vww"], "app for m7": []}, "model kws of app for m4"),
         ({"app for m4": []}, "image app for m7, model kws of app for m4"),
     ):
-        with pytest.raises(InputFileError) as caught:
+        with raises(InputFileError, "baseline-outdated", at="ci/sizes.json") as caught:
             check_known(WHERE, IMAGES, known)
-        assert (caught.value.code, caught.value.place) == ("baseline-outdated", "ci/sizes.json")
         assert caught.value.reason.endswith(names)
 
 

@@ -1,7 +1,5 @@
 """Exceeded budgets of flash and RAM, and the record of the last build within them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Calls of functions from the instructions of an image."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

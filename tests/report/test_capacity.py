@@ -1,7 +1,5 @@
 """What models and images take of a part's memories or of their budgets, as figures and as bars."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Changes between two reports, as values, JSON and text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sections and symbols of an ELF file, compared with binutils."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable

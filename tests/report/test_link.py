@@ -1,7 +1,5 @@
 """Faults of links: data of models that linker scripts put in the wrong place."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cycles that a device measured, in reports: text, JSON and the page."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

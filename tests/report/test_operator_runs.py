@@ -1,7 +1,5 @@
 """Instructions of calls, their operators of the network, the table of a run, and budgets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

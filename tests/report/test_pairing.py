@@ -1,7 +1,5 @@
 """Constants and operators of two reports are paired by what they are, not by the number of their operator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

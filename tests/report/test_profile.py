@@ -1,7 +1,5 @@
 """Counts of instructions are exact, in the order of the calls, and equal those of another counter."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -28,9 +26,8 @@ COUNTS = Path(__file__).parents[2] / "benchmarks/results/counts.json"
 
 
 @pytest.fixture(autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "gcc"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "gcc")
 
 
 def kws(shared: Path, executor: str, **options: bool) -> Module:

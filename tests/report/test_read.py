@@ -1,7 +1,5 @@
 """Reports that fit the schema and are consistent are read; others are refused in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -170,21 +168,15 @@ def test_other_versions_are_refused(version: int, tmp_path: Path) -> None:
         ("images/0/models/0/pieces/1/kind", "magic", "images[0].models[0].pieces[1].kind"),
         ("images/0/models/0/pieces/1/size", 7, "images[0].models[0].flash"),
         ("images/0/models/0/pieces/1/flash", 1, "images[0].models[0].pieces[1].flash"),
-        ("images/0/models/0/pieces/1/kind", "code",
-         "images[0].models[0].kinds.flash.code"),
+        ("images/0/models/0/pieces/1/kind", "code", "images[0].models[0].kinds.flash.code"),
         ("images/0/models", [kws(), kws()], "images[0].models"),
         ("images/1/target", "m4", "images[1]"),
         ("images/0/baseline", {}, "images[0].baseline."),
-        ("images/1/models/1/networks/0/rest/code", 9999,
-         "images[1].models[1].networks"),
-        ("images/1/models/1/networks/0/operators/1/inputs/0", 4,
-         "images[1].models[1].networks[0].operators[1].inputs"),
-        ("images/1/models/1/networks/0/operators/1/scratch", 4,
-         "images[1].models[1].networks[0].operators[1].scratch"),
-        ("images/1/models/1/networks/0/tensors/1/last", 3,
-         "images[1].models[1].networks[0].tensors[1]"),
-        ("images/1/models/1/networks/0/tensors/1/first", 2,
-         "images[1].models[1].networks[0].tensors[1]"),
+        ("images/1/models/1/networks/0/rest/code", 9999, "images[1].models[1].networks"),
+        ("images/1/models/1/networks/0/operators/1/inputs/0", 4, "images[1].models[1].networks[0].operators[1].inputs"),
+        ("images/1/models/1/networks/0/operators/1/scratch", 4, "images[1].models[1].networks[0].operators[1].scratch"),
+        ("images/1/models/1/networks/0/tensors/1/last", 3, "images[1].models[1].networks[0].tensors[1]"),
+        ("images/1/models/1/networks/0/tensors/1/first", 2, "images[1].models[1].networks[0].tensors[1]"),
         (
             "images/1/models/1/networks/0/profile/modelled/by_kind/waiting",
             1,
@@ -195,14 +187,9 @@ def test_other_versions_are_refused(version: int, tmp_path: Path) -> None:
             1,
             "images[1].models[1].networks[0].profile.modelled.cycles",
         ),
-        (
-            "images/1/models/1/networks/0/operators/1/cycles",
-            1,
-            "images[1].models[1].networks[0].operators[1].cycles",
-        ),
+        ("images/1/models/1/networks/0/operators/1/cycles", 1, "images[1].models[1].networks[0].operators[1].cycles"),
         ("images/1/models/1/networks/0/profile/rest", 41, "images[1].models[1].networks[0].profile.instructions"),
-        ("images/0/models/0/stack/frames/1", 241,
-         "images[0].models[0].stack.worst_case"),
+        ("images/0/models/0/stack/frames/1", 241, "images[0].models[0].stack.worst_case"),
         ("images/0/stack/frames", [], "images[0].stack.frames"),
         ("compared/images/0/flash/now", "all", "compared.images[0].flash.now"),
     ],

@@ -1,7 +1,5 @@
 """Every byte of an image has one owner."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

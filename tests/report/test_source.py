@@ -1,7 +1,5 @@
 """Attributes of operators from the model's file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Libraries inside archives: writing, reading, and every verb that reads or writes archives."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +14,7 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
 from mlfbuild.cli.output.invocation import run
-from mlfbuild.core import CheckFailedError, InputFileError, MlfError, UsageError
+from mlfbuild.core import CheckFailedError, InputFileError, UsageError
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
@@ -30,6 +28,7 @@ from mlfbuild.library import (
 )
 from mlfbuild.requirements.bundle import bundled, bundled_library
 from support.cmsis_nn_source import cmsis_nn_source
+from support.errors import raises
 from support.libraries import native_module
 
 WHERE = "kws.tar"
@@ -70,11 +69,6 @@ def with_lib(function: str = "lib_a", name: str = "tiny", source: ResolvedLibrar
 
 def bundles_of(library: Library) -> dict[str, ResolvedLibrary]:
     return bundles(library, WHERE)
-
-
-def check(error: pytest.ExceptionInfo[MlfError], code: str, place: str) -> None:
-    assert (error.value.code, error.value.place) == (code, place)
-    assert "\n" not in error.value.message
 
 
 def edited(change: Callable[[dict[str, object]], object]) -> Library:
@@ -148,9 +142,8 @@ def test_a_library_recognised_by_its_headers_is_named(shared: Path, stub_cmsis_n
 def test_other_files_in_its_folder_are_not_overwritten() -> None:
     theirs = ArchiveFile(PurePosixPath("dependencies/lib/x.c"), b"")
     library = Library((calling("lib_a"),), other_files=(theirs,))
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "bundle-folder-taken", at="dependency lib"):
         bundled(library, {"lib": LIB})
-    check(error, "bundle-folder-taken", "dependency lib")
 
 
 def test_requirement_is_matched_with_its_folder() -> None:
@@ -165,9 +158,8 @@ def test_folder_without_a_description_is_not_a_bundle() -> None:
     bare = replace(library, other_files=kept)
     assert bundles_of(bare) == {}
     (requirement,) = requirements_of(bare.modules[0])
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "bundle-not-described", at=f"{WHERE}: dependency 'lib'"):
         bundled_library(bare, requirement, WHERE)
-    check(error, "bundle-not-described", f"{WHERE}: dependency 'lib'")
 
 
 def test_folder_of_another_library_is_refused() -> None:
@@ -175,9 +167,8 @@ def test_folder_of_another_library_is_refused() -> None:
     named = replace(module.external_dependencies[0], short_name="cmsis-nn")
     library = replace(with_lib(), modules=(replace(module, external_dependencies=(named,)),))
     (requirement,) = requirements_of(library.modules[0])
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "bundle-other-name", at=f"{WHERE}: dependency 'cmsis-nn'"):
         bundled_library(library, requirement, WHERE)
-    check(error, "bundle-other-name", f"{WHERE}: dependency 'cmsis-nn'")
 
 
 @pytest.mark.parametrize(
@@ -196,9 +187,8 @@ def test_folder_of_another_library_is_refused() -> None:
     ],
 )
 def test_unsafe_options_are_refused(option: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "bundle-option-refused", at="dependency lib"):
         with_lib(source=replace(LIB, compile_options=(option,)))
-    check(error, "bundle-option-refused", "dependency lib")
     with pytest.raises(InputFileError, match="compile_options"):
         bundles(edited(lambda facts: facts.update(compile_options=[option])), WHERE)
 
@@ -305,9 +295,8 @@ def test_merging_joins_partial_bundles() -> None:
     ],
 )
 def test_different_libraries_of_one_name_are_not_merged(other: ResolvedLibrary) -> None:
-    with pytest.raises(CheckFailedError) as error:
+    with raises(CheckFailedError, "merged-bundles-differ", at="one.tar and two.tar"):
         merge([("one.tar", with_lib("lib_a", "one")), ("two.tar", with_lib("lib_b", "two", other))])
-    check(error, "merged-bundles-differ", "one.tar and two.tar")
 
 
 def test_a_bundle_and_a_requirement_are_not_merged() -> None:

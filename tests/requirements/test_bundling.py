@@ -1,7 +1,5 @@
 """``bundle: true`` in the project file: the libraries in archives, and when archives are rebuilt."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Download and unpack archives from various servers."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib
@@ -16,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFailedError, UsageError
+from mlfbuild.core import InputFileError, NotFetchedError, ProcessFailedError, UsageError
 from mlfbuild.requirements import archives
 from mlfbuild.requirements.archives import archive_root, fetch_archive
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.tree_hash import tree_sha256
+from support.errors import raises
 from support.http_source import Source, serving
 
 FILES = {"README.md": b"a library\n", "Include/lib.h": b"int f(void);\n", "Source/f.c": bytes(range(256)) * 2000}
@@ -80,11 +79,6 @@ def fetched(source: Source, data: bytes, cache: Cache, name: str = "a") -> dict[
     return content(archive_root(source.url(name), digest_of(data), cache))
 
 
-def check(error: pytest.ExceptionInfo[MlfError], code: str, place: str) -> None:
-    assert (error.value.code, error.value.place) == (code, place)
-    assert "\n" not in error.value.message
-
-
 PACKED: dict[str, Callable[[], bytes]] = {
     "tar": tar,
     "tar.gz": lambda: gzip.compress(tar()),
@@ -129,9 +123,8 @@ def test_file_url_is_an_address(cache: Cache, tmp_path: Path) -> None:
     assert fetch_archive(path.as_uri(), digest_of(data), cache) is True
     path.unlink()
     assert content(archive_root(path.as_uri(), digest_of(data), cache)) == FILES
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "download-failed", at=path.as_uri()):
         fetch_archive(path.as_uri(), "0" * 64, cache)
-    check(error, "download-failed", path.as_uri())
 
 
 # Hashes --------------------------------------------------------------------------------------------------------------
@@ -139,9 +132,8 @@ def test_file_url_is_an_address(cache: Cache, tmp_path: Path) -> None:
 
 def test_wrong_hash_is_refused(source: Source, cache: Cache) -> None:
     data = source.files["a"] = tar()
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "archive-hash-wrong", at=source.url("a")) as error:
         fetch_archive(source.url("a"), "0" * 64, cache)
-    check(error, "archive-hash-wrong", source.url("a"))
     assert digest_of(data) in error.value.reason
     assert source.requests == [("a", None)], "it is not tried again"
     assert [path for path in cache.root.rglob("*") if path.is_file() and path.parent.name != "locks"] == []
@@ -149,17 +141,15 @@ def test_wrong_hash_is_refused(source: Source, cache: Cache) -> None:
 
 @pytest.mark.parametrize("digest", ["", "0" * 63, "0" * 65, "g" * 64, "A" * 64, "0" * 64 + "\n"])
 def test_invalid_hash_is_refused(source: Source, cache: Cache, digest: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "sha256-invalid", at=source.url("a")):
         fetch_archive(source.url("a"), digest, cache)
-    check(error, "sha256-invalid", source.url("a"))
     assert source.requests == []
 
 
 @pytest.mark.parametrize("url", ["", "lib.tar", "ftp://host/a", "data:,x", "-o", "https://me:secret@host/a", "http://"])
 def test_invalid_address_is_refused(cache: Cache, url: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "url-invalid", at="url") as error:
         fetch_archive(url, "0" * 64, cache)
-    check(error, "url-invalid", "url")
     assert "secret" not in error.value.message
 
 
@@ -169,9 +159,8 @@ def test_invalid_address_is_refused(cache: Cache, url: str) -> None:
 def test_interrupted_download_starts_again(source: Source, cache: Cache) -> None:
     data = source.files["a"] = tar()
     source.cut_after = 100_000
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "download-failed", at=source.url("a")):
         fetch_archive(source.url("a"), digest_of(data), cache)
-    check(error, "download-failed", source.url("a"))
     with pytest.raises(NotFetchedError):
         archive_root(source.url("a"), digest_of(data), cache)
     source.cut_after = None
@@ -184,17 +173,15 @@ def test_slow_server_times_out(source: Source, cache: Cache, monkeypatch: pytest
     monkeypatch.setattr(archives, limit, 0.2 if limit == "SILENCE" else -1.0)
     data = source.files["a"] = tar()
     source.stall_after = 1000 if limit == "SILENCE" else None
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "download-failed", at=source.url("a")):
         fetch_archive(source.url("a"), digest_of(data), cache)
-    check(error, "download-failed", source.url("a"))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/a", "nothing"])
 def test_missing_file_on_server(source: Source, cache: Cache, url: str) -> None:
     address = url if "://" in url else source.url(url)
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "download-failed", at=address) as error:
         fetch_archive(address, "0" * 64, cache)
-    check(error, "download-failed", address)
     assert error.value.exit_code == 7
 
 
@@ -205,9 +192,8 @@ def test_redirections(source: Source, cache: Cache, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(data)
     source.redirects = {"a": source.url("b"), "local": (tmp_path / "x").as_uri(), "ftp": "ftp://127.0.0.1/x"}
     for name in ("local", "ftp"):
-        with pytest.raises(ProcessFailedError) as error:
+        with raises(ProcessFailedError, "download-failed", at=source.url(name)):
             fetch_archive(source.url(name), digest_of(data), cache)
-        check(error, "download-failed", source.url(name))
     assert fetch_archive(source.url("a"), digest_of(data), cache) is True
 
 
@@ -228,9 +214,8 @@ def test_credentials_are_sent_only_to_their_host(
 def test_too_large_download_is_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_SIZE", 1 << 10)
     data = source.files["a"] = tar()
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "download-too-large", at=source.url("a")):
         fetch_archive(source.url("a"), digest_of(data), cache)
-    check(error, "download-too-large", source.url("a"))
     assert not list(cache.root.glob("archives/*")) and not list(cache.root.glob("tmp/*"))
 
 
@@ -246,9 +231,8 @@ def test_progress(source: Source, cache: Cache) -> None:
 
 
 def test_archive_that_was_not_fetched_is_refused(cache: Cache) -> None:
-    with pytest.raises(NotFetchedError) as error:
+    with raises(NotFetchedError, "archive-not-fetched", at="https://host/a.tar"):
         archive_root("https://host/a.tar", "0" * 64, cache)
-    check(error, "archive-not-fetched", "https://host/a.tar")
     assert not cache.root.exists()
 
 
@@ -327,9 +311,8 @@ def test_encrypted_members_are_refused(source: Source, cache: Cache) -> None:
     data = bytearray(zipped(X, top=""))
     for mark, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.index(mark) + at] |= 1
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "zip-member-refused", at=f"{source.url('a')}: member 'x.c'"):
         fetched(source, bytes(data), cache)
-    check(error, "zip-member-refused", f"{source.url('a')}: member 'x.c'")
 
 
 def test_member_without_a_name_is_refused(source: Source, cache: Cache) -> None:
@@ -337,9 +320,8 @@ def test_member_without_a_name_is_refused(source: Source, cache: Cache) -> None:
     at = data.index(b"PK\1\2") + 28
     assert data[at : at + 4] == b"\1\0\0\0"  # lengths of the name and of extra data
     data[at : at + 4] = b"\0\0\1\0"
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "zip-member-refused", at=f"{source.url('a')}: member ''"):
         fetched(source, bytes(data), cache)
-    check(error, "zip-member-refused", f"{source.url('a')}: member ''")
 
 
 def test_decompression_bombs_are_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,9 +333,8 @@ def test_decompression_bombs_are_refused(source: Source, cache: Cache, monkeypat
         with pytest.raises(InputFileError):
             fetched(source, data, cache)
     monkeypatch.setattr("mlfbuild.requirements.archives.MAX_MEMBERS", 3)
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "zip-too-many-members", at=source.url("a")):
         fetched(source, zipped(), cache)
-    check(error, "zip-too-many-members", source.url("a"))
 
 
 def test_zip_with_wrong_sizes_is_refused(source: Source, cache: Cache) -> None:
@@ -361,6 +342,5 @@ def test_zip_with_wrong_sizes_is_refused(source: Source, cache: Cache) -> None:
     at = data.index(b"PK\1\2") + 24
     assert int.from_bytes(data[at : at + 4], "little") == 100_000
     data[at : at + 4] = (10).to_bytes(4, "little")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "zip-damaged", at=source.url("a")):
         fetched(source, bytes(data), cache)
-    check(error, "zip-damaged", source.url("a"))

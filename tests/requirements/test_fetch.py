@@ -1,7 +1,5 @@
 """`mlfbuild fetch` when killed, run concurrently and on full disks; and builds, which do not use the network."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

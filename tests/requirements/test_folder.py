@@ -1,7 +1,5 @@
 """Folders with sources: the files of the library, compiled files, and errors."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle
@@ -14,6 +12,7 @@ from mlfbuild.library import ResolvedLibrary
 from mlfbuild.project import Provider
 from mlfbuild.requirements import folder as folder_module
 from mlfbuild.requirements.folder import content_sha256, folder_library
+from support.errors import raises
 
 WHERE = "mlfbuild.yml:9:3: dependencies.lib"
 
@@ -227,13 +226,11 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     root = write(tmp_path / "two", "src/a.c", "src/b.c")
     library = folder_library(root, provider())
     (root / "src/a.c").unlink()
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "library-unreadable", at=f"{root}/src/a.c"):
         bytes(library.files["src/a.c"])
-    assert (error.value.code, error.value.place) == ("library-unreadable", f"{root}/src/a.c")
     (root / "src/b.c").write_text("")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "file-changed", at=f"{root}/src/b.c"):
         bytes(library.files["src/b.c"])
-    assert (error.value.code, error.value.place) == ("file-changed", f"{root}/src/b.c")
 
 
 # One hash for all ----------------------------------------------------------------------------------------------------

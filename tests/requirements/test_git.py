@@ -1,7 +1,5 @@
 """Fetching from Git repositories: versions, changes on the server, a damaged cache, the user's configuration."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable
@@ -9,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.core import InputFileError, NotFetchedError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.git import GitPin, fetch_commit, fetch_version, fetched_pin, git_root
 from mlfbuild.requirements.tree_hash import tree_sha256
+from support.errors import raises
 from support.git_remote import FILES, Remote, git, tree_object
 from support.http_source import serving
 
@@ -52,11 +51,6 @@ def fetched(remote: Remote, version: str, cache: Cache) -> dict[str, bytes]:
     return content(git_root(remote.url, fetch(remote, version, cache), cache))
 
 
-def check(error: pytest.ExceptionInfo[MlfError], code: str, place: str) -> None:
-    assert (error.value.code, error.value.place) == (code, place)
-    assert "\n" not in error.value.message
-
-
 # Versions ------------------------------------------------------------------------------------------------------------
 
 
@@ -91,22 +85,19 @@ def test_a_tag_precedes_a_branch_and_both_precede_an_abbreviation(remote: Remote
 
 
 def test_unknown_version_is_refused(remote: Remote, cache: Cache) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "git-version-unknown", at=remote.url):
         fetch(remote, "v1", cache)
-    check(error, "git-version-unknown", remote.url)
     remote.commit()
     for name in ("v6.0.0", "v7.0.0", "release/7"):
         remote.tag(name)
     for version, hint in (("7.0.0", '"v7.0.0"'), ("nightly", "v7.0.0, v6.0.0, release/7, main")):
-        with pytest.raises(UsageError) as error:
+        with raises(UsageError, "git-version-unknown", at=remote.url) as error:
             fetch(remote, version, cache)
-        check(error, "git-version-unknown", remote.url)
         assert hint in error.value.hint
     remote.tag("notes", remote.blob(b"no commit"), annotated=True)
     for version in ("0123456789abcdef", "0" * 40, "notes"):
-        with pytest.raises(UsageError) as error:
+        with raises(UsageError, "git-version-unknown", at=remote.url):
             fetch(remote, version, cache)
-        check(error, "git-version-unknown", remote.url)
 
 
 @pytest.mark.parametrize(
@@ -114,24 +105,21 @@ def test_unknown_version_is_refused(remote: Remote, cache: Cache) -> None:
 )
 def test_versions_are_no_words_of_a_git_command(remote: Remote, cache: Cache, version: str) -> None:
     remote.commit()
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "git-version-unknown", at=remote.url):
         fetch(remote, version, cache)
-    check(error, "git-version-unknown", remote.url)
 
 
 @pytest.mark.parametrize("command", ["ext::sh -c 'touch {}'", "--upload-pack=touch {}", "foo://host/x", "x::{}"])
 def test_addresses_that_run_programs_are_refused(cache: Cache, tmp_path: Path, command: str) -> None:
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "git-address-invalid", at="git"):
         fetch_version(command.format(tmp_path / "ran"), "main", cache)
-    check(error, "git-address-invalid", "git")
     assert not (tmp_path / "ran").exists()
 
 
 def test_address_rewritten_to_a_program_is_refused(cache: Cache, tmp_path: Path, own_configuration: Path) -> None:
     own_configuration.write_text(f'[url "ext::touch {tmp_path}/ran "]\n  insteadOf = https://host/\n')
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "git-failed", at="https://host/x"):
         fetch_version("https://host/x", "main", cache)
-    check(error, "git-failed", "https://host/x")
     assert not (tmp_path / "ran").exists()
 
 
@@ -171,31 +159,27 @@ def test_a_locked_commit_after_a_force_push(remote: Remote, cache: Cache) -> Non
     remote.forget()
     assert fetch_commit(remote.url, "main", pin, cache) is False, "the cache has it"
     shutil.rmtree(cache.root)
-    with pytest.raises(UsageError) as error:
+    with raises(UsageError, "git-commit-gone", at=remote.url):
         fetch_commit(remote.url, "main", pin, cache)
-    check(error, "git-commit-gone", remote.url)
 
 
 def test_a_lock_with_the_hash_of_other_files(remote: Remote, cache: Cache) -> None:
     old = remote.commit(OLD)
     wrong = GitPin(old, "0" * 64)
     for _ in range(2):  # first not in the cache, then in it
-        with pytest.raises(InputFileError) as error:
+        with raises(InputFileError, "commit-other-files", at=f"commit {old}"):
             fetch_commit(remote.url, "main", wrong, cache)
-        check(error, "commit-other-files", f"commit {old}")
     fetch(remote, "main", cache)
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "commit-other-files", at=f"commit {old}"):
         git_root(remote.url, wrong, cache)
-    check(error, "commit-other-files", f"commit {old}")
 
 
 # The cache -----------------------------------------------------------------------------------------------------------
 
 
 def test_commit_that_was_not_fetched_is_refused(remote: Remote, cache: Cache) -> None:
-    with pytest.raises(NotFetchedError) as error:
+    with raises(NotFetchedError, "commit-not-fetched", at=remote.url) as error:
         git_root(remote.url, GitPin(remote.commit(), "0" * 64), cache)
-    check(error, "commit-not-fetched", remote.url)
     assert error.value.exit_code == 3 and not cache.root.exists()
 
 
@@ -234,9 +218,8 @@ def test_damaged_files_are_refused_and_fetched_again(remote: Remote, cache: Cach
     remote.commit()
     pin = fetch(remote, "main", cache)
     DAMAGES[damage](git_root(remote.url, pin, cache))
-    with pytest.raises(NotFetchedError) as error:
+    with raises(NotFetchedError, "commit-not-fetched", at=remote.url):
         git_root(remote.url, pin, cache)
-    check(error, "commit-not-fetched", remote.url)
     assert fetch_commit(remote.url, "main", pin, cache) is True
     assert content(git_root(remote.url, pin, cache)) == FILES
 
@@ -247,9 +230,8 @@ def test_a_poisoned_cache_is_detected(remote: Remote, cache: Cache) -> None:
     root = git_root(remote.url, pin, cache)
     (root / "Source/f.c").write_text("int f(void) { return 666; }\n")
     (cache.root / f"trees/{pin.commit}.sha256").write_text(f"{tree_sha256(root)}\n")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "commit-other-files", at=f"commit {pin.commit}"):
         git_root(remote.url, pin, cache)
-    check(error, "commit-other-files", f"commit {pin.commit}")
     assert fetch_commit(remote.url, "main", pin, cache) is True, "the lock file decides"
     assert content(git_root(remote.url, pin, cache)) == FILES
 
@@ -341,9 +323,8 @@ def test_links_that_stay_inside_are_links(remote: Remote, cache: Cache) -> None:
 )
 def test_links_that_lead_out_are_refused(remote: Remote, cache: Cache, links: dict[str, bytes]) -> None:
     commit = remote.commit({**FILES, **links}, modes=dict.fromkeys(links, "120000"))
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "link-leads-out", at=f"{remote.url}: commit {commit}"):
         fetch(remote, "main", cache)
-    check(error, "link-leads-out", f"{remote.url}: commit {commit}")
     assert not list(cache.root.glob("trees/*"))
 
 
@@ -351,17 +332,15 @@ def test_links_that_lead_out_are_refused(remote: Remote, cache: Cache, links: di
 def test_unsafe_trees_are_refused(remote: Remote, cache: Cache, names: tuple[str, ...]) -> None:
     blob = remote.blob(b"x")
     remote.commit_tree(tree_object(*(("100644", name, blob) for name in names)))
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "git-failed", at=remote.url):
         fetch(remote, "main", cache)
-    check(error, "git-failed", remote.url)
     assert not list(cache.root.glob("trees/*")) and not list(cache.root.glob("git/*"))
 
 
 def test_a_commit_without_files(remote: Remote, cache: Cache) -> None:
     commit = remote.commit_tree(b"")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "commit-without-files", at=f"{remote.url}: commit {commit}"):
         fetch(remote, "main", cache)
-    check(error, "commit-without-files", f"{remote.url}: commit {commit}")
 
 
 # Surroundings --------------------------------------------------------------------------------------------------------
@@ -404,9 +383,8 @@ def test_missing_git_is_reported(remote: Remote, cache: Cache, monkeypatch: pyte
 
 
 def test_missing_repository_is_reported(cache: Cache, tmp_path: Path) -> None:
-    with pytest.raises(ProcessFailedError) as error:
+    with raises(ProcessFailedError, "git-failed", at=f"file://{tmp_path}/nothing") as error:
         fetch_version(f"file://{tmp_path}/nothing", "main", cache)
-    check(error, "git-failed", f"file://{tmp_path}/nothing")
     assert "does not appear to be a git repository" in error.value.output
 
 

@@ -1,7 +1,5 @@
 """The lock file is written and read back, and any other content is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from mlfbuild.requirements.lock import (
     read_lock,
 )
 from mlfbuild.requirements.lock_diff import differences, drift, left_over
+from support.errors import raises
 
 A, B, C = ("0a" * 32, "1b" * 32, "2c" * 32)
 COMMIT, OTHER_COMMIT = ("3f" * 20, "9b" * 20)
@@ -136,9 +135,8 @@ def test_changed_text_is_refused(lock: Lock, data: st.DataObject, tmp_path_facto
 )
 def test_damaged_lock_file_is_refused(path: Path, change: Callable[[str], str], code: str) -> None:
     edit(path, change)
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=str(path)) as caught:
         read_lock(path)
-    assert (caught.value.code, caught.value.place) == (code, str(path))
     assert "`mlfbuild lock`" in caught.value.hint and "\n" not in str(caught.value)
 
 
@@ -178,13 +176,11 @@ def test_only_lock_files_are_replaced(path: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.lock").write_text("")
     check_replaceable(tmp_path / "empty.lock")
     path.write_text('{"lockfileVersion": 3}\n')
-    with pytest.raises(ConflictError) as conflict:
+    with raises(ConflictError, "not-a-lock-file", at=str(path)):
         check_replaceable(path)
-    assert (conflict.value.code, conflict.value.place) == ("not-a-lock-file", str(path))
     path.write_text(json.dumps({"mlfbuild_lock": 7}))
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "lock-of-later-version", at=str(path)):
         check_replaceable(path)
-    assert (error.value.code, error.value.place) == ("lock-of-later-version", str(path))
 
 
 def changed(section: str, name: str, **facts: object) -> Lock:

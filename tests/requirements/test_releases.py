@@ -1,7 +1,5 @@
 """Copies of a library whose headers belong to another release than the stated one."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Matching requirements with providers, and every reason why a requirement is not met."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The stand-in for CMSIS-NN, on which all other tests of dependencies rely, is bit-exact."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

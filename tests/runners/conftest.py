@@ -1,7 +1,5 @@
 """Fixtures for the tests of runners."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +17,9 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def debugger(tool: Callable[[str], str]) -> None:
+def debugger(tool: Callable[..., str]) -> None:
     """Skip the test if a program is missing that it drives devices with."""
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Devices that commands of the user reach."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

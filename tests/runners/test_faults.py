@@ -1,7 +1,5 @@
 """Faults that no emulated board reaches: the frame is on the stack of a task, of which QEMU 7 shows no pointer."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Frames on a serial line, whatever was lost around them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Devices behind GDB servers: QEMU's stub is the server, without semihosting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from mlfbuild.runners.gdb import Gdb
 from mlfbuild.targets import BOARDS
 from support.device_firmware import SOURCE, device_firmware, symbols
 from support.device_server import free_port, qemu
+from support.errors import raises
 from support.processes import wait_for
 
 pytestmark = pytest.mark.usefixtures("debugger")
@@ -74,9 +73,8 @@ def test_firmware_that_hangs_is_halted_and_can_run_on(image: Path, runner: Runne
     at = symbols(image)
     runner.go([at["stop_here"]], 10)
     runner.write(at["command"], b"\1")
-    with pytest.raises(TimedOutError) as hang:
+    with raises(TimedOutError, "device-timed-out"):
         runner.go([at["stop_here"]], 0.2)
-    assert hang.value.code == "device-timed-out"
     before = runner.read(at["rounds"], 4)
     assert before != bytes(4)
     assert runner.read(at["rounds"], 4) == before  # it is halted
@@ -107,14 +105,12 @@ def test_a_call_returns_to_an_address_that_the_function_itself_passes(image: Pat
 def test_a_call_that_hangs_or_faults_is_an_error(image: Path, runner: Gdb) -> None:
     at = symbols(image)
     runner.go([at["stop_here"]], 10)
-    with pytest.raises(TimedOutError) as hang:
+    with raises(TimedOutError, "device-timed-out"):
         runner.call(at["for_ever"], [], 0.2)
-    assert hang.value.code == "device-timed-out"
     runner.reset()
     runner.go([at["stop_here"]], 10)
-    with pytest.raises(ProcessFailedError) as fault:
+    with raises(ProcessFailedError, "call-faulted"):
         runner.call(at["write_to"], [0xE0100000], 10)
-    assert fault.value.code == "call-faulted"
     assert runner.registers()["pc"] == at["HardFault_Handler"]
     text = describe_fault(runner, read_firmware(image))
     line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if "/* the fault */" in text)

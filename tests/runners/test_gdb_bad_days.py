@@ -1,7 +1,5 @@
 """Failures of GDB servers: each has an exit code, one line with the next step, and leaves nothing running."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

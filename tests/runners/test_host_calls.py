@@ -1,7 +1,5 @@
 """Calls of firmware whose arguments are damaged."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import closing

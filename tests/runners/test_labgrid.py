@@ -1,7 +1,5 @@
 """Places of labgrid: a real coordinator and exporter on loopback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -121,10 +119,9 @@ def test_an_interrupt_releases_the_place(board_farm: Farm, tmp_path: Path) -> No
     wait_for(lambda: board_farm.holder("nucleo") is None)
 
 
-def test_a_device_of_a_farm_is_driven_through_its_gdb_server(board_farm: Farm, tool: Callable[[str], str]) -> None:
+def test_a_device_of_a_farm_is_driven_through_its_gdb_server(board_farm: Farm, tool: Callable[..., str]) -> None:
     """QEMU is the device at the place: its GDB stub as the server, its serial port as the NetworkSerialPort."""
-    for name in ("qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+    tool("qemu-system-arm", "gdb-multiarch")
     port = free_port()
     board_farm.client("-p", "nucleo", "set-tags", f"gdb=:{port}", "gdb-server=qemu")
     serial = f"tcp:127.0.0.1:{board_farm.serial_port},server=on,wait=off"

@@ -1,7 +1,5 @@
 """Firmware with mlf_serial.c on the UART of emulated boards, behind a line that loses and damages bytes."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -35,9 +33,8 @@ SECOND = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
-def image(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def image(tool: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tool("arm-none-eabi-gcc", "qemu-system-arm")
     return serial_firmware(tmp_path_factory.mktemp("serial"))
 
 

@@ -1,7 +1,5 @@
 """mlf_serial.c by itself: its size and warnings, and what it does with bytes that no host of ours sends."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,13 +1,20 @@
 """Fixtures that several tests of the SCons tool use."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 
 import mlfbuild
+from support.firmware_repo import FirmwareRepo
+from support.snapshot import restore
+
+
+@pytest.fixture
+def repo(built: FirmwareRepo) -> FirmwareRepo:
+    """The repository of the test module's fixture ``built``, as it was built."""
+    restore(built.root)
+    return built
 
 
 @pytest.fixture

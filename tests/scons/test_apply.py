@@ -1,7 +1,5 @@
 """``models.apply(env)``: models in firmware that is linked with SCons' own ``Program``."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -19,18 +17,10 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.scons.variables import extend
 from support.errors import assert_printed
 from support.examples import first_on_push
-from support.firmware_repo import FirmwareRepo, Ran
+from support.firmware_repo import TWO_MODELS, FirmwareRepo, Ran
 from support.libraries import graph_library, native_library
 from support.scons_versions import takes_deques
 
-PROJECT = """\
-mlfbuild: 1
-targets:
-  pc: {cpu: host}
-models:
-  alpha: {source: models/alpha.tflite}
-  beta: {source: models/beta.tflite}
-"""
 SCONSTRUCT = """\
 env = Environment(tools=["default", "mlf"], MLFBUILDDIR="build")
 env.VariantDir("build/app", "src", duplicate=False)
@@ -65,7 +55,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     repo = FirmwareRepo(tmp_path)
     for name in ("CMakeLists.txt", "src/app.h"):
         (tmp_path / name).unlink()
-    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("mlfbuild.yml", TWO_MODELS)
     repo.write("SConstruct", SCONSTRUCT)
     repo.write("src/main.c", MAIN)
     return repo
@@ -169,7 +159,7 @@ def test_models_have_their_own_level(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS=["-O0"])\n')
     levels = {"alpha_lib0.o": "-O2", "beta_lib0.o": "-O2", "main.o": "-O0"}
     assert objects_by_level(repo.build().output) == levels
-    repo.write("mlfbuild.yml", PROJECT.replace("beta.tflite", "beta.tflite, optimize: inherit"))
+    repo.write("mlfbuild.yml", TWO_MODELS.replace("beta.tflite", "beta.tflite, optimize: inherit"))
     ran = repo.build()
     assert objects_by_level(ran.output) == {"beta_lib0.o": "-O0"} and objects(ran) == {"beta_lib0.o"}
     assert not any(path.endswith(".tar") for path in ran.written), "the archives are the same"
@@ -193,8 +183,7 @@ def test_selected_models(repo: FirmwareRepo) -> None:
 
 def test_unknown_model_is_rejected(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace("apply(env)", 'apply(env, "gamma")'))
-    ran = repo.scons()
-    assert ran.status == 2
+    ran = repo.scons(status=2)
     assert "scons: *** model 'gamma': MlfModels returned only alpha, beta; " in ran.output
     assert f'File "{repo.root}/SConstruct", line 4, in <module>' in ran.output
 
@@ -202,16 +191,14 @@ def test_unknown_model_is_rejected(repo: FirmwareRepo) -> None:
 def test_one_target_twice_with_different_models_is_rejected(repo: FirmwareRepo) -> None:
     again = SCONSTRUCT + 'assert env.MlfModels("mlfbuild.yml") == models\n'
     repo.write("SConstruct", again + 'env.MlfModels("mlfbuild.yml", models=["beta"])\n')
-    ran = repo.scons()
-    assert ran.status == 2
+    ran = repo.scons(status=2)
     assert "target 'pc': MlfModels was called for build/mlf/pc before, with other models; call it once" in ran.output
 
 
 def test_a_compiler_for_another_cpu_is_rejected(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("arm-none-eabi-gcc")
-    repo.write("mlfbuild.yml", PROJECT.replace("  pc: {cpu: host}", "  m4: {cpu: cortex-m4}"))
-    ran = repo.scons()
-    assert ran.status == 2
+    repo.write("mlfbuild.yml", TWO_MODELS.replace("  pc: {cpu: host}", "  m4: {cpu: cortex-m4}"))
+    ran = repo.scons(status=2)
     assert_printed(ran.output, "flags-for-another-cpu", "target m4 (cortex-m4)")
     assert not [path for path in ran.written if path.endswith(".a")]
     link = SCONSTRUCT.replace("env.Program", "env.Default('build/mlf.lib')  # ")
@@ -224,7 +211,7 @@ def test_a_compiler_for_another_cpu_is_rejected(repo: FirmwareRepo, tool: Callab
 
 
 def test_one_change_makes_one_archive_and_for_each_target_one_tree_and_one_link(repo: FirmwareRepo) -> None:
-    repo.write("mlfbuild.yml", PROJECT.replace("  pc:", "  small: {cpu: host}\n  pc:"))
+    repo.write("mlfbuild.yml", TWO_MODELS.replace("  pc:", "  small: {cpu: host}\n  pc:"))
     repo.write(
         "SConstruct",
         'for target in ("pc", "small"):\n'
@@ -271,7 +258,7 @@ def test_unpacked_file_is_restored_and_nothing_is_compiled(repo: FirmwareRepo) -
 @pytest.mark.parametrize("form", first_on_push(["array", "incbin"]))
 def test_graph_and_parameters_as_bytes_of_the_image(repo: FirmwareRepo, form: str) -> None:
     repo.write("models/net.tar", pack_archive(graph_library("net")))
-    repo.write("mlfbuild.yml", PROJECT.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
+    repo.write("mlfbuild.yml", TWO_MODELS.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
     repo.write("SConstruct", SCONSTRUCT.replace('MLFBUILDDIR="build"', f'MLFBLOBS="{form}"'))
     repo.write(
         "src/main.c",
@@ -285,16 +272,15 @@ def test_graph_and_parameters_as_bytes_of_the_image(repo: FirmwareRepo, form: st
 
 def test_unknown_form_of_blobs_is_rejected(repo: FirmwareRepo) -> None:
     repo.write("models/net.tar", pack_archive(graph_library("net")))
-    repo.write("mlfbuild.yml", PROJECT.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
+    repo.write("mlfbuild.yml", TWO_MODELS.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
     repo.write("SConstruct", SCONSTRUCT.replace('MLFBUILDDIR="build"', 'MLFBLOBS="hex"'))
-    ran = repo.scons()
-    assert ran.status == 2
+    ran = repo.scons(status=2)
     assert_printed(ran.output, "unknown-blob-form", "scons: *** MLFBLOBS", "'hex'")
 
 
 def test_an_archive_of_several_modules(repo: FirmwareRepo) -> None:
     repo.write("models/two.tar", pack_archive(native_library("one", "two")))
-    repo.write("mlfbuild.yml", PROJECT.split("  alpha", maxsplit=1)[0] + "  pair: {source: models/two.tar}\n")
+    repo.write("mlfbuild.yml", TWO_MODELS.split("  alpha", maxsplit=1)[0] + "  pair: {source: models/two.tar}\n")
     repo.write(
         "src/main.c",
         '#include "tvmgen_one.h"\n#include "tvmgen_two.h"\n'

@@ -1,7 +1,5 @@
 """Budgets of programs that SCons links itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,8 +44,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
 
 def test_every_program_is_checked(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace("LIMIT", "64"))
-    ran = repo.scons("-Q", "-k")
-    assert ran.status == 2
+    ran = repo.scons("-Q", "-k", status=2)
     assert "Traceback" not in ran.output
     for name in ("app", "other"):
         assert f"{name}.elf for m4: model alpha: takes " in ran.output, ran.output

@@ -1,7 +1,5 @@
 """``bundle: true`` with SCons: an archive is made again if a file of its bundled library changes."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

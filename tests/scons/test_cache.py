@@ -1,7 +1,5 @@
 """``CacheDir``: results of one checkout are copied from the cache to another, and nothing is compiled there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``MLFFROZEN``: SCons builds with the inputs in mlfbuild.lock, and stops at differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +14,8 @@ RECORD = "build/mlf/m4/alpha/RECORD.json"
 
 
 @pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path)
     lock(repo)
     return repo
@@ -51,14 +48,13 @@ def test_frozen_and_other_builds(repo: FirmwareRepo) -> None:
 
 def test_changed_model_stops_scons_before_anything_is_made(repo: FirmwareRepo) -> None:
     repo.write_model("beta", seed=9)
-    stopped = repo.scons("MLFFROZEN=1")
-    assert stopped.status == 2
+    stopped = repo.scons("MLFFROZEN=1", status=2)
     assert_printed(stopped.output, "lock-drift", "scons: *** mlfbuild.lock", "model beta: file: locked ")
     assert not stopped.written
     assert repo.scons("MLFFROZEN=1", "-c").status == 0, "cleaning needs no lock"
 
 
-def test_sconstruct_can_set_mlffrozen_and_the_compiler(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_sconstruct_can_set_mlffrozen_and_the_compiler(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
     real = tool("arm-none-eabi-gcc")
     compiler = repo.write(
         "tools/arm-none-eabi-gcc", f'#!/bin/sh\n[ "$1" = --version ] && echo "gcc 99" || {real} "$@"\n'

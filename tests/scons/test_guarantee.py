@@ -1,18 +1,13 @@
 """Programs that SCons links itself: models that share a global symbol are reported before linking."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from mlfbuild.archive import pack_archive
-from mlfbuild.library import CodegenFile
 from support.firmware_repo import FirmwareRepo
-from support.libraries import native_library
+from support.libraries import archive_with
 
 PROJECT = """\
 mlfbuild: 1
@@ -33,14 +28,6 @@ CLASH = (
 )
 
 
-def archive(name: str, code: str) -> bytes:
-    """Return an archive of one model with ``code`` in a further file."""
-    library = native_library(name)
-    (module,) = library.modules
-    helper = CodegenFile(PurePosixPath(f"host/src/{name}_helper.c"), code.encode())
-    return pack_archive(replace(library, modules=(replace(module, codegen=(*module.codegen, helper)),)))
-
-
 @pytest.fixture
 def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     tool("gcc")
@@ -50,18 +37,17 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     repo.write("SConstruct", SCONSTRUCT)
     repo.write("main.c", "int main(void) { return 0; }\n")
     for name in ("alpha", "beta"):
-        repo.write(f"{name}.tar", archive(name, "int helper;\n"))
+        repo.write(f"{name}.tar", archive_with(name, "int helper;\n"))
     return repo
 
 
 def test_conflict_fails_the_build_until_it_is_resolved(repo: FirmwareRepo) -> None:
     for _ in range(2):
-        ran = repo.scons("-Q", "-j2")
-        assert ran.status == 2
+        ran = repo.scons("-Q", "-j2", status=2)
         assert CLASH in ran.output
         assert "Traceback" not in ran.output
         assert not (repo.root / "app").exists(), "nothing is linked"
-    repo.write("beta.tar", archive("beta", "static int helper;\nint *beta_helper = &helper;\n"))
+    repo.write("beta.tar", archive_with("beta", "static int helper;\nint *beta_helper = &helper;\n"))
     assert "_check" not in repo.build("-Q").output, "and nothing is printed where all is well"
     assert (repo.root / "app").is_file()
     assert "`.' is up to date" in repo.build("-Q").output
@@ -86,10 +72,9 @@ def test_conflict_is_reported_however_the_program_is_linked(repo: FirmwareRepo) 
 
 
 def test_conflict_with_the_firmware_is_reported(repo: FirmwareRepo) -> None:
-    repo.write("beta.tar", archive("beta", "static int helper;\nint *beta_helper = &helper;\n"))
+    repo.write("beta.tar", archive_with("beta", "static int helper;\nint *beta_helper = &helper;\n"))
     repo.write("main.c", "int helper;\nint main(void) { return 0; }\n")
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert (
         "app: model alpha and the firmware both define the global symbol 'helper' (libmlf_alpha.a(alpha_helper.o), "
         "main.o); rename it in the firmware, or make it static"

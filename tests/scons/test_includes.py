@@ -1,7 +1,5 @@
 """Dependencies of models' objects: known for native models without scanning, found by SCons for all others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

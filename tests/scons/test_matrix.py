@@ -1,7 +1,5 @@
 """Many models and targets in one SConstruct: each model is compiled once, and parallel builds give the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """``MlfMerge``: one archive of several, made again only if one of them changes."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -76,8 +74,7 @@ def test_worker_processes_write_the_same(repo: FirmwareRepo) -> None:
 def test_conflicting_archives_are_rejected(repo: FirmwareRepo, jobs: str) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace('("alpha", "beta")]', '("alpha", "beta")]\nparts[1] = "copy.tar"'))
     repo.write("copy.tar", repo.read("build/alpha.tar"))
-    ran = repo.scons(jobs)
-    assert ran.status == 2
+    ran = repo.scons(jobs, status=2)
     assert "build/alpha.tar and copy.tar: both archives have a module alpha; rename one of them" in ran.output
     assert "Traceback" not in ran.output
     assert not (repo.root / "build/both.tar").exists()

@@ -1,7 +1,5 @@
 """The output of SCons has the same lines on a terminal and in a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -41,7 +39,6 @@ def test_terminal_and_file_get_the_same_lines(repo: FirmwareRepo) -> None:
 
 def test_error_names_the_target_and_ends_with_a_hint(repo: FirmwareRepo) -> None:
     repo.write("models/alpha.tflite", b"no model")
-    ran = repo.scons("-Q", "-s")
-    assert ran.status == 2
+    ran = repo.scons("-Q", "-s", status=2)
     assert_printed(ran.output, "tflite-malformed", "scons: *** [build/mlf/m4/alpha.tar] models/alpha.tflite: header")
     assert ran.output.count("\n") == 1

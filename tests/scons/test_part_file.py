@@ -1,13 +1,11 @@
 """A file that describes the microcontroller: a new core in it rebuilds the models, a wait state does not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from support.firmware_repo import FirmwareRepo
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 PART = """\
 title = "Our part"
@@ -31,12 +29,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> FirmwareRepo:
     assert repo.build("-Q").steps
     keep(repo.root)
     return repo
-
-
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    restore(built.root)
-    return built
 
 
 def core_of(repo: FirmwareRepo) -> str:

@@ -1,7 +1,5 @@
 """Sections in memory regions and constants in a file, if SCons links the firmware itself."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +59,7 @@ int main(void) { return tvmgen_alpha_run(0, 0) == tvmgen_beta_run(0, 0); }
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> FirmwareRepo:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path_factory.mktemp("placed"))
     files = {"mlfbuild.yml": PROJECT, "SConstruct": SCONSTRUCT, "product.ld": PRODUCT, "src/main.c": MAIN}
@@ -116,8 +114,7 @@ def test_edited_script_is_restored(repo: FirmwareRepo) -> None:
 
 def test_section_that_the_image_does_not_have_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", 'params.bin", app)', 'weights.bin", app, MLFSECTION=".weights")')
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     place = "scons: *** [build/app_weights.bin] build/app.elf"
     assert_printed(ran.output, "image-without-section", place, ".weights (sections: ")
     assert "Traceback" not in ran.output
@@ -126,8 +123,7 @@ def test_section_that_the_image_does_not_have_is_reported(repo: FirmwareRepo) ->
 
 def test_a_target_without_regions(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace(", regions: {.mlf_params: QSPI, .axi: AXI}", ""))
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "regions-missing", "scons: *** target 'product'")
     repo.write("mlfbuild.yml", PROJECT)
 
@@ -144,7 +140,7 @@ env.Program("build/app.elf", env.Object("build/main.o", "src/main.c"))
 """
 
 
-def test_a_committed_tree_needs_no_mlfbuild(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_committed_tree_needs_no_mlfbuild(tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)
     files = {"mlfbuild.yml": PROJECT, "SConstruct": WITHOUT_MLFBUILD, "product.ld": PRODUCT, "src/main.c": MAIN}
@@ -177,9 +173,8 @@ int main(void) { return tvmgen_alpha_run(0, 0) == -1; }
 
 
 @pytest.mark.sweep
-def test_firmware_that_cmake_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def test_firmware_that_cmake_links(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path)
     repo.write("mlfbuild.yml", ON_BOARD)
     repo.write("src/main.c", CALLS)

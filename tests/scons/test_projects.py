@@ -1,7 +1,5 @@
 """Complete projects that only SCons builds, as users would write them (tests/projects/scons-*)."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,16 +17,14 @@ PROJECTS = Path(__file__).parents[1] / "projects"
 
 @pytest.mark.sweep
 @takes_deques
-def test_variants_of_a_product_with_its_own_build(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def test_variants_of_a_product_with_its_own_build(tmp_path: Path, tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm")
     root = tmp_path / "product"
     shutil.copytree(PROJECTS / "scons-variants", root)
     (root / "models").mkdir()
     for seed, name in enumerate(("alpha", "beta")):
         (root / f"models/{name}.tflite").write_bytes(tiny_network(seed))
-    first = warm.run("SCons", "-Q", "-j4", "--debug=explain", cwd=root)
-    assert first.returncode == 0, first.stdout + first.stderr
+    warm.run("SCons", "-Q", "-j4", "--debug=explain", cwd=root, status=0)
     for variant in ("debug", "release"):
         result = run_elf(root / f"build/{variant}/app.elf", board_called("mps2-an386"), timeout=60)
         assert (result.stdout, result.exit_status) == ("alpha and beta ran\n", 0)

@@ -3,8 +3,6 @@
 ``test_rebuild_program.py`` has the same rows for programs that SCons links itself.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
@@ -16,7 +14,7 @@ import pytest
 from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 ELF = "build/m4/app/app.elf"
 TREES = "build/mlf/m4/"
@@ -47,8 +45,7 @@ class Rebuilt:
 
 def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Rebuilt:
     """Build, and compare the written files with the output of SCons and Ninja."""
-    ran = repo.scons("-Q", "--debug=explain", env=env)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=env, status=0)
     reasons = {path.removeprefix(TREES): why for path, why in ran.reasons.items() if path != ELF}
     ninja = [step for step in ran.steps if step.startswith(("Building", "Linking C executable", "Re-running"))]
     rebuilt = Rebuilt(reasons, ninja, ran.written)
@@ -66,22 +63,14 @@ def assert_nothing_ran(ran: Rebuilt) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path_factory.mktemp("built"))
     repo.write("SConstruct", SCONSTRUCT.replace('"mlf"])', '"mlf"], MLFVERBOSE=True)'))
     repo.build()
     assert (repo.root / ELF).is_file()
     keep(repo.root)
     return repo
-
-
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A repository that has just been built."""
-    restore(built.root)
-    return built
 
 
 # Nothing -------------------------------------------------------------------------------------------------------------
@@ -115,7 +104,7 @@ def test_alternating_with_the_command_rebuilds_nothing(repo: FirmwareRepo) -> No
 
 
 @pytest.mark.sweep
-def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)
     assert {f"{TREES}alpha.tar", ELF} < command_build(repo)
@@ -223,8 +212,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     assert repo.scons(env=path).status == 0
     source = package_copy / "mlfbuild/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = repo.scons("-Q", "--debug=explain", env=path)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=path, status=0)
     archives = {f"{TREES}{model}.tar" for model in ("alpha", "beta")}
     steps = {*archives, f"{TREES}alpha/RECORD.json", f"{TREES}beta/RECORD.json", f"{TREES}mlf.cmake"}
     assert set(ran.reasons) == {*steps, ELF}, "every step depends on the hash of the package"
@@ -341,8 +329,7 @@ def test_board_file_is_restored(repo: FirmwareRepo) -> None:
 def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
     warm.run("mlfbuild", "-C", repo.root, "build", "-q", check=True)
-    ran = repo.scons("-c")
-    assert ran.status == 0, ran.output
+    repo.scons("-c", status=0)
     assert mine.read_text() == "mine"
     left = {
         path.relative_to(repo.root / "build").as_posix() for path in (repo.root / "build").rglob("*") if path.is_file()
@@ -355,8 +342,7 @@ def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
 def test_a_dry_run_and_a_dry_clean_change_nothing(repo: FirmwareRepo) -> None:
     repo.write_model("alpha", seed=9)
     for arguments in (["-n"], ["-c", "-n"]):
-        ran = repo.scons(*arguments)
-        assert ran.status == 0, ran.output
+        ran = repo.scons(*arguments, status=0)
         assert not ran.written
         assert not ran.removed
 

@@ -1,7 +1,5 @@
 """Changes of a required library rebuild what depends on it with ``models.apply(env)``, by the output of SCons."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -56,9 +54,7 @@ def output(repo: FirmwareRepo) -> str:
 
 
 def rebuild(repo: FirmwareRepo, *arguments: str) -> Ran:
-    ran = repo.scons("-Q", "--debug=explain", *arguments)
-    assert ran.status == 0, ran.output
-    return ran
+    return repo.scons("-Q", "--debug=explain", *arguments, status=0)
 
 
 def assert_nothing_ran(ran: Ran) -> None:
@@ -130,12 +126,10 @@ def test_changed_provider_keys(repo: FirmwareRepo) -> None:
     assert {*made("add", "offset", "twice"), COPIED} <= set(steps) and not [step for step in steps if "_lib0" in step]
     assert_nothing_ran(rebuild(repo))
     repo.replace("mlfbuild.yml", "version: v1.0", "version: v2.0")
-    failed = repo.scons("-Q")
-    assert failed.status == 2
+    failed = repo.scons("-Q", status=2)
     assert "dependencies.tiny: is v2.0, but one (one.tar) requires v1.0; " in failed.output
     repo.replace("mlfbuild.yml", "  tiny: {path: ../tiny, version: v2.0", "  other: {path: ../tiny, version: v2.0")
-    failed = repo.scons("-Q")
-    assert failed.status == 2
+    failed = repo.scons("-Q", status=2)
     assert "dependency tiny: one (one.tar), two (two.tar) need tiny v1.0 " in (failed.output)
 
 

@@ -3,8 +3,6 @@
 ``test_rebuild.py`` has the same rows for firmware that CMake builds.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
@@ -13,17 +11,9 @@ from pathlib import Path
 import pytest
 
 from support.examples import first_on_push
-from support.firmware_repo import FirmwareRepo, Ran
-from support.snapshot import keep, restore
+from support.firmware_repo import TWO_MODELS, FirmwareRepo, Ran
+from support.snapshot import keep
 
-PROJECT = """\
-mlfbuild: 1
-targets:
-  pc: {cpu: host}
-models:
-  alpha: {source: models/alpha.tflite}
-  beta: {source: models/beta.tflite}
-"""
 SCONSTRUCT = """\
 flags = {}
 exec(open("toolchain.py").read(), flags)
@@ -51,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
     tool("gcc")
     repo = FirmwareRepo(tmp_path_factory.mktemp("built"))
     (repo.root / "CMakeLists.txt").unlink()
-    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("mlfbuild.yml", TWO_MODELS)
     repo.write("SConstruct", SCONSTRUCT)
     repo.write("toolchain.py", 'CCFLAGS = ["-O1"]\n')
     repo.write("extra.ld", "/* nothing to add */\n")
@@ -63,13 +53,6 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
     )
     keep(repo.root)
     return repo
-
-
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A repository that has just been built."""
-    restore(built.root)
-    return built
 
 
 def made_of(model: str, *, compiled: bool = True) -> list[str]:
@@ -87,8 +70,7 @@ def made_of(model: str, *, compiled: bool = True) -> list[str]:
 
 def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Ran:
     """Build, and compare the written files with the output of SCons."""
-    ran = repo.scons("-Q", "--debug=explain", env=env)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=env, status=0)
     made = {path for path in ran.written if path.endswith((".tar", ".o", ".a", "/app"))}
     trees = {f"build/mlf/pc/{path.split('/')[0]}" for path in ran.written_below("build/mlf/pc/") if "/" in path}
     said = {path.removesuffix("/RECORD.json") for path in ran.reasons} - {"build/mlf/pc/mlf.cmake"}
@@ -116,7 +98,7 @@ def test_touch(repo: FirmwareRepo) -> None:
 
 
 def test_a_comment_in_the_project_file(repo: FirmwareRepo) -> None:
-    repo.write("mlfbuild.yml", "# a comment\n" + PROJECT)
+    repo.write("mlfbuild.yml", "# a comment\n" + TWO_MODELS)
     assert_nothing_ran(rebuild(repo))
 
 
@@ -146,13 +128,13 @@ def test_weights_of_one_model(repo: FirmwareRepo) -> None:
 @pytest.mark.sweep
 def test_a_model_is_added_and_removed(repo: FirmwareRepo) -> None:
     repo.write_model("gamma", seed=3)
-    repo.write("mlfbuild.yml", PROJECT + "  gamma: {source: models/gamma.tflite}\n")
+    repo.write("mlfbuild.yml", TWO_MODELS + "  gamma: {source: models/gamma.tflite}\n")
     ran = rebuild(repo)
     fragment = "Writing build/mlf/pc/mlf.cmake"
     assert set(ran.steps) - {"gcc build/main.o"} == {*made_of("gamma"), fragment, LINKED}
     assert "libmlf_gamma.a' is a new dependency" in ran.reasons[APP]
     assert_nothing_ran(rebuild(repo))
-    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("mlfbuild.yml", TWO_MODELS)
     ran = rebuild(repo)
     assert set(ran.steps) - {"gcc build/main.o"} == {fragment, LINKED}
     assert "libmlf_gamma.a' is no longer a dependency" in ran.reasons[APP]
@@ -168,8 +150,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     path = {"PYTHONPATH": str(package_copy)}
     source = package_copy / "mlfbuild/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = repo.scons("-Q", "--debug=explain", env=path)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", "--debug=explain", env=path, status=0)
     archives = {f"build/mlf/pc/{model}.tar" for model in ("alpha", "beta")}
     steps = {*archives, *(f"build/mlf/pc/{name}" for name in ("alpha/RECORD.json", "beta/RECORD.json", "mlf.cmake"))}
     assert set(ran.reasons) == steps, "every step depends on the hash of the package"

@@ -1,7 +1,5 @@
 """``MlfReport``: reports of images in files, made again if the image or other inputs of the report change."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -15,7 +13,7 @@ from mlfbuild.cli.output.invocation import run
 from support.errors import assert_printed
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
 from support.schemas import validator
-from support.snapshot import keep, restore
+from support.snapshot import keep
 
 ELF = "build/m4/app/app.elf"
 TEXT, JSON = "build/report.txt", "build/sizes.json"
@@ -41,10 +39,9 @@ FILES = {"SConstruct": SCONSTRUCT + REPORTS, "mlfbuild.yml": WITH_BUDGET, "src/m
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> FirmwareRepo:
     """A repository with a report of each form, built once for all tests."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path_factory.mktemp("parent") / "reported")
     for name, text in FILES.items():
         repo.write(name, text)
@@ -54,17 +51,9 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
     return repo
 
 
-@pytest.fixture
-def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """That repository, as it was built."""
-    restore(built.root)
-    return built
-
-
 def made(repo: FirmwareRepo, *arguments: str, env: dict[str, str] | None = None) -> set[str]:
     """Return the image and the reports that a build writes."""
-    ran = repo.scons("-Q", *arguments, env=env)
-    assert ran.status == 0, ran.output
+    ran = repo.scons("-Q", *arguments, env=env, status=0)
     reports = {path for path in (TEXT, JSON) if f"Writing {path} from {ELF}\n" in ran.output}
     assert reports == ran.written & {TEXT, JSON}, "the words are what happened"
     return ran.written & {TEXT, JSON, ELF}
@@ -121,8 +110,7 @@ def test_changed_budget(repo: FirmwareRepo) -> None:
 @pytest.mark.sweep
 def test_accepted_baseline(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", f"budget-file: sizes.json\n{WITH_BUDGET}")
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "baseline-missing", "sizes.json")
     assert "Traceback" not in ran.output
     assert run(["report", "-q", "-C", str(repo.root), "--update-baseline"]) == 0
@@ -172,16 +160,14 @@ def test_line_of_the_user(repo: FirmwareRepo) -> None:
 )
 def test_mistakes_in_calls_are_reported(repo: FirmwareRepo, call: str, code: str, place: str) -> None:
     repo.write("SConstruct", f"{SCONSTRUCT}env.MlfReport({call})\n")
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, code, f"scons: *** {place}")
     assert 'SConstruct", line 4' in ran.output and "Traceback" not in ran.output
 
 
 def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "16 KiB", "100")
-    ran = repo.scons("-Q", "-k")
-    assert ran.status == 2
+    ran = repo.scons("-Q", "-k", status=2)
     assert_printed(ran.output, "size-over-budget", "model alpha", " 100 bytes,")
     assert not ran.written & {TEXT, JSON}, "SCons discards the outputs of a failed step"
     explained = ["build/m4/app/app-over-budget.txt", "build/m4/app/app-over-budget.json"]
@@ -197,12 +183,10 @@ def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
 
 
 @pytest.mark.sweep
-def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
-    for name in ("qemu-system-arm", "gcc"):
-        tool(name)
+def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
+    tool("qemu-system-arm", "gcc")
     repo.replace("mlfbuild.yml", "flash: 16 KiB", "instructions: 10")
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "instructions-over-budget", "app.elf for m4: model alpha")
     assert "Traceback" not in ran.output
     repo.replace("mlfbuild.yml", "instructions: 10", "instructions: 10k")
@@ -216,9 +200,8 @@ WITH_RUNS = 'env.MlfReport("build/report", app, MLFPROFILE=True)\nenv.MlfReport(
 
 
 @pytest.mark.sweep
-def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
-    for name in ("qemu-system-arm", "gcc"):
-        tool(name)
+def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[..., str]) -> None:
+    tool("qemu-system-arm", "gcc")
     repo.write("SConstruct", SCONSTRUCT + WITH_RUNS)
     np.savez(repo.root / "alpha.npz", in0=np.ones((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
     repo.write("mlfbuild.yml", WITH_BUDGET.replace("alpha.tflite,", "alpha.tflite, vectors: alpha.npz,"))
@@ -237,13 +220,11 @@ def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[[str], str]) -> Non
 
 def test_runs_need_an_image_with_known_models_and_board(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report", "other.elf", MLFPROFILE=True)\n')
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "profile-without-firmware", "scons: *** build/report.txt")
     repo.write("SConstruct", SCONSTRUCT + WITH_RUNS)
     repo.replace("mlfbuild.yml", ", board: mps2-an386", "")
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert_printed(ran.output, "profile-without-board", "scons: *** build/report.txt", "target 'm4'")
 
 
@@ -255,8 +236,7 @@ def test_image_for_this_machine(tmp_path: Path) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "pc: {cpu: host}")
                .replace("targets: [m4]", "targets: [pc]"))  # fmt: skip
     repo.write("SConstruct", SCONSTRUCT.splitlines(keepends=True)[0] + HOST)
-    ran = repo.scons("-Q")
-    assert ran.status == 2
+    ran = repo.scons("-Q", status=2)
     assert (
         "scons: *** target 'pc': images for this machine have no report; choose firmware for a target with a board or "
         "toolchain\nFile" in ran.output
@@ -277,7 +257,7 @@ env.MlfReport("build/report.txt", app)
 """
 
 
-def test_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_image_that_scons_links(tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)
     repo.write("src/main.c", '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0); }\n')

@@ -1,7 +1,5 @@
 """``MlfVerify`` of an archive with several modules: a report for each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +15,8 @@ env.MlfVerify(env.MlfModels("mlfbuild.yml", target="pc"))
 
 
 @pytest.fixture
-def repo(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+def repo(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> FirmwareRepo:
+    tool("gcc", "cmake", "ninja")
     repo = FirmwareRepo(tmp_path)
     archives = shared / "archives"
     vectors = ", ".join(f"mod{number}: mod{number}.npz" for number in (1, 2))
@@ -44,7 +41,6 @@ def test_each_module_has_a_report(repo: FirmwareRepo, shared: Path) -> None:
 
 def test_unknown_module_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
-    ran = repo.scons()
-    assert ran.status == 2
+    ran = repo.scons(status=2)
     assert_printed(ran.output, "unknown-module", "", "mlfbuild.yml:4:", "multi-mixed.tar", "'mod3'")
     assert "Traceback" not in ran.output

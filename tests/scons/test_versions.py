@@ -1,7 +1,5 @@
 """The oldest supported SCons, and one between it and the newest."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

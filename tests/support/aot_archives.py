@@ -5,8 +5,6 @@ with inputs and outputs inside (``tir.usmp.use_workspace_io``), which no archive
 Source: TVM's ``source_module.cc`` (``GenerateCInterfaceEntrypoint``) and ``interface_c.cc``.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 

@@ -11,8 +11,6 @@ If archives of a version come from another source than mlfbuild's writer, such a
 these are read, run and converted; otherwise those that mlfbuild wrote.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Inputs have only the alignment of their type, and memory after an output must not change.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Drive Chromium in tests of pages."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import tempfile

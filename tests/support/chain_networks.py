@@ -3,8 +3,6 @@
 Images are high and narrow, so that a few rows are much smaller than the image. The same seed gives the same network.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compare compiled networks of one operator or chain with TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from mlfbuild.library import Library

@@ -1,7 +1,5 @@
 """Models of ai.onnx.ml with random parameters, as skl2onnx writes them: forests, linear models, SVMs, features."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A firmware repo that CMake builds with mlfbuild's package, and the effects of builds."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -132,11 +130,14 @@ class CMakeRepo:
         assert old in text
         self.write(name, text.replace(old, new))
 
-    def configure(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
-        return self._run(
+    def configure(self, *arguments: str, env: dict[str, str] | None = None, status: int | None = None) -> Ran:
+        """Configure, and check the exit status if ``status`` is given."""
+        ran = self._run(
             self.cmake, "-S", ".", "-B", "build", "-G", self.generator,
             f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}", *arguments, env=env,
         )  # fmt: skip
+        assert status in {None, ran.status}, ran.output
+        return ran
 
     def build(self, *arguments: str, env: dict[str, str] | None = None, explain: bool = False) -> Ran:
         """Configure if needed, build, and assert success.
@@ -144,8 +145,7 @@ class CMakeRepo:
         With ``explain``, Ninja or Make prints why each step runs.
         """
         if not (self.build_dir / "CMakeCache.txt").exists():
-            configured = self.configure(env=env)
-            assert configured.status == 0, configured.output
+            self.configure(env=env, status=0)
         reasons = ("--", *(("-d", "explain") if self.generator == "Ninja" else ("--debug=b",))) if explain else ()
         ran = self.run_build(*arguments, *reasons, env=env)
         assert ran.status == 0, ran.output

@@ -8,8 +8,6 @@ Names, arguments, structs and the sizes of the scratch memory are those of the l
 no other text is copied from it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

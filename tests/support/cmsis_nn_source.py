@@ -1,7 +1,5 @@
 """CMSIS-NN, or its stand-in, as a resolved library."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

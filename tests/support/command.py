@@ -1,7 +1,5 @@
 """Run the command `mlfbuild` in a folder with a small project, in this process (fast) or in a new one."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess
@@ -42,7 +40,16 @@ int main(void) {
   return 0;
 }
 """
-
+CALLS_ALPHA = """\
+#include "tvmgen_alpha.h"
+int main(void)
+{
+    int8_t x[8] = {0}, y[4];
+    struct tvmgen_alpha_inputs inputs = {x};
+    struct tvmgen_alpha_outputs outputs = {y};
+    return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
 
 _INPUTS = np.random.default_rng(7).integers(-128, 128, (3, 1, 8), np.int8)
 
@@ -97,11 +104,12 @@ class Folder:
             outputs[1].flat[2] ^= 1
         np.savez(self.root / f"{name}.npz", in0=_INPUTS, out0=outputs)
 
-    def run(self, *arguments: str) -> Ended:
-        """Run the command in this process."""
+    def run(self, *arguments: str, status: int | None = None) -> Ended:
+        """Run the command in this process, and check the exit status if ``status`` is given."""
         self._capsys.readouterr()
-        status = run(arguments)
-        return Ended(status, *self._capsys.readouterr())
+        ended = Ended(run(arguments), *self._capsys.readouterr())
+        assert status in {None, ended.status}, ended
+        return ended
 
     def refused(self, *arguments: str) -> tuple[int, str, str]:
         """Run a command that fails and writes no result; return its exit status and the code and place of its error."""

@@ -1,7 +1,5 @@
 """Parameters of tests for a CPU and a compiler."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.targets import CPUS

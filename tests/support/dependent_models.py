@@ -1,7 +1,5 @@
 """Models whose code calls a library outside their archives, and that library, ``tiny``, of two C files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A project for a device on the desk: QEMU behind its GDB stub is the board of examples/boards, without semihosting."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

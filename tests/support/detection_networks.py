@@ -1,7 +1,5 @@
 """Networks that find boxes: TFLite_Detection_PostProcess and NON_MAX_SUPPRESSION."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

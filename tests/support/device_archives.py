@@ -1,7 +1,5 @@
 """Archives of ``net`` (see ``aot_archives``) whose kernel calls code for another device, in ``codegen/accel``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mlfbuild.archive import tar

@@ -1,7 +1,5 @@
 """Small firmware for the tests of runners: no board support, no semihosting, a few functions to stop at and to call."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """GDB servers for tests of runners."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Devices for tests: targets with a runner, and vectors of the library of ``hand_written_library``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,8 +7,6 @@ Each model computes ``y = x * w + offset`` on four float32 with the graph execut
 * ``first_rfc_archive``: the first RFC of the format, which has a folder for the runtime and parameters as text.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

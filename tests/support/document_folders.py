@@ -1,7 +1,5 @@
 """Create the folders in which the blocks of pages run; docs/blocks.yml selects one by ``project: NAME``."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

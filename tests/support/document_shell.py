@@ -1,7 +1,5 @@
 """Run the commands of a page in order in a folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

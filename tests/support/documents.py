@@ -34,8 +34,6 @@ A block without words, below a line that ends in a path in backticks and a colon
 A page that is generated from code is recognised by the note that docs/_ext writes below its title.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Draw sizes, scales and data in hypothesis strategies of networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 Scales are such that outputs spread over the range of int8 and sometimes saturate, and all rescalings are below 1/2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Networks of one element-wise operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

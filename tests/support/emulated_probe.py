@@ -5,8 +5,6 @@ and to its debug registers (DDI 0403, part C). QEMU emulates the core and its me
 DHCSR, DCRSR, DEMCR, the breakpoint unit and the ROM table, which QEMU does not have.
 """
 
-from __future__ import annotations
-
 import contextlib
 import struct
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Expected errors: their class, code and place, raised or printed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +14,18 @@ WORDINGS = Path(__file__).parent.parent / "golden/core/test_errors/test_all_word
 
 
 @contextmanager
-def raises(kind: type[MlfError], code: str, place: str | None = None) -> Iterator[pytest.ExceptionInfo[MlfError]]:
-    """Check that the block raises an error of this class and code, and that its place ends in ``place``."""
+def raises(
+    kind: type[MlfError], code: str, place: str | None = None, *, at: str | None = None
+) -> Iterator[pytest.ExceptionInfo[MlfError]]:
+    """Check that the block raises an error of this class and code, whose place ends in ``place`` or equals ``at``.
+
+    With ``at``, the message is one line, too.
+    """
     with pytest.raises(kind) as caught:
         yield caught
     assert (type(caught.value), caught.value.code) == (kind, code)
+    if at is not None:
+        assert caught.value.place == at and "\n" not in caught.value.message, caught.value
     if place is not None:
         assert caught.value.place.endswith(place) and bool(caught.value.place) == bool(place), caught.value.place
 

@@ -1,7 +1,5 @@
 """How much each push tests, and how much the sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small firmware repo, and the effects of builds."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re
@@ -12,6 +10,15 @@ import numpy as np
 
 from support import warm
 from support.tflite_builder import Network
+
+TWO_MODELS = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite}
+"""
 
 PROJECT = """\
 mlfbuild: 1
@@ -158,9 +165,11 @@ class FirmwareRepo:
             if path.is_file()
         }
 
-    def scons(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+    def scons(self, *arguments: str, env: dict[str, str] | None = None, status: int | None = None) -> Ran:
+        """Run SCons, and check the exit status if ``status`` is given."""
         before = self.snapshot()
         done = warm.run("SCons", *arguments, cwd=self.root, env=os.environ | (env or {}))
+        assert status in {None, done.returncode}, done.stdout + done.stderr
         after = self.snapshot()
         return Ran(
             done.returncode,
@@ -170,6 +179,4 @@ class FirmwareRepo:
         )
 
     def build(self, *arguments: str) -> Ran:
-        ran = self.scons(*arguments)
-        assert ran.status == 0, ran.output
-        return ran
+        return self.scons(*arguments, status=0)

@@ -1,7 +1,5 @@
 """For each finding of ``validate``, an archive with only that flaw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

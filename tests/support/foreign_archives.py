@@ -3,8 +3,6 @@
 All except the operators compute ``out = a + b * p0`` of ``old_archives``, with ``p0`` 2 and 4.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A bare Git repository on this disk to fetch from; its commits have the same hashes on every machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

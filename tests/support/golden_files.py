@@ -9,8 +9,6 @@ copy as a difference, create ``NAME.diff`` with the line ``--- PATH``, relative 
 update.
 """
 
-from __future__ import annotations
-
 import re
 from difflib import SequenceMatcher
 from pathlib import Path

@@ -5,8 +5,6 @@ names in the registry of the system library, and gives each storage id one buffe
 Buffers are not zero before the first call, and guards around them and around each workspace detect writes outside.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import math

@@ -1,7 +1,5 @@
 """Small hand-written libraries: a correct one, and variants with one mistake."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 

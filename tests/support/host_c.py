@@ -6,8 +6,6 @@ their type, the workspace that of its macro. A model with a state keeps it betwe
 with one of the harness. With ``io: arena``, inputs are written into the workspaces, and outputs are read from them.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A server of files on this machine that records requests and can simulate network failures."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator

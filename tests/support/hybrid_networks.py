@@ -1,7 +1,5 @@
 """Networks with int8 weights over float32 (dynamic range quantisation), whose reference is LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Scales are such that outputs spread over the range of int16 and sometimes satura
 network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

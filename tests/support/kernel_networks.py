@@ -1,7 +1,5 @@
 """Networks that run the kernels of a core: a layer of every kind, with the outputs that are right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A board farm on loopback: labgrid's coordinator and an exporter, with places of which a test decides."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Small hand-written libraries whose C compiles and computes ``out[i] = in[i] + <offset>`` on four int8."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePosixPath
 

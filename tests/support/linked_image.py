@@ -1,7 +1,5 @@
 """An image with two models, a library and firmware, linked from generated C."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping

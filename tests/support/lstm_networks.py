@@ -1,7 +1,5 @@
 """Layers of UNIDIRECTIONAL_SEQUENCE_LSTM, drawn or with random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

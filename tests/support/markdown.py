@@ -1,7 +1,5 @@
 """Read Markdown with a real parser, as GitHub and GitLab do."""
 
-from __future__ import annotations
-
 import itertools
 
 from markdown_it import MarkdownIt

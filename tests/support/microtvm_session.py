@@ -4,8 +4,6 @@ Written from the description in ``mlfbuild/runtime/rpc/mlf_rpc.h`` and independe
 ``binascii``, packets by ``struct``.
 """
 
-from __future__ import annotations
-
 import binascii
 import struct
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Networks of one operator that moves elements."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

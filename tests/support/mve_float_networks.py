@@ -1,7 +1,5 @@
 """Networks for the float32 kernels for Helium: a layer of each, around whole vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

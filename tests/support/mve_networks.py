@@ -1,7 +1,5 @@
 """Networks for the int8 kernels for Helium: sizes near multiples of vectors, channels near multiples of groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

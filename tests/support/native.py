@@ -1,7 +1,5 @@
 """Compile models that tests build in memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Layers of which most sums are near a tie of the rounding: a multiplier that is off by one bit changes outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from support.drawing import Array, Case

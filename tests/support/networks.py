@@ -4,8 +4,6 @@ Sizes are small; strides, dilations, paddings, scales, zero points and activatio
 Lite Micro accepts. Data comes from a drawn seed, because shrinking every element is not worth the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st

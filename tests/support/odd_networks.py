@@ -1,7 +1,5 @@
 """Hand-written unusual networks, with all combinations of inputs, outputs, constants and aliases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The table is separate from the reader's, so that a mistake in one of them is fou
 ``out = a + b * p0`` with ``a`` uint8[1,2], ``b`` float32[1,2] and ``p0`` float32[1,2].
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

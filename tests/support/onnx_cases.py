@@ -1,7 +1,5 @@
 """Nodes of ONNX with random inputs, whose results in numpy and as C are compared with those of ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Compare ONNX networks, in numpy and as C, with ONNX's evaluator."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,3 +103,10 @@ def small_network() -> bytes:
             "b3": floats(5),
         },
     )
+
+
+def changed(change: Callable[[onnx.ModelProto], object]) -> bytes:
+    """Return the small network after ``change``."""
+    made = onnx.load_from_string(small_network())
+    change(made)
+    return bytes(made.SerializeToString())

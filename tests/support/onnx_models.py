@@ -1,7 +1,5 @@
 """Write ONNX models in tests, and run them in ONNX's evaluator."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +14,10 @@ Array = npt.NDArray[Any]
 Port = tuple[str, Sequence[int | str | None]]
 
 OPSET = 21
+
+
+def integers(*values: int) -> Array:
+    return np.array(values, np.int64)
 
 
 def model(

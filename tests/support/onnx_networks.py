@@ -1,7 +1,5 @@
 """Small ONNX networks in the form of exporters, with the same random weights in every run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

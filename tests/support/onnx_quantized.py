@@ -1,7 +1,5 @@
 """Compare quantised ONNX networks with ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run the reference kernels of TensorFlow Lite Micro and, for operators that it lacks, of LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ with the C interface, and ``unpacked_archive`` gives it the packed interface of 
 Source: TVM's ``source_module.cc`` and ``aot_executor_codegen.cc``, releases 0.8 to 0.14.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Processes of this machine that tests started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

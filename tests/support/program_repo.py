@@ -1,7 +1,5 @@
 """A repo whose models are compiled by programs: two by an exporter, one by a stand-in for TVM."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A client of the Project API, which starts the server in a folder as TVM does, and its errors as exceptions."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io

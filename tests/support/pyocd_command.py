@@ -1,7 +1,5 @@
 """The command `pyocd`, connected to an emulated board: python pyocd_command.py gdbserver --port 3333."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ constant or an output. Quantised values use most of the range of int8, so that c
 and zero points are sometimes extreme. The same seed gives the same network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypothesis strategies for libraries of every style, with all fields that the metadata of some version holds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import PurePosixPath
 from typing import Any

@@ -6,8 +6,6 @@ invisible in a few vectors. Layers also have networks whose sums are near ties (
 that is off by a bit changes the outputs of small layers too rarely.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

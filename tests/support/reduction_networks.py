@@ -1,7 +1,5 @@
 """Networks of one reduction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st

@@ -1,11 +1,24 @@
 """Checks of errors about model files."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 
 from mlfbuild.core.errors import MlfError
 
 Refusal = tuple[str, ...]
 """The code of an error, its place inside the file, and names or numbers that its reason contains."""
+
+
+def invalid(place: str, *facts: str) -> Refusal:
+    """Return the refusal of an operator that breaks a rule of its kind."""
+    return "operator-invalid", place, *facts
+
+
+def malformed(place: str, *facts: str) -> Refusal:
+    """Return the refusal of a damaged TFLite file."""
+    return "tflite-malformed", place, *facts
 
 
 def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
@@ -15,3 +28,11 @@ def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
     assert file in {"net", "net.tflite", "net.onnx"}
     assert [fact for fact in facts if fact not in error.reason] == [], error.reason
     assert "\n" not in error.message
+
+
+@contextmanager
+def refused(kind: type[MlfError] | tuple[type[MlfError], ...], code: str, place: str, *facts: str) -> Iterator[None]:
+    """Check that the block raises an error about such a file."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert_refused(caught.value, code, place, *facts)

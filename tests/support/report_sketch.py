@@ -1,7 +1,5 @@
 """Reports of made-up networks, in the form of version 2, for tests of drawings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any

@@ -1,7 +1,5 @@
 """Short reports in the JSON form of ``mlfbuild report -o FILE.json``."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

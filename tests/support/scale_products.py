@@ -1,7 +1,5 @@
 """Networks whose every output depends on how the product of two scales is rounded."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from support.drawing import Array, Case

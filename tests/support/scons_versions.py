@@ -1,7 +1,5 @@
 """Features of the SCons version in tests."""
 
-from __future__ import annotations
-
 import pytest
 import SCons
 

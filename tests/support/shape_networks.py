@@ -3,8 +3,6 @@
 A network has many of them, because most have only a few output values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

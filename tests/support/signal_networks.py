@@ -1,7 +1,5 @@
 """Networks of one custom operator of TensorFlow Lite Micro for signal processing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks of any number of layers, whose tensors live in different ways: for tests of the compiler's work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -1,11 +1,9 @@
 """Build graphs tensor by tensor, for tests without a model file."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import DType, Graph, Node, Operator, Quantization, Tensor
+from mlfbuild.native.graph import DType, Graph, Node, Operator, Quantization, State, Tensor, ops
 
 RANDOM = np.random.default_rng(7)
 
@@ -39,3 +37,10 @@ class Sketch:
 
     def graph(self, inputs: list[str], outputs: list[str]) -> Graph:
         return Graph(self.name, self.tensors, self.nodes, inputs, outputs)
+
+
+def stream() -> Graph:
+    """Return a network with a state that the first of its two operators updates in place."""
+    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "sum", "y")]
+    nodes = [Node("sum", ops.Add(), ("x", "kept"), ("sum",)), Node("twice", ops.Add(), ("sum", "sum"), ("y",))]
+    return Graph("stream", tensors, nodes, ["x"], ["y"], [State("kept", "sum", np.ones((1, 4), np.float32))])

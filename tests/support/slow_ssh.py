@@ -4,8 +4,6 @@ After MLF_STALL_AFTER bytes, the output stalls and the file "stalled" appears in
 file "go-on" exists.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

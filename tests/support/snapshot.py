@@ -3,8 +3,6 @@
 Builds write absolute paths and compare times, so a folder is put back at its own path with the times of its files.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

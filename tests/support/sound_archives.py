@@ -1,7 +1,5 @@
 """Small valid archives, and edits that add one flaw."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which modules of mlfbuild a process loads."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

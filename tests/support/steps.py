@@ -5,8 +5,6 @@ one. It does not see the inside of one call, such as a regular expression that b
 calls: with inputs of this size, work that is not linear takes hours, and linear work a hundredth of its CPU minute.
 """
 
-from __future__ import annotations
-
 import cProfile
 import signal
 from collections.abc import Callable, Iterator

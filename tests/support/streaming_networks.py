@@ -1,7 +1,5 @@
 """Networks that keep a state between runs, and the inputs of consecutive runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial

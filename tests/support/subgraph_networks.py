@@ -1,7 +1,5 @@
 """Networks with several subgraphs: loops, branches and composites."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from support.tflite_builder import Network

@@ -1,7 +1,5 @@
 """Run the command on a real terminal (a pty), whose screen pyte renders."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Read a ``.tflite`` file into the lists of ``tflite_builder``, so that tests can change them."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

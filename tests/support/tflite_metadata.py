@@ -1,7 +1,5 @@
 """TFLite files that contain only metadata."""
 
-from __future__ import annotations
-
 import flatbuffers
 
 

@@ -1,7 +1,5 @@
 """Write the lists of a network as the flatbuffer of a ``.tflite`` file, even if they are invalid."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

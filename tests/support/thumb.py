@@ -1,7 +1,5 @@
 """Basic blocks written as assembly, without an assembler."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Networks for the limits of the int8 kernels for cores without SIMD: packed products and requantisation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

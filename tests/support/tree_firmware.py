@@ -1,7 +1,5 @@
 """The project ``tree-firmware``: two networks in a committed tree, and builds without mlfbuild."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The archives from TVM in the test data, and their files."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -5,8 +5,6 @@ the model: the same files in the same places, with the same include folders. The
 mlfbuild ships. All return the object files of the model. ``AssertionError`` has the compiler's message.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

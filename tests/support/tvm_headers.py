@@ -4,8 +4,6 @@ The layout of the structs is that of DLPack and TVM 0.14; names of arguments and
 test data lack ``runtime/``, which has the real headers.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _DLPACK = """\

@@ -1,7 +1,5 @@
 """Networks of uint8: the drawn networks of int8 with every quantised tensor higher by 128, and some of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small streaming network: one frame of features per run; ring buffers in variables hold previous values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

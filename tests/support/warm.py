@@ -11,8 +11,6 @@ A command is started by itself if ``MLFBUILD_COLD`` is set (``make sweep`` does 
 what Python reads when it starts. Tests that send signals, or that measure a start, call ``subprocess`` themselves.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools
@@ -57,8 +55,12 @@ def run(
     env: dict[str, str] | None = None,
     merged: bool = False,
     check: bool = False,
+    status: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m module arguments`` and return status and outputs; ``merged`` puts stderr into stdout."""
+    """Run ``python -m module arguments`` and return status and outputs; ``merged`` puts stderr into stdout.
+
+    If ``status`` is given, check that the exit status is this.
+    """
     environment = dict(os.environ if env is None else env)
     words = [module, *map(str, arguments)]
     command = [sys.executable, "-m", *words]
@@ -67,18 +69,19 @@ def run(
         if _cold(environment):
             pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
             started = subprocess.run(command, cwd=cwd, env=environment, timeout=_SECONDS, check=False, **pipes)
-            status = started.returncode
+            code = started.returncode
         else:
             with Path(os.devnull).open() as nothing, socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(_SECONDS)
                 connection.connect(_server())
                 files = [nothing.fileno(), out.fileno(), err.fileno()]
                 _send(connection, [str(Path(cwd or ".").absolute()), words, environment], files)
-                status = int(connection.recv(16))
+                code = int(connection.recv(16))
         texts = ["" if file is None else _text(file) for file in (out, None if merged else err)]
-    done = subprocess.CompletedProcess(command, status, *texts)
+    done = subprocess.CompletedProcess(command, code, *texts)
     if check:
         done.check_returncode()
+    assert status in {None, code}, done
     return done
 
 

@@ -1,7 +1,5 @@
 """The code and the words of every error, read from the source."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The tables in TOML files: read with the checks of project files, and with the same keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from mlfbuild.targets import GDB_SERVERS, MCUS, data_files
 from mlfbuild.targets.data_files import DATA, rows, tomllib
 from mlfbuild.targets.part_keys import PartKeys
 from mlfbuild.targets.types import Cpu
+from support.errors import raises
 
 PARTS = {
     name: values
@@ -92,7 +91,6 @@ def test_a_mistake_in_a_table_is_found(
 ) -> None:
     (tmp_path / "parts.toml").write_text(f"[mine]\n{text}\n")
     monkeypatch.setattr(data_files, "DATA", tmp_path)
-    with pytest.raises(Mistake) as caught:
+    with raises(Mistake, code) as caught:
         list(rows("parts", kind))
-    assert caught.value.code == code
     assert "parts.toml: mine: " in caught.value.reason and place in caught.value.reason

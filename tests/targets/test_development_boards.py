@@ -1,7 +1,5 @@
 """The table of boards that people own: every row agrees with the other tables, and completes a target."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from mlfbuild.targets import (
     keys_of_device,
     part_called,
 )
+from support.errors import raises
 
 OWNED = {
     "nucleo-f030r8", "nucleo-f103rb", "nucleo-f303re", "nucleo-f446re", "nucleo-f767zi", "nucleo-g071rb",
@@ -159,9 +158,8 @@ def test_close_boards_contain_the_word_or_look_like_it() -> None:
 
 
 def test_emulator_names_a_board_with_the_same_core() -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "board-not-emulated") as caught:
         board_called("nucleo-f446re")
-    assert caught.value.code == "board-not-emulated"
     assert "mps2-an386" in caught.value.hint
 
 

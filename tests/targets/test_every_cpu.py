@@ -1,7 +1,5 @@
 """Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU if there is a board."""
 
-from __future__ import annotations
-
 import functools
 import json
 import subprocess
@@ -75,14 +73,13 @@ def _firmware(folder: Path, cpu: str) -> Path:
 def test_a_network_compiles_without_warnings_and_links(
     firmware: Callable[[Cpu], Path],
     tmp_path: Path,
-    tool: Callable[[str], str],
+    tool: Callable[..., str],
     newest_clang: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     cpu: Cpu,
     compiler: str,
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc")
     monkeypatch.setenv("MLFBUILD_CLANG", newest_clang["MLFBUILD_CLANG"])
     toolchain = toolchain_file(cpu, compiler)
     if cpu.name == "cortex-m85" and not is_known(toolchain):
@@ -159,14 +156,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ])  # fmt: skip
 def test_a_network_is_right_on_the_board(
     project: Path,
-    tool: Callable[[str], str],
+    tool: Callable[..., str],
     newest_clang: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     index: int,
 ) -> None:
     cpu, board, compiler = ON_BOARDS[index]
-    for name in (compiler_program(CPUS[cpu], GCC), "cmake", "ninja", BOARDS[board].emulator):
-        tool(name)
+    tool(compiler_program(CPUS[cpu], GCC), "cmake", "ninja", BOARDS[board].emulator)
     monkeypatch.setenv("MLFBUILD_CLANG", newest_clang["MLFBUILD_CLANG"])
     name = list(load(project).targets)[index]
     targets = target_jobs(load(project), [name])

@@ -1,7 +1,5 @@
 """The rules for predefined macros, checked with the macros of real compilers."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

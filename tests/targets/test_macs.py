@@ -1,7 +1,5 @@
 """The lower bounds of instructions for multiply-accumulates."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of memory maps: every row is sound, agrees with the cycle models, and completes a target."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable
@@ -23,6 +21,7 @@ from mlfbuild.targets import (
 )
 from mlfbuild.targets.cpus import toolchain_text
 from mlfbuild.targets.types import Board, Cpu
+from support.errors import raises
 
 UNITS = {"K": 1024, "M": 1024 * 1024}
 
@@ -100,9 +99,8 @@ def test_the_host_has_no_toolchain_file() -> None:
 def test_an_unknown_name_is_refused_with_the_nearest(
     find: Callable[[str], object], name: str, code: str, near: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, code, at=name) as caught:
         find(name)
-    assert (caught.value.code, caught.value.place) == (code, name)
     assert near in str(caught.value)
 
 
@@ -113,9 +111,8 @@ def toolchain_of(name: str, compiler: str | None = None) -> Path | None:
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     for compiler in ("gcc", "clang"):
-        with pytest.raises(ToolNotFoundError) as caught:
+        with raises(ToolNotFoundError, "program-not-found", at="/nowhere/gcc") as caught:
             require_compiler(toolchain_of("cortex-m4", compiler))
-        assert (caught.value.code, caught.value.place) == ("program-not-found", "/nowhere/gcc")
         assert "gcc-arm-none-eabi" in caught.value.hint
     require_compiler(tmp_path / "another-toolchain.cmake")
 
@@ -125,9 +122,8 @@ def test_a_missing_compiler_of_other_kinds_is_named(monkeypatch: pytest.MonkeyPa
     program(tmp_path / "arm-none-eabi-gcc")
     monkeypatch.setenv("PATH", str(tmp_path))
     toolchain = toolchain_of("cortex-m4", "clang") if name == "clang" else toolchain_of("rv32imc")
-    with pytest.raises(ToolNotFoundError) as caught:
+    with raises(ToolNotFoundError, "program-not-found", at=name) as caught:
         require_compiler(toolchain)
-    assert (caught.value.code, caught.value.place) == ("program-not-found", name)
     assert re.search("apt-get install (gcc-riscv64|clang)", caught.value.hint)
 
 
@@ -142,9 +138,8 @@ def test_a_cmake_definition_of_the_compiler_has_precedence(monkeypatch: pytest.M
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     for definition in ("MLFBUILD_ARM_NONE_EABI_GCC", "MLFBUILD_ARM_NONE_EABI_GCC:FILEPATH"):
         require_compiler(toolchain_of("cortex-m4"), ["OTHER=1", f"{definition}={compiler}"])
-    with pytest.raises(ToolNotFoundError) as caught:
+    with raises(ToolNotFoundError, "program-not-found", at="/not/here"):
         require_compiler(toolchain_of("cortex-m4"), ["MLFBUILD_ARM_NONE_EABI_GCC=/not/here"])
-    assert (caught.value.code, caught.value.place) == ("program-not-found", "/not/here")
 
 
 def test_clang_is_found_by_its_name_in_debian(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -178,9 +173,8 @@ def test_a_compiler_without_support_for_the_cpu_is_named(
 def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CC", raising=False)
-    with pytest.raises(ToolNotFoundError) as caught:
+    with raises(ToolNotFoundError, "no-host-compiler", at="cc") as caught:
         require_compiler(None)
-    assert (caught.value.code, caught.value.place) == ("no-host-compiler", "cc")
     assert "apt-get install gcc libc6-dev" in caught.value.hint
     monkeypatch.setenv("CC", "/opt/clang")
     require_compiler(None)

@@ -1,7 +1,5 @@
 """Cycles of the Cortex-M0+, M3 and M4, against the examples and tables of Arm's manuals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

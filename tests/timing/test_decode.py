@@ -1,7 +1,5 @@
 """Registers, transfers and targets of instructions, as objdump prints them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

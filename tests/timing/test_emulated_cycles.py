@@ -1,7 +1,5 @@
 """Waits for memories and caches, against numbers that are counted by hand for small programs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -64,10 +62,9 @@ Counted = Callable[..., CycleCount]
 
 
 @pytest.fixture
-def counted(tmp_path: Path, tool: Callable[[str], str]) -> Counted:
+def counted(tmp_path: Path, tool: Callable[..., str]) -> Counted:
     """Return a function that runs ``op`` with a body and returns its cycles on a part."""
-    for name in ("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc")
 
     def count(body: str, flash: TimedMemory, ram: TimedMemory | None = None, **caches: MemoryCache) -> CycleCount:
         memories = {"flash": flash, "sram": ram or TimedMemory(4 << 20)}
@@ -263,7 +260,7 @@ def test_code_and_data_outside_the_part_are_refused(counted: Counted) -> None:
     assert (error.value.code, "0x40000000" in str(error.value)) == ("cycles-not-modelled", True)
 
 
-def test_data_in_a_memory_that_the_part_lacks_are_refused(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_data_in_a_memory_that_the_part_lacks_are_refused(tmp_path: Path, tool: Callable[..., str]) -> None:
     tool("arm-none-eabi-gcc")
     image = linked(tmp_path, 'nop\n.section .other, "aw"\n.word 1\n.text', "-Wl,--section-start=.other=0x21000000")
     with pytest.raises(MlfError) as error:
@@ -283,10 +280,9 @@ LOADS = [
 
 @pytest.mark.parametrize(("body", "accesses"), first_on_push(LOADS))
 def test_accesses_of_the_m55_are_those_of_its_bus_of_eight_bytes(
-    tmp_path: Path, tool: Callable[[str], str], body: str, accesses: int
+    tmp_path: Path, tool: Callable[..., str], body: str, accesses: int
 ) -> None:
-    for name in ("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc"):
-        tool(name)
+    tool("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc")
     board, ram = BOARDS["mps3-an547"], TimedMemory(1 << 20, width=8, waits=10)
     memories = {"flash": TimedMemory(1 << 20), "sram": ram, "itcm": TimedMemory(1 << 20)}
     text = f"ldr r1, =variables\n{body}\nbx lr\n.ltorg"

@@ -1,7 +1,5 @@
 """The simulation of in-order issue: loops, lists, and instructions that are rare in networks."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

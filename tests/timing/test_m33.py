@@ -1,7 +1,5 @@
 """The pipeline of the Cortex-M33: facts of the measurements that the costs are taken from."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.timing.cores.m33 import CORTEX_M33 as M33

@@ -1,7 +1,5 @@
 """The pipeline of the Cortex-M55: loops whose cycles Arm's book on Helium states, and latencies."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.timing.cores.m55 import CORTEX_M55 as M55

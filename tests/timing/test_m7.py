@@ -1,7 +1,5 @@
 """The pipeline of the Cortex-M7: facts of the measurements that the costs are taken from."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

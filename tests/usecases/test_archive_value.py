@@ -1,7 +1,5 @@
 """`mlfbuild.compile` and the archives that it returns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Targets that are built one after another: an archive of one is copied for the next if it is up to date."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The C compiler of a target: selected in the project file, and rejected if it does not fit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -73,10 +71,9 @@ M4 = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 
 
 @pytest.fixture
-def firmware(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str, str], FirmwareJob]:
+def firmware(tmp_path: Path, tool: Callable[..., str]) -> Callable[[str, str], FirmwareJob]:
     """Return a function that writes a firmware with flags for a CPU, unpacks its model, and returns the build's job."""
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc")
 
     def write(cpu: str, flags: str) -> FirmwareJob:
         folder = tmp_path / "my repo"

@@ -1,7 +1,5 @@
 """Models of one image share no global symbol; if they do, the build reports which."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -72,9 +70,8 @@ class Repo:
 
     def clash(self) -> str:
         """Build, which fails because of a conflict, and return the reason: models, symbol and objects."""
-        with pytest.raises(CheckFailedError) as error:
+        with raises(CheckFailedError, "symbols-in-conflict", at="app") as error:
             self.build()
-        assert (error.value.code, error.value.place) == ("symbols-in-conflict", "app")
         return error.value.reason
 
 
@@ -318,8 +315,7 @@ def test_two_modules_with_the_same_name_are_reported_before_linking(repo: Repo, 
     repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
     repo.write("SConstruct", 'Environment(tools=["default", "mlf"]).MlfModels("mlfbuild.yml")\n')
     command = ["SCons", "-Q"] if driver == "SCons" else ["mlfbuild", "-q", *driver.split()]
-    done = warm.run(*command, cwd=repo.root)
-    assert done.returncode == (2 if driver == "SCons" else 1), done.stdout + done.stderr
+    done = warm.run(*command, cwd=repo.root, status=2 if driver == "SCons" else 1)
     assert done.stderr.lstrip().startswith("scons: *** " if driver == "SCons" else "mlfbuild: ")
     assert all(text in done.stderr for text in ("alpha", "beta", "'default'", "options: {module-name: beta}"))
 
@@ -330,6 +326,5 @@ def test_other_object_formats_are_ignored_and_damaged_objects_reported(tmp_path:
     compiled = {"a": [tmp_path / "a.o"], "b": [tmp_path / "b.o"]}
     check_models(compiled, "app.elf")
     (tmp_path / "b.o").write_bytes(b"\x7fELF")
-    with pytest.raises(InputFileError) as error:
+    with raises(InputFileError, "object-damaged", at=str(tmp_path / "b.o")):
         check_models(compiled, "app.elf")
-    assert (error.value.code, error.value.place) == ("object-damaged", str(tmp_path / "b.o"))

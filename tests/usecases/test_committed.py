@@ -1,7 +1,5 @@
 """``mlfbuild build --tree``: the committed folder, rejected folders, and restored files."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable
@@ -58,8 +56,7 @@ def test_edited_files_are_written_again_and_listed(folder: Folder) -> None:
     for name in ("tree/alpha/codegen/host/src/alpha_lib0.c", "tree/alpha/mlf.mk", "tree/mlf.cmake"):
         folder.write(name, "edited")
     (folder.root / "tree/beta/metadata.json").unlink()
-    ended = folder.run("build", "--tree", "tree")
-    assert ended.status == 0
+    ended = folder.run("build", "--tree", "tree", status=0)
     edited = "codegen/host/src/alpha_lib0.c, mlf.mk"
     assert f"compile alpha for pc: 2 files written; restored after manual edits: {edited} (" in ended.err
     assert "compile beta for pc: 1 file written (" in ended.err

@@ -1,7 +1,5 @@
 """Pairs of equal tensors in two networks."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.core.errors import UsageError

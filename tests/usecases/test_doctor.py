@@ -1,7 +1,5 @@
 """The installed and missing programs of a machine, with programs in a PATH of the test."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Python packages that damage each other, in environments whose metadata the test writes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The programs that the cross build uses."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +25,7 @@ def write_project(folder: Path, target: str) -> None:
     )
 
 
-def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> None:
+def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]) -> None:
     tool("cmake")
     write_project(tmp_path, "pc: {cpu: host}")
     ninja = tmp_path / "my-ninja"
@@ -44,10 +42,9 @@ def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, t
     assert (tmp_path / "calls").is_file(), "CMake remembers it"
 
 
-def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[..., str]) -> None:
     """A full disk leaves it while Ninja runs CMake again, here because of a changed input."""
-    for name in ("cmake", "ninja"):
-        tool(name)
+    tool("cmake", "ninja")
     write_project(tmp_path, "pc: {cpu: host}")
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
@@ -62,10 +59,9 @@ def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[[str
     assert job.elf.read_bytes() == image
 
 
-def test_empty_compilation_database_is_reported(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_empty_compilation_database_is_reported(tmp_path: Path, tool: Callable[..., str]) -> None:
     """CMake leaves it on a full disk and exits with status 0."""
-    for name in ("cmake", "ninja"):
-        tool(name)
+    tool("cmake", "ninja")
     write_project(tmp_path, "pc: {cpu: host}")
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
@@ -78,10 +74,9 @@ def test_empty_compilation_database_is_reported(tmp_path: Path, tool: Callable[[
 
 
 def test_compiler_in_a_cmake_definition_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]
 ) -> None:
-    for name in ("cmake", "ninja"):
-        tool(name)
+    tool("cmake", "ninja")
     write_project(tmp_path, "m4: {cpu: cortex-m4, board: mps2-an386}")
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     project = load(tmp_path / "mlfbuild.yml")
@@ -95,7 +90,7 @@ def test_compiler_in_a_cmake_definition_is_used(
 
 
 def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
-    tmp_path: Path, tool: Callable[[str], str]
+    tmp_path: Path, tool: Callable[..., str]
 ) -> None:
     tool("arm-none-eabi-gcc")
     write_project(tmp_path, "m4: {cpu: cortex-m4}")
@@ -115,7 +110,7 @@ def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
 
 
 def test_an_image_is_read_once_and_a_link_that_cannot_be_checked_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]
 ) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)

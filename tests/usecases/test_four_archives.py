@@ -3,8 +3,6 @@
 The operators have the same names except for the module's part, and both archives of TVM have a module ``kws_int8``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,10 +71,9 @@ def main_c(inputs: np.ndarray) -> str:
 
 @pytest.mark.parametrize(("cpu", "board"), first_on_push([("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")]))
 def test_archives_of_mlfbuild_and_tvm_in_one_firmware(
-    tmp_path: Path, shared: Path, tool: Callable[[str], str], cpu: str, board: str
+    tmp_path: Path, shared: Path, tool: Callable[..., str], cpu: str, board: str
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     vectors = {name: np.load(shared / f"archives/kws_int8-{name}.npz") for name in ("aotc", "graph")}
     inputs = np.concatenate([vectors["aotc"]["in_input_1"], vectors["graph"]["in_input_1"]])
     (tmp_path / "main.c").write_text(main_c(inputs))

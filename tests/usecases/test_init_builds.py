@@ -1,7 +1,5 @@
 """Projects of ``mlfbuild init`` are built, run on QEMU, verified and edited with the printed commands."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -24,9 +22,8 @@ BUILT = {"scons": "build/m4/app/app.elf", "cmake": "build/m4/app.elf", "bare-met
 
 
 @pytest.fixture(autouse=True)
-def _tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "make"):
-        tool(name)
+def _tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "make")
 
 
 class Repo:

@@ -1,7 +1,5 @@
 """The example network of ``mlfbuild init``: its script, and its description."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import subprocess

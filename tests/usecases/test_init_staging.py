@@ -1,7 +1,5 @@
 """A new project has all of its files or none, wherever it is interrupted."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +8,7 @@ import pytest
 
 from mlfbuild.core.errors import ConflictError, StorageError
 from mlfbuild.usecases.init.staging import staged
+from support.errors import raises
 
 FILES = ("a.txt", "src/b.c", "src/deep/c.c", "z.txt")
 
@@ -95,8 +94,7 @@ def test_failing_move_is_undone(tmp_path: Path) -> None:
 
 def test_file_that_appears_in_the_meantime_stays(tmp_path: Path) -> None:
     (tmp_path / "fw").mkdir()
-    with pytest.raises(ConflictError) as error:
+    with raises(ConflictError, "project-file-exists", at=str(tmp_path / "fw/z.txt")):
         make(tmp_path / "fw", lambda: (tmp_path / "fw/z.txt").write_text("theirs"))
-    assert (error.value.code, error.value.place) == ("project-file-exists", str(tmp_path / "fw/z.txt"))
     assert found(tmp_path) == {"fw", "fw/z.txt"}
     assert (tmp_path / "fw/z.txt").read_text() == "theirs"

@@ -1,7 +1,5 @@
 """The first wrong operator is found by running every operator's result on the target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +21,9 @@ RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture
-def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+def project(tmp_path: Path, tool: Callable[..., str]) -> Path:
     """A project of three FULLY_CONNECTED layers for this machine, with two cases from TensorFlow Lite Micro."""
-    for name in ("gcc", "cmake", "ninja"):
-        tool(name)
+    tool("gcc", "cmake", "ninja")
     network = Network()
     tensor = network.input((1, 6), scale=0.05)
     for _ in range(3):

@@ -1,7 +1,5 @@
 """Compiling and unpacking: only results that are out of date are made, and interrupted builds are completed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

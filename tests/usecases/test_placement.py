@@ -3,8 +3,6 @@
 The PSRAM of the board replaces external flash: QEMU loads it from the file that a programmer would write to flash.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -66,9 +64,8 @@ BOARD = BOARDS["mps2-an386"]
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory, shared: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
+def repo(tmp_path_factory: pytest.TempPathFactory, shared: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
     root = tmp_path_factory.mktemp("placed")
     (root / "mlfbuild.yml").write_text(PROJECT)
     (root / "main.c").write_text(MAIN)
@@ -99,7 +96,7 @@ def run(image: Path, root: Path, flash: Path | None = None) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def internal(repo: Path, tool: Callable[[str], str]) -> Path:
+def internal(repo: Path, tool: Callable[..., str]) -> Path:
     """Return the image without the bytes in external flash, as programmed into the device."""
     image, rest = repo / "build/m4/app/app.elf", repo / "internal.elf"
     objcopy = [tool("arm-none-eabi-objcopy"), "--remove-section=.mlf_params", str(image), str(rest)]
@@ -130,7 +127,7 @@ def workspace_size(root: Path) -> int:
     return int(found[1])
 
 
-def test_file_has_only_the_weights(repo: Path, internal: Path, tool: Callable[[str], str]) -> None:
+def test_file_has_only_the_weights(repo: Path, internal: Path, tool: Callable[..., str]) -> None:
     params = repo / "build/m4/app/app_params.bin"
     assert params.stat().st_size == sections(repo / "build/m4/app/app.elf")[".mlf_params"][1]
     flash = repo / "internal.bin"

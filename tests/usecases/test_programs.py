@@ -1,7 +1,5 @@
 """Models of external compilers in ``mlfbuild build``: changes run exactly the affected programs."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Networks of every kind in one firmware take turns in one workspace, with the results that they have alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,17 +118,6 @@ int main(void)
 """
 
 
-def network() -> bytes:
-    """Return two int8 FULLY_CONNECTED layers with 600 values between them, which are in the workspace."""
-    random = np.random.default_rng(3)
-    net = Network()
-    source = net.input((1, 64), scale=0.05, zero_point=3)
-    weights = [random.integers(-127, 128, shape, np.int8) for shape in ((600, 64), (32, 600))]
-    bias = [random.integers(-500, 500, size, np.int32) for size in (600, 32)]
-    between = net.fully_connected(source, weights[0], bias[0], weight_scales=[0.01], scale=0.5)
-    return net.build([net.fully_connected(between, weights[1], bias[1], weight_scales=[0.01], scale=2.0)])
-
-
 def calls(archives: Path, model: bytes) -> list[Call]:
     x = np.random.default_rng(5).integers(-128, 128, (1, 64), np.int8)
     y = tflite_micro_run(model, [x])[0]
@@ -148,10 +135,15 @@ def calls(archives: Path, model: bytes) -> list[Call]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> Path:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(name)
-    model = network()
+def folder(tmp_path: Path, shared: Path, tool: Callable[..., str]) -> Path:
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
+    random = np.random.default_rng(3)
+    net = Network()
+    source = net.input((1, 64), scale=0.05, zero_point=3)
+    weights = [random.integers(-127, 128, shape, np.int8) for shape in ((600, 64), (32, 600))]
+    bias = [random.integers(-500, 500, size, np.int32) for size in (600, 32)]
+    between = net.fully_connected(source, weights[0], bias[0], weight_scales=[0.01], scale=0.5)
+    model = net.build([net.fully_connected(between, weights[1], bias[1], weight_scales=[0.01], scale=2.0)])
     (tmp_path / "net.tflite").write_bytes(model)
     options = {"layout": "single-file"}
     request = CompileRequest("archive_of_ours", tmp_path / "net.tflite", CPUS["cortex-m4"], options=options)

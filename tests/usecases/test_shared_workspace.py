@@ -1,7 +1,5 @@
 """Models that never run at the same time share one workspace in the image, and a check detects it if they do."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from support import warm
+from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import WARNINGS
 from support.tflite_builder import Network
@@ -304,6 +303,5 @@ def test_compilers_reject_what_the_project_file_rejects(tmp_path: Path) -> None:
     model = tmp_path / "net.tflite"
     model.write_bytes(network(1, width=8))
     request = CompileRequest("net", model, CPUS["host"], placement=Placement(None, ".bss.dtcm", shares_workspace=True))
-    with pytest.raises(UsageError) as caught:
+    with raises(UsageError, "shared-workspace-placed", at="net: placement.workspace"):
         compiler_called("native").compile(request)
-    assert (caught.value.code, caught.value.place) == ("shared-workspace-placed", "net: placement.workspace")

@@ -1,7 +1,5 @@
 """Firmware for the tests of this folder, built with CMake and the toolchain files of the product."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -34,10 +32,9 @@ def run_ok(*command: str | Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def build_firmware(tool: Callable[[str], str]) -> Build:
+def build_firmware(tool: Callable[..., str]) -> Build:
     """Return a function that builds the sources in a folder for a board and returns the image."""
-    for name in ("cmake", "ninja"):
-        tool(name)
+    tool("cmake", "ninja")
 
     def build(folder: Path, board: Board, sources: dict[str, str], *options: str) -> Path:
         tool(compiler_program(cpu_called(board.cpu), GCC))

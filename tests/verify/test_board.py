@@ -1,7 +1,5 @@
 """The guarantees of the board support, checked by running one image on every board."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The CPU of a board for which firmware is built around a module with objects."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath

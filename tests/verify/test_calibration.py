@@ -1,7 +1,5 @@
 """Wait states of memories from the cycles of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -89,10 +87,9 @@ def test_a_measurement_that_no_wait_states_explain_is_refused() -> None:
     ],
 )
 def test_the_cycle_model_of_a_part_is_recovered_from_its_own_kernels(
-    part: str, flash: Mapping[str, Any], ram: Mapping[str, Any], tmp_path: Path, tool: Callable[[str], str]
+    part: str, flash: Mapping[str, Any], ram: Mapping[str, Any], tmp_path: Path, tool: Callable[..., str]
 ) -> None:
-    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
-        tool(name)
+    tool("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc")
     base = MCUS[part]
     cpu = CPUS[base.cpu]
     board = emulated_board(cpu)

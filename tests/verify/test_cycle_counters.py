@@ -1,7 +1,5 @@
 """The counters of firmware (``runtime/profile``), on simulated registers: they have not run on silicon here."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

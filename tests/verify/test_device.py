@@ -1,7 +1,5 @@
 """Verification on devices: QEMU's GDB stub is the debugger, and the firmware makes no semihosting calls."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -29,9 +27,8 @@ KIB = 1024
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Cycles of runs on a device: a scripted GDB server stands in for the device and its firmware."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,9 +69,8 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    for name in ("arm-none-eabi-gcc", "gdb-multiarch"):
-        tool(name)
+def image(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
+    tool("arm-none-eabi-gcc", "gdb-multiarch")
     return device_firmware(tmp_path_factory.mktemp("scripted"), cpu="cortex-m4", source=SOURCE)
 
 

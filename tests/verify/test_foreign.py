@@ -1,7 +1,5 @@
 """Modules of other compilers on this machine: objects, operators, parameters in the code."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -120,11 +118,7 @@ def test_names_with_capitals(shared: Path, tmp_path: Path, kind: str, name: str)
 EXTENTS = struct.pack("<qqq", 1, 2, 8)  # the last is their bytes
 TURNED = params().replace(EXTENTS, struct.pack("<qqq", 2, 1, 8))
 BAD: dict[str, tuple[Files, type[MlfError], str]] = {
-    "function": (
-        graph_archive(kernel=("fused_cast", "fused_other")),
-        CheckFailedError,
-        "function-not-defined",
-    ),
+    "function": (graph_archive(kernel=("fused_cast", "fused_other")), CheckFailedError, "function-not-defined"),
     "runtime": (
         graph_archive(kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);")),
         CheckFailedError,
@@ -145,31 +139,19 @@ BAD: dict[str, tuple[Files, type[MlfError], str]] = {
         CheckFailedError,
         "runtime-function-not-defined",
     ),
-    "operator": (
-        {**operators_archive(), "codegen/host/src/lib0.c": b";"},
-        CheckFailedError,
-        "function-not-defined",
-    ),
+    "operator": ({**operators_archive(), "codegen/host/src/lib0.c": b";"}, CheckFailedError, "function-not-defined"),
     "unknown type": (
         {**operators_archive(), "metadata.json": operators_archive()["metadata.json"].replace(b"int32", b"int_32")},
         InputFileError,
         "tensor-type-unknown",
     ),
-    "missing": (
-        {**model_archive(7), "parameters/add.params": EMPTY_PARAMS},
-        InputFileError,
-        "graph-argument-missing",
-    ),
+    "missing": ({**model_archive(7), "parameters/add.params": EMPTY_PARAMS}, InputFileError, "graph-argument-missing"),
     "missing of an old archive": (
         {**model_archive(5), "parameters/add.params": EMPTY_PARAMS},
         InputFileError,
         "graph-argument-missing",
     ),
-    "shape": (
-        {**model_archive(7), "parameters/add.params": TURNED},
-        InputFileError,
-        "parameter-mismatch",
-    ),
+    "shape": ({**model_archive(7), "parameters/add.params": TURNED}, InputFileError, "parameter-mismatch"),
     "type": (
         {**model_archive(7), "parameters/add.params": params().replace(b"\x02 \x01\x00", b"\x00 \x01\x00")},
         InputFileError,

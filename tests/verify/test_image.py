@@ -1,7 +1,5 @@
 """The description in test firmware, read from valid, damaged and malicious images."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess

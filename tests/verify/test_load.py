@@ -1,7 +1,5 @@
 """Networks of archives on this machine: correct results, checked inputs, isolated crashes."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace

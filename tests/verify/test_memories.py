@@ -1,7 +1,5 @@
 """The memories that the plugin simulates wait as the manuals of the parts say."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Modules whose caller provides memory: workspaces, constants, and pools with inputs and outputs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -27,9 +25,8 @@ ARENA = {POOLS: (32, 32), WORKSPACE_IO: (80, 80)}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The plugin of pytest: each case of the vectors of a project file is a test."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Errors of a run: a missing emulator, a missing or invalid image, an interrupt."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Verification over a serial line that damages bytes: firmware with mlf_serial.c on an emulated board."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re
@@ -40,9 +38,8 @@ def target(keys: RunnerKeys) -> TargetJob:
 
 
 @pytest.fixture(scope="module")
-def workdir(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def workdir(tmp_path_factory: pytest.TempPathFactory, tool: Callable[..., str]) -> Path:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("device")
     (folder / "uart.c").write_text(uart_source("mps2-an385"))
     shutil.copy(serial_firmware(folder / "first"), folder / "flash.elf")

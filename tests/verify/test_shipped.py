@@ -1,7 +1,5 @@
 """Models are verified in the image that ships: QEMU's GDB stub is the debugger."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -55,9 +53,8 @@ target_link_libraries(app PRIVATE mlf::net mlf::board)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Intermediate tensors on this machine equal the outputs of each operator, for every compiler."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

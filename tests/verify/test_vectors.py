@@ -1,7 +1,5 @@
 """Vectors files that fit a module are read; others are rejected in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import pickle

@@ -1,7 +1,5 @@
 """Verification finds faults of a module and reports their position."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable
@@ -29,9 +27,8 @@ M4 = board_called("mps2-an386")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """The time limit of a program starts again whenever its output file grows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the tests of front ends."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Metadata of model files, valid and damaged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

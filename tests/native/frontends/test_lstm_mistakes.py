@@ -1,7 +1,5 @@
 """Unsupported forms of UNIDIRECTIONAL_SEQUENCE_LSTM, and tensors that do not fit: exit code 4."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from support.lstm_networks import add_lstm
-from support.refusals import Refusal, assert_refused
+from support.refusals import Refusal, invalid, refused
 from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
 
@@ -94,16 +92,8 @@ def output(**values: Any) -> Callable[[Network], None]:
 INT64_LIMIT = np.array([1 << 47, 0, 0])
 
 MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
-    "peephole": (
-        "float32",
-        more(PEEPHOLE + 1),
-        ("operator-variant-unsupported", PLACE, "('t16' float32[3])"),
-    ),
-    "projection": (
-        "float32",
-        more(PROJECTION),
-        ("operator-variant-unsupported", PLACE, "('t16' float32[3])"),
-    ),
+    "peephole": ("float32", more(PEEPHOLE + 1), ("operator-variant-unsupported", PLACE, "('t16' float32[3])")),
+    "projection": ("float32", more(PROJECTION), ("operator-variant-unsupported", PLACE, "('t16' float32[3])")),
     "bias of a projection": (
         "float32",
         more(PROJECTION + 1),
@@ -125,21 +115,9 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
             )
         ),
     ),
-    "no bias": (
-        "int8",
-        less(BIAS + 1),
-        ("operator-invalid", PLACE, "13"),
-    ),
-    "another activation": (
-        "int8",
-        options(FusedActivationFunction=1),
-        ("operator-variant-unsupported", PLACE, "RELU"),
-    ),
-    "diagonal weights": (
-        "float32",
-        options(DiagonalRecurrentTensors=True),
-        ("operator-variant-unsupported", PLACE),
-    ),
+    "no bias": ("int8", less(BIAS + 1), invalid(PLACE, "13")),
+    "another activation": ("int8", options(FusedActivationFunction=1), ("operator-variant-unsupported", PLACE, "RELU")),
+    "diagonal weights": ("float32", options(DiagonalRecurrentTensors=True), ("operator-variant-unsupported", PLACE)),
     "hybrid": (
         "float32",
         both(*(replaced(position, np.ones((3, 4), np.int8), 0.1) for position in range(1, 5))),
@@ -149,115 +127,67 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
             "('other' int8[3, 4] over float32",
         ),
     ),
-    "uint8": (
-        "int8",
-        tensor(0, type=3),
-        (("quantization-unsupported", PLACE, "uint8")),
-    ),
+    "uint8": ("int8", tensor(0, type=3), ("quantization-unsupported", PLACE, "uint8")),
     "weights that come in": (
         "float32",
         lambda network: network.inputs.append(weights_without_content(network)),
         ("input-not-constant", PLACE, "'in2' float32[3, 4]"),
     ),
-    "one float matrix": (
-        "int8",
-        replaced(4, np.ones((3, 4), np.float32)),
-        ("operator-invalid", RULE, "'other' float32[3, 4]", "8"),
-    ),
-    "weights with a zero point": (
-        "int8",
-        tensor(3, zero_points=[1]),
-        ("operator-invalid", RULE, "'in3' int8[3, 4]", "0"),
-    ),
+    "one float matrix": ("int8", replaced(4, np.ones((3, 4), np.float32)), invalid(RULE, "'other' float32[3, 4]", "8")),
+    "weights with a zero point": ("int8", tensor(3, zero_points=[1]), invalid(RULE, "'in3' int8[3, 4]", "0")),
     "a scale for each unit": (
         "int8",
         tensor(3, scales=[0.1, 0.2, 0.3], zero_points=[0, 0, 0]),
-        ("operator-invalid", RULE, "'in3' int8[3, 4]"),
+        invalid(RULE, "'in3' int8[3, 4]"),
     ),
-    "weights without a scale": (
-        "int16",
-        tensor(8, scales=[], zero_points=[]),
-        ("operator-invalid", RULE, "'in8' int8[3, 3]"),
-    ),
+    "weights without a scale": ("int16", tensor(8, scales=[], zero_points=[]), invalid(RULE, "'in8' int8[3, 3]")),
     "weights of other features": (
         "float32",
         replaced(2, np.ones((3, 5), np.float32)),
-        ("operator-invalid", RULE, "'other' float32[3, 5]", "[3, 4]"),
+        invalid(RULE, "'other' float32[3, 5]", "[3, 4]"),
     ),
     "recurrent weights of other units": (
         "float32",
         replaced(6, np.ones((4, 3), np.float32)),
-        ("operator-invalid", RULE, "'other' float32[4, 3]", "[3, 3]"),
+        invalid(RULE, "'other' float32[4, 3]", "[3, 3]"),
     ),
     "a bias of other units": (
         "float32",
         replaced(12, np.ones(4, np.float32)),
-        ("operator-invalid", RULE, "'other' float32[4]", "[3]"),
+        invalid(RULE, "'other' float32[4]", "[3]"),
     ),
     "a bias of 64 bits over int8": (
         "int8",
         replaced(12, np.ones(3, np.int64), 0.1),
-        ("operator-invalid", RULE, "'other' int64[3]", "32"),
+        invalid(RULE, "'other' int64[3]", "32"),
     ),
     "a bias of 32 bits over int16": (
         "int16",
         replaced(15, np.ones(3, np.int32), 0.1),
-        ("operator-invalid", RULE, "'other' int32[3]", "64"),
+        invalid(RULE, "'other' int32[3]", "64"),
     ),
-    "a bias beyond 48 bits": (
-        "int16",
-        replaced(12, INT64_LIMIT, 0.1),
-        ("operator-invalid", RULE, "'other' int64[3]", "48"),
-    ),
-    "scales beyond 64 bits": (
-        "int16",
-        tensor(0, scales=[100.0]),
-        ("operator-invalid", RULE, "64", "2"),
-    ),
-    "cells of 8 bits": (
-        "int8",
-        tensor(CELL, type=9),
-        ("operator-invalid", RULE, "'in19' int8[2, 3]", "16"),
-    ),
-    "cells of another scale": (
-        "int8",
-        tensor(CELL, scales=[0.001]),
-        ("operator-invalid", RULE, "0.001", "'in19'"),
-    ),
-    "cells of a huge scale": (
-        "int8",
-        tensor(CELL, scales=[8.0]),
-        ("operator-invalid", RULE, "8", "'in19'"),
-    ),
-    "cells with a zero point": (
-        "int8",
-        tensor(CELL, zero_points=[1]),
-        ("operator-invalid", RULE, "'in19' int16[2, 3]", "0"),
-    ),
-    "cells of other units": (
-        "int8",
-        tensor(CELL, shape=[2, 4]),
-        ("operator-invalid", RULE, "'in18' int8[2, 3]", "6"),
-    ),
-    "a hidden row of one dimension": (
-        "int8",
-        tensor(HIDDEN, shape=[6]),
-        ("operator-invalid", RULE, "'in18' int8[6]", "2"),
-    ),
+    "a bias beyond 48 bits": ("int16", replaced(12, INT64_LIMIT, 0.1), invalid(RULE, "'other' int64[3]", "48")),
+    "scales beyond 64 bits": ("int16", tensor(0, scales=[100.0]), invalid(RULE, "64", "2")),
+    "cells of 8 bits": ("int8", tensor(CELL, type=9), invalid(RULE, "'in19' int8[2, 3]", "16")),
+    "cells of another scale": ("int8", tensor(CELL, scales=[0.001]), invalid(RULE, "0.001", "'in19'")),
+    "cells of a huge scale": ("int8", tensor(CELL, scales=[8.0]), invalid(RULE, "8", "'in19'")),
+    "cells with a zero point": ("int8", tensor(CELL, zero_points=[1]), invalid(RULE, "'in19' int16[2, 3]", "0")),
+    "cells of other units": ("int8", tensor(CELL, shape=[2, 4]), invalid(RULE, "'in18' int8[2, 3]", "6")),
+    "a hidden row of one dimension": ("int8", tensor(HIDDEN, shape=[6]), invalid(RULE, "'in18' int8[6]", "2")),
     "hidden rows of another batch": (
         "int8",
         tensor(HIDDEN, shape=[5, 3]),
-        ("operator-invalid", RULE, "'in18' int8[5, 3]", "[2, 3]"),
+        invalid(RULE, "'in18' int8[5, 3]", "[2, 3]"),
     ),
     "hidden rows of another type": (
         "int8",
         tensor(HIDDEN, type=7),
-        ("operator-invalid", RULE, "'in0' int8[2, 5, 4]", "'in18' int16[2, 3]"),
+        invalid(RULE, "'in0' int8[2, 5, 4]", "'in18' int16[2, 3]"),
     ),
     "hidden rows of another scale": (
         "int8",
         tensor(HIDDEN, scales=[0.5]),
-        ("operator-invalid", RULE, "'in18' int8[2, 3]", "'y' int8[2, 5, 3]"),
+        invalid(RULE, "'in18' int8[2, 3]", "'y' int8[2, 5, 3]"),
     ),
     "hidden rows that are constant": (
         "int8",
@@ -267,18 +197,10 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
     "time first, but not in the states": (
         "int8",
         options(TimeMajor=True),
-        ("operator-invalid", RULE, "'in18' int8[2, 3]", "[5, 3]"),
+        invalid(RULE, "'in18' int8[2, 3]", "[5, 3]"),
     ),
-    "an output of other steps": (
-        "int8",
-        output(shape=[2, 4, 3]),
-        ("operator-invalid", RULE, "'y' int8[2, 4, 3]", "[2, 5, 3]"),
-    ),
-    "a row without steps": (
-        "float32",
-        tensor(0, shape=[2, 20]),
-        ("operator-invalid", RULE, "'in0' float32[2, 20]"),
-    ),
+    "an output of other steps": ("int8", output(shape=[2, 4, 3]), invalid(RULE, "'y' int8[2, 4, 3]", "[2, 5, 3]")),
+    "a row without steps": ("float32", tensor(0, shape=[2, 20]), invalid(RULE, "'in0' float32[2, 20]")),
 }
 
 
@@ -293,6 +215,5 @@ def test_one_mistake(dtype: str, edit: Callable[[Network], None], expected: Refu
     parse_tflite(network.build(), "net", "net.tflite")
     network = layer(dtype)
     edit(network)
-    with pytest.raises(UnsupportedModelError) as caught:
+    with refused(UnsupportedModelError, *expected):
         parse_tflite(network.build(), "net", "net.tflite")
-    assert_refused(caught.value, *expected)

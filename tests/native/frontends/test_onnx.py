@@ -1,7 +1,5 @@
 """ONNX networks keep the names, shapes and layout of the file, in every version."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

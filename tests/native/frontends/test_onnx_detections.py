@@ -1,7 +1,5 @@
 """NonMaxSuppression of ONNX: rows of -1 after the boxes that are selected, and their number."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from mlfbuild.native.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import model
-from support.refusals import Refusal, assert_refused
+from support.refusals import Refusal, refused
 
 Array = npt.NDArray[Any]
 
@@ -137,6 +135,5 @@ REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
 
 @pytest.mark.parametrize(("options", "refusal"), REFUSED.values(), ids=REFUSED)
 def test_other_forms_are_refused(options: dict[str, Any], refusal: Refusal) -> None:
-    with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
+    with refused((InputFileError, UnsupportedModelError), *refusal):
         parse_onnx(detector(**options), "net", "net.onnx")
-    assert_refused(caught.value, *refusal)

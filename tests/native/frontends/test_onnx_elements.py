@@ -3,8 +3,6 @@
 All read an image whose channels are stored last, so that converters must map ONNX's dimensions to stored ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ from onnx import TensorProto, helper
 from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph.evaluation import evaluate
+from support.errors import raises
 from support.examples import examples
 from support.host_c import run_on_host
 from support.native import compile_network, generated
@@ -211,9 +210,8 @@ def test_greatest_elements_of_images(axis: int, largest: int) -> None:
 def test_numbers_of_greatest_elements_that_do_not_fit(k: list[int], axis: int) -> None:
     node = helper.make_node("TopK", ["x", "k"], ["v", "y"], axis=axis)
     data = model([node], [("x", (2, 5))], [("v", [None] * 2)], {"k": np.array(k)})
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "onnx-malformed", at="net.onnx: node 0 (TopK) writing 'v'"):
         parse_onnx(data, "net", "net.onnx")
-    assert (caught.value.code, caught.value.place) == ("onnx-malformed", "net.onnx: node 0 (TopK) writing 'v'")
 
 
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {

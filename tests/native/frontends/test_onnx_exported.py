@@ -1,7 +1,5 @@
 """Exported networks, run in numpy, as C on this machine, and as C on an emulated Cortex-M4."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Damaged ONNX networks become a graph or a one-line error, without traceback, huge memory or endless loop."""
 
-from __future__ import annotations
-
 import contextlib
 import tracemalloc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """ONNX's and Microsoft's operators on integers, which are rewritten as QuantizeLinear pairs around float ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import QuantizedNetwork, Scale
 from support.onnx_networks import quantized_network
-from support.onnx_quantized import RANDOM, Array, assert_within_a_step, check, integers, values_of
+from support.onnx_quantized import RANDOM, assert_within_a_step, check, integers, values_of
 
 pytestmark = pytest.mark.usefixtures("same_numbers")
 
@@ -100,17 +98,13 @@ def test_rewritten_operators_of_com_microsoft(operator: str) -> None:
     ordered = [*final, *names] if operator == "QLinearConcat" else [*names, *final]
     alone.add(operator, ordered, "y", domain="com.microsoft", **attributes)
     alone.output("y", 4)
-    graph, inputs_, made, _ = values_of_pairs(pairs)
+    found = values_of(pairs.bytes())
+    assert_within_a_step(found[2], found[3])
+    graph, inputs_, made, _ = found
     other = parse_onnx(alone.bytes(domains=["com.microsoft"]), "net", "net.onnx")
     values = evaluate(other, dict(zip(other.inputs, inputs_, strict=True)))
     np.testing.assert_array_equal(values["y"], made[0])
     assert [type(node.operator) for node in other.nodes] == [type(node.operator) for node in graph.nodes]
-
-
-def values_of_pairs(network: QuantizedNetwork) -> tuple[Graph, list[Array], list[Array], list[Array]]:
-    found = values_of(network.bytes())
-    assert_within_a_step(found[2], found[3])
-    return found
 
 
 def test_networks_as_c() -> None:

@@ -3,8 +3,6 @@
 ``docs/numbers.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable

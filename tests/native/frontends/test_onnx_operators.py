@@ -1,7 +1,5 @@
 """ONNX operators with random attributes and shapes, against ONNX's evaluator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Nodes of ONNX files with axes, sizes and indices out of range: one line with the node and the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +10,7 @@ from onnx import helper
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
-from support.onnx_models import model
+from support.onnx_models import integers, model
 from support.refusals import Refusal, assert_refused
 
 Array = npt.NDArray[Any]
@@ -31,10 +29,6 @@ def refused(
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
         parse_onnx(data, "net", "net.onnx")
     return caught.value
-
-
-def integers(*values: int) -> Array:
-    return np.array(values, np.int64)
 
 
 AXES: dict[str, tuple[dict[str, Array], dict[str, Any]]] = {
@@ -79,9 +73,7 @@ SIZES: dict[str, Case] = {
     "axes twice": ("ReduceSum", {"a": integers(1, 1)}, {}, ("onnx-malformed", NODE, "[1, 1]")),
     "perm": ("Transpose", {}, {"perm": [0, 0, 1, 2]}, ("onnx-malformed", NODE, "[0, 0, 1, 2]", "4")),
     "gather": ("Gather", {"i": np.array(77)}, {}, ("onnx-malformed", NODE, "dimension 0")),
-    "gather by floats": (
-        "GatherND", {"i": np.array([[0.5]], np.float32)}, {}, ("onnx-malformed", NODE, "32", "64"),
-    ),
+    "gather by floats": ("GatherND", {"i": np.array([[0.5]], np.float32)}, {}, ("onnx-malformed", NODE, "32", "64")),
     "gather too deep": ("GatherND", {"i": np.zeros((1, 9), np.int64)}, {}, ("onnx-malformed", NODE, "[1, 9]")),
     "gather batches": (
         "GatherND", {"i": np.zeros((1, 1), np.int64)}, {"batch_dims": 7}, ("onnx-malformed", NODE, "[1, 1]"),
@@ -94,9 +86,7 @@ SIZES: dict[str, Case] = {
         "ScatterND", {"i": np.array([[0]]), "u": np.ones(3, np.float32)}, {}, ("onnx-malformed", NODE, "'u'"),
     ),
     "compress nothing": ("Compress", {"c": np.array([False])}, {}, ("tensor-empty", NODE)),
-    "compress too much": (
-        "Compress", {"c": np.array([True] * 9)}, {"axis": 1}, ("onnx-malformed", NODE, "8", "4"),
-    ),
+    "compress too much": ("Compress", {"c": np.array([True] * 9)}, {"axis": 1}, ("onnx-malformed", NODE, "8", "4")),
     "sequences": ("ReverseSequence", {"l": integers(9, 9, 9, 9)}, {}, ("onnx-malformed", NODE, "1")),
     "reshape": ("Reshape", {"s": integers(HUGE, HUGE)}, {}, ("onnx-malformed", NODE, "1099511627776")),
     "reshape twice": ("Reshape", {"s": integers(-1, -1)}, {}, ("onnx-malformed", NODE, "[-1, -1]")),

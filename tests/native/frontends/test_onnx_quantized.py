@@ -3,8 +3,6 @@
 A network here is one operator between DequantizeLinear and QuantizeLinear.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

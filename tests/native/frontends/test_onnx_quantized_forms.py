@@ -1,7 +1,5 @@
 """Quantised networks in the forms that onnxruntime's quantize_static writes: types, zero points and operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

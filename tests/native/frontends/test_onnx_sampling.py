@@ -3,8 +3,6 @@
 The results are compared with ONNX's evaluator, or with those of numpy if the evaluator fails.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Arithmetic on shapes in numpy gives the results of ONNX's evaluator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +19,7 @@ from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.native.graph import ConstantBudget, GraphError
 from mlfbuild.native.graph.evaluation import evaluate
 from support.examples import examples
-from support.onnx_models import model, reference
+from support.onnx_models import integers, model, reference
 
 Array = npt.NDArray[Any]
 
@@ -45,10 +43,6 @@ def check(operator: str, *inputs: Array, left: bool = False, **attributes: Any) 
         np.testing.assert_array_equal(made, wanted)
 
 
-def whole(*values: int) -> Array:
-    return np.array(values, np.int64)
-
-
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_slices_and_gathers(data: st.DataObject) -> None:
@@ -59,16 +53,16 @@ def test_slices_and_gathers(data: st.DataObject) -> None:
     far = data.draw(st.booleans())
     starts = [data.draw(st.integers(-6, 6)) for _ in axes]
     ends = [(-(1 << 62) if step < 0 else 1 << 62) if far else data.draw(st.integers(-6, 6)) for step in steps]
-    check("Slice", values, whole(*starts), whole(*ends), whole(*axes), whole(*steps))
-    check("Slice", values, whole(*starts), whole(*ends), whole(*axes))
+    check("Slice", values, integers(*starts), integers(*ends), integers(*axes), integers(*steps))
+    check("Slice", values, integers(*starts), integers(*ends), integers(*axes))
     axis = data.draw(st.integers(-3, 2))
     positions = data.draw(st.lists(st.integers(-shape[axis], shape[axis] - 1), min_size=1, max_size=3))
-    check("Gather", values, whole(*positions), axis=axis)
+    check("Gather", values, integers(*positions), axis=axis)
     check("Gather", values, np.array(positions[0]), axis=axis)
     check("Concat", values, values + 1, axis=axis)
 
 
-@pytest.mark.parametrize("values", [whole(3, 1, 4), whole(5), np.arange(6).reshape(1, 2, 3)])
+@pytest.mark.parametrize("values", [integers(3, 1, 4), integers(5), np.arange(6).reshape(1, 2, 3)])
 def test_other_operators(values: Array) -> None:
     check("Add", values, values + 7)
     check("Sub", np.array(4), values)
@@ -79,24 +73,24 @@ def test_other_operators(values: Array) -> None:
     check("Shape", values)
     check("Shape", values, start=-1)
     check("Shape", values, start=0, end=-1)
-    check("Unsqueeze", values, whole(0, -1))
-    check("Squeeze", values[np.newaxis], whole(0))
+    check("Unsqueeze", values, integers(0, -1))
+    check("Squeeze", values[np.newaxis], integers(0))
 
 
 def test_operators_for_the_evaluator() -> None:
-    check("Div", whole(-3, 3), whole(2, 2), left=True)
+    check("Div", integers(-3, 3), integers(2, 2), left=True)
     check("Add", np.array([0.5], np.float32), np.array([1.5], np.float32), left=True)
-    check("Cast", whole(1), left=True, to=onnx.TensorProto.INT32)
+    check("Cast", integers(1), left=True, to=onnx.TensorProto.INT32)
 
 
 @pytest.mark.parametrize(
     ("operator", "inputs", "attributes", "words"),
     [
-        ("Gather", (whole(1, 2), np.array(7)), {}, "out of bounds"),
-        ("Unsqueeze", (whole(1, 2), whole(5)), {}, "out of bounds"),
-        ("Squeeze", (whole(1, 2), whole(0)), {}, "size not equal to one"),
-        ("Concat", (whole(1, 2), np.array([[1]])), {"axis": 0}, "same number of dimensions"),
-        ("Add", (whole(1, 2), whole(1, 2, 3)), {}, "shape mismatch"),
+        ("Gather", (integers(1, 2), np.array(7)), {}, "out of bounds"),
+        ("Unsqueeze", (integers(1, 2), integers(5)), {}, "out of bounds"),
+        ("Squeeze", (integers(1, 2), integers(0)), {}, "size not equal to one"),
+        ("Concat", (integers(1, 2), np.array([[1]])), {"axis": 0}, "same number of dimensions"),
+        ("Add", (integers(1, 2), integers(1, 2, 3)), {}, "shape mismatch"),
     ],
 )
 def test_wrong_inputs_raise(operator: str, inputs: tuple[Array, ...], attributes: dict[str, Any], words: str) -> None:

@@ -1,7 +1,5 @@
 """Valid TFLite files: attributes, names, constants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from mlfbuild.core.errors import InputFileError
 from mlfbuild.native.frontends import read_model
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Activation, DType, Graph, Operator, ops
+from support.errors import raises
 from support.tflite_builder import Network
 
 WEIGHTS = np.ones((4, 3, 3, 2), np.int8)
@@ -199,9 +198,8 @@ def test_read_model_reads_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "code"), [("missing.tflite", "no-such-input"), ("folder", "input-is-folder")])
 def test_missing_files_are_refused(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, at=str(tmp_path / name)):
         read_model(tmp_path / name, "net")
-    assert (caught.value.code, caught.value.place) == (code, str(tmp_path / name))
 
 
 @pytest.mark.parametrize(
@@ -210,6 +208,5 @@ def test_missing_files_are_refused(tmp_path: Path, name: str, code: str) -> None
 )
 def test_the_suffix_selects_the_format(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code):
         read_model(tmp_path / name, "net")
-    assert caught.value.code == code

@@ -1,13 +1,12 @@
 """STABLEHLO_COMPOSITE becomes the operators of its decomposition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
+from support.errors import raises
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run
@@ -48,9 +47,8 @@ def test_reasons_name_the_composite() -> None:
     ids=["missing", "recursive", "its own"],
 )
 def test_decompositions_that_make_no_sense(net: Network, words: str) -> None:
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "tflite-malformed") as caught:
         parse_tflite(net.build(), "net", "net")
-    assert caught.value.code == "tflite-malformed"
     assert words in caught.value.reason
 
 
@@ -76,6 +74,5 @@ def test_a_composite_that_reads_a_tensor_that_does_not_exist() -> None:
     composite(net, [99], [net.input((2,))], 1)
     other.outputs = [other.input((2,))]
     net.others = [other]
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "tflite-malformed"):
         parse_tflite(net.build(), "net", "net")
-    assert caught.value.code == "tflite-malformed"

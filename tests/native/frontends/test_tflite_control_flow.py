@@ -1,7 +1,5 @@
 """WHILE and IF become the operators of their subgraphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

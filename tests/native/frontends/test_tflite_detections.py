@@ -1,7 +1,5 @@
 """Detectors: the options of files, the rules that they can break, and results that only LiteRT defines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
@@ -10,6 +8,7 @@ from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph.evaluation import evaluate
 from support.detection_networks import defined
+from support.errors import raises
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run
@@ -76,9 +75,8 @@ def test_shapes_of_outputs_follow_from_the_options() -> None:
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, float], words: str) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, "operator-invalid") as caught:
         parse_tflite(detector(**options).build(), "net", "net.tflite")
-    assert caught.value.code == "operator-invalid"
     assert words in caught.value.reason
 
 
@@ -86,9 +84,8 @@ def test_options_that_make_no_sense(options: dict[str, float], words: str) -> No
 def test_options_that_cannot_be_read(options: bytes) -> None:
     net = detector()
     net.operators[0].custom_options = options
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, "tflite-malformed"):
         parse_tflite(net.build(), "net", "net.tflite")
-    assert caught.value.code == "tflite-malformed"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +133,5 @@ def test_boxes_without_area_are_selected_again_as_litert_does() -> None:
     ],
 )
 def test_selections_that_are_refused(net: Network, code: str) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
+    with raises(UnsupportedModelError, code):
         parse_tflite(net.build(), "net", "net.tflite")
-    assert caught.value.code == code

@@ -1,7 +1,5 @@
 """Damaged files become a graph or an ``MlfError``, never a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

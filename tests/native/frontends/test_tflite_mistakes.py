@@ -1,7 +1,5 @@
 """Errors for invalid TFLite files, and for operators that break their rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -13,7 +11,7 @@ from tflite.BuiltinOptions import BuiltinOptions
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite, reader
 from support.oracle import tflite_micro_run
-from support.refusals import Refusal, assert_refused
+from support.refusals import Refusal, assert_refused, invalid, malformed
 from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
 
@@ -128,234 +126,124 @@ ADD = BuiltinOperator.ADD
 ADD_OPTIONS: dict[str, object] = {"options_kind": "AddOptions", "options": {}}
 
 MISTAKES: dict[str, tuple[Callable[[Network], object], Refusal]] = {
-    "tensor index too large": (
-        edit_operator(0, inputs=[IMAGE, 99, BIAS]),
-        ("tflite-malformed", CONV, "99", "5"),
-    ),
-    "tensor index negative": (
-        edit_operator(0, inputs=[IMAGE, -2, BIAS]),
-        ("tflite-malformed", CONV, "-2", "5"),
-    ),
-    "output index too large": (
-        edit_operator(1, outputs=[7]),
-        ("tflite-malformed", "operator 1 (RESHAPE)", "7", "5"),
-    ),
-    "input of the model too large": (
-        edit_network(inputs=[5]),
-        ("tflite-malformed", "the model's inputs", "5"),
-    ),
-    "output of the model absent": (
-        edit_network(outputs=[-1]),
-        ("tflite-malformed", "the model's outputs", "-1", "5"),
-    ),
-    "required input absent": (
-        edit_operator(0, inputs=[IMAGE, -1, BIAS]),
-        ("tflite-malformed", CONV, "1"),
-    ),
-    "first input absent": (
-        edit_operator(0, inputs=[-1, WEIGHTS]),
-        ("tflite-malformed", CONV),
-    ),
-    "no inputs": (
-        edit_operator(0, inputs=[]),
-        ("tflite-malformed", CONV),
-    ),
-    "too many inputs": (
-        edit_operator(0, inputs=[IMAGE, WEIGHTS, BIAS, BIAS]),
-        ("tflite-malformed", CONV, "4", "3"),
-    ),
-    "no outputs": (
-        edit_operator(1, outputs=[]),
-        ("operator-invalid", "RESHAPE ''", "0", "1"),
-    ),
-    "two outputs": (
-        edit_operator(1, outputs=[FLAT, FLAT]),
-        ("tflite-malformed", "RESHAPE 't4'"),
-    ),
+    "tensor index too large": (edit_operator(0, inputs=[IMAGE, 99, BIAS]), malformed(CONV, "99", "5")),
+    "tensor index negative": (edit_operator(0, inputs=[IMAGE, -2, BIAS]), malformed(CONV, "-2", "5")),
+    "output index too large": (edit_operator(1, outputs=[7]), malformed("operator 1 (RESHAPE)", "7", "5")),
+    "input of the model too large": (edit_network(inputs=[5]), malformed("the model's inputs", "5")),
+    "output of the model absent": (edit_network(outputs=[-1]), malformed("the model's outputs", "-1", "5")),
+    "required input absent": (edit_operator(0, inputs=[IMAGE, -1, BIAS]), malformed(CONV, "1")),
+    "first input absent": (edit_operator(0, inputs=[-1, WEIGHTS]), malformed(CONV)),
+    "no inputs": (edit_operator(0, inputs=[]), malformed(CONV)),
+    "too many inputs": (edit_operator(0, inputs=[IMAGE, WEIGHTS, BIAS, BIAS]), malformed(CONV, "4", "3")),
+    "no outputs": (edit_operator(1, outputs=[]), invalid("RESHAPE ''", "0", "1")),
+    "two outputs": (edit_operator(1, outputs=[FLAT, FLAT]), malformed("RESHAPE 't4'")),
     "cycle": (
         both(edit_tensor(FLAT, shape=[1, 3, 3, 3]), edit_operator(0, code=ADD, inputs=[FLAT, FLAT], **ADD_OPTIONS)),
-        ("tflite-malformed", "ADD 'features'", "'t4'", "(a cycle, or nodes out of order)"),
+        malformed("ADD 'features'", "'t4'", "(a cycle, or nodes out of order)"),
     ),
-    "reads itself": (
-        edit_operator(1, inputs=[FLAT]),
-        ("tflite-malformed", "RESHAPE 't4'", "(a cycle, or nodes out of order)"),
-    ),
-    "written twice": (
-        edit_operator(1, inputs=[FEATURES], outputs=[FEATURES]),
-        ("tflite-malformed", "RESHAPE 'features'"),
-    ),
-    "input written": (
-        edit_operator(1, outputs=[IMAGE]),
-        ("tflite-malformed", "RESHAPE 'image'"),
-    ),
-    "constant input": (
-        edit_network(inputs=[IMAGE, WEIGHTS]),
-        ("tflite-malformed", "tensor 't1'"),
-    ),
-    "input twice": (
-        edit_network(inputs=[IMAGE, IMAGE]),
-        ("tflite-malformed", "graph 'net'"),
-    ),
+    "reads itself": (edit_operator(1, inputs=[FLAT]), malformed("RESHAPE 't4'", "(a cycle, or nodes out of order)")),
+    "written twice": (edit_operator(1, inputs=[FEATURES], outputs=[FEATURES]), malformed("RESHAPE 'features'")),
+    "input written": (edit_operator(1, outputs=[IMAGE]), malformed("RESHAPE 'image'")),
+    "constant input": (edit_network(inputs=[IMAGE, WEIGHTS]), malformed("tensor 't1'")),
+    "input twice": (edit_network(inputs=[IMAGE, IMAGE]), malformed("graph 'net'")),
     "nothing writes an output": (
         both(lambda net: net.tensor((1,)), edit_network(outputs=[FLAT, 5])),
-        ("tflite-malformed", "graph 'net'", "'t5'"),
+        malformed("graph 'net'", "'t5'"),
     ),
     "negative dimension": (
         edit_tensor(IMAGE, shape=[1, -4, 4, 2]),
-        ("operator-invalid", f"{CONV}: tensor 0 'image'", "[1, -4, 4, 2]"),
+        invalid(f"{CONV}: tensor 0 'image'", "[1, -4, 4, 2]"),
     ),
     "shape overflows": (
         edit_tensor(IMAGE, shape=[2**31 - 1] * 4),
-        ("operator-invalid", f"{CONV}: tensor 0 'image'", "[2147483647, 2147483647, 2147483647, 2147483647]"),
+        invalid(f"{CONV}: tensor 0 'image'", "[2147483647, 2147483647, 2147483647, 2147483647]"),
     ),
-    "too many dimensions": (
-        edit_tensor(IMAGE, shape=[1] * 9),
-        ("tflite-malformed", "tensor 0", "9", "8"),
-    ),
+    "too many dimensions": (edit_tensor(IMAGE, shape=[1] * 9), malformed("tensor 0", "9", "8")),
     "shape does not multiply to the content": (
         edit_tensor(WEIGHTS, shape=[3, 2, 2, 3]),
-        ("tflite-malformed", f"{CONV}: tensor 1 't1'", "24", "[3, 2, 2, 3]"),
+        malformed(f"{CONV}: tensor 1 't1'", "24", "[3, 2, 2, 3]"),
     ),
     "missing buffer": (
         edit_tensor(WEIGHTS, content=b""),
-        ("tflite-malformed", "CONV_2D 'features'", "'t1'", "(a cycle, or nodes out of order)"),
+        malformed("CONV_2D 'features'", "'t1'", "(a cycle, or nodes out of order)"),
     ),
-    "buffer index too large": (
-        edit_tensor(WEIGHTS, buffer=77),
-        ("tflite-malformed", "buffer 77", "6"),
-    ),
-    "content beyond the file": (
-        edit_tensor(WEIGHTS, external=(10_000_000, 24)),
-        ("tflite-malformed", "buffer 2"),
-    ),
-    "content longer than the file": (
-        edit_tensor(WEIGHTS, external=(8, 2**62)),
-        ("tflite-malformed", "buffer 2"),
-    ),
-    "scale nan": (
-        edit_tensor(IMAGE, scales=[math.nan]),
-        ("operator-invalid", f"{CONV}: tensor 0 'image'"),
-    ),
-    "scale zero": (
-        edit_tensor(WEIGHTS, scales=[0.1, 0.0, 0.1]),
-        ("operator-invalid", f"{CONV}: tensor 1 't1'"),
-    ),
-    "scale negative": (
-        edit_tensor(FEATURES, scales=[-1.0]),
-        ("operator-invalid", f"{CONV}: tensor 3 'features'"),
-    ),
-    "scale infinite": (
-        edit_tensor(FEATURES, scales=[math.inf]),
-        ("operator-invalid", f"{CONV}: tensor 3 'features'"),
-    ),
+    "buffer index too large": (edit_tensor(WEIGHTS, buffer=77), malformed("buffer 77", "6")),
+    "content beyond the file": (edit_tensor(WEIGHTS, external=(10_000_000, 24)), malformed("buffer 2")),
+    "content longer than the file": (edit_tensor(WEIGHTS, external=(8, 2**62)), malformed("buffer 2")),
+    "scale nan": (edit_tensor(IMAGE, scales=[math.nan]), invalid(f"{CONV}: tensor 0 'image'")),
+    "scale zero": (edit_tensor(WEIGHTS, scales=[0.1, 0.0, 0.1]), invalid(f"{CONV}: tensor 1 't1'")),
+    "scale negative": (edit_tensor(FEATURES, scales=[-1.0]), invalid(f"{CONV}: tensor 3 'features'")),
+    "scale infinite": (edit_tensor(FEATURES, scales=[math.inf]), invalid(f"{CONV}: tensor 3 'features'")),
     "scale too small to divide by": (
         edit_tensor(FEATURES, scales=[1e-38]),
-        ("operator-invalid", "CONV_2D 'features'", "5e+36", "30"),
+        invalid("CONV_2D 'features'", "5e+36", "30"),
     ),
     "no scale": (
         edit_tensor(FEATURES, scales=[], zero_points=[]),
-        ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 3]"),
+        invalid("CONV_2D 'features'", "'features' int8[1, 3, 3, 3]"),
     ),
-    "zero points missing": (
-        edit_tensor(WEIGHTS, zero_points=[0, 0]),
-        ("operator-invalid", f"{CONV}: tensor 1 't1'", "3"),
-    ),
+    "zero points missing": (edit_tensor(WEIGHTS, zero_points=[0, 0]), invalid(f"{CONV}: tensor 1 't1'", "3")),
     "zero point outside int8": (
         edit_tensor(IMAGE, zero_points=[128]),
-        ("operator-invalid", "CONV_2D 'features'", "'image' int8[1, 4, 4, 2]", "128"),
+        invalid("CONV_2D 'features'", "'image' int8[1, 4, 4, 2]", "128"),
     ),
     "weights not symmetric": (
         edit_tensor(WEIGHTS, zero_points=[0, 1, 0]),
-        ("operator-invalid", "CONV_2D 'features'", "'t1' int8[3, 2, 2, 2]", "0"),
+        invalid("CONV_2D 'features'", "'t1' int8[3, 2, 2, 2]", "0"),
     ),
-    "scales along a dimension that is not there": (
-        edit_tensor(WEIGHTS, axis=4),
-        ("tflite-malformed", "tensor 't1'", "3", "4"),
-    ),
-    "scales along a negative dimension": (
-        edit_tensor(WEIGHTS, axis=-1),
-        ("tflite-malformed", "tensor 't1'", "3", "-1"),
-    ),
+    "scales along a dimension that is not there": (edit_tensor(WEIGHTS, axis=4), malformed("tensor 't1'", "3", "4")),
+    "scales along a negative dimension": (edit_tensor(WEIGHTS, axis=-1), malformed("tensor 't1'", "3", "-1")),
     "activation with a scale per channel": (
         edit_tensor(IMAGE, scales=[0.1, 0.2], zero_points=[0, 0], axis=3),
-        ("operator-invalid", "CONV_2D 'features'", "'image' int8[1, 4, 4, 2]"),
+        invalid("CONV_2D 'features'", "'image' int8[1, 4, 4, 2]"),
     ),
     "bias of another length": (
         edit_tensor(BIAS, shape=[2], content=bytes(8), scales=[], zero_points=[]),
-        ("operator-invalid", "CONV_2D 'features'", "'t2' int32[2]"),
+        invalid("CONV_2D 'features'", "'t2' int32[2]"),
     ),
     "bias of another type": (
         edit_tensor(BIAS, type=0, scales=[], zero_points=[]),
-        ("operator-invalid", "CONV_2D 'features'", "'t2' float32[3]"),
+        invalid("CONV_2D 'features'", "'t2' float32[3]"),
     ),
     "bias of another scale": (
         edit_tensor(BIAS, scales=[0.05, 0.2, 0.15]),
-        (
-            ("operator-invalid", "CONV_2D 'features'", "'t2' int32[3]", "0.2")
-        ),
+        invalid("CONV_2D 'features'", "'t2' int32[3]", "0.2"),
     ),
     "bias with a zero point": (
         edit_tensor(BIAS, zero_points=[0, 0, 1]),
-        ("operator-invalid", "CONV_2D 'features'", "'t2' int32[3]", "0"),
+        invalid("CONV_2D 'features'", "'t2' int32[3]", "0"),
     ),
     "weights of other channels": (
         edit_tensor(WEIGHTS, shape=[3, 2, 1, 4]),
-        (
-            ("operator-invalid", "CONV_2D 'features'", "'t1' int8[3, 2, 1, 4]", "'image' int8[1, 4, 4, 2]")
-        ),
+        invalid("CONV_2D 'features'", "'t1' int8[3, 2, 1, 4]", "'image' int8[1, 4, 4, 2]"),
     ),
-    "weights of another rank": (
-        edit_tensor(WEIGHTS, shape=[3, 8]),
-        ("operator-invalid", CONV, "'t1' int8[3, 8]", "4"),
-    ),
+    "weights of another rank": (edit_tensor(WEIGHTS, shape=[3, 8]), invalid(CONV, "'t1' int8[3, 8]", "4")),
     "output of another size": (
         edit_tensor(FEATURES, shape=[1, 4, 3, 3]),
-        (
-            ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 4, 3, 3]", "(2, 2)")
-        ),
+        invalid("CONV_2D 'features'", "'features' int8[1, 4, 3, 3]", "(2, 2)"),
     ),
     "output of other channels": (
         edit_tensor(FEATURES, shape=[1, 3, 3, 9]),
-        ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 9]"),
+        invalid("CONV_2D 'features'", "'features' int8[1, 3, 3, 9]"),
     ),
     "output of another batch": (
         edit_tensor(FEATURES, shape=[2, 3, 3, 3]),
-        ("operator-invalid", "CONV_2D 'features'", "'features' int8[2, 3, 3, 3]", "'image' int8[1, 4, 4, 2]"),
+        invalid("CONV_2D 'features'", "'features' int8[2, 3, 3, 3]", "'image' int8[1, 4, 4, 2]"),
     ),
     "reshape to other elements": (
         edit_tensor(FLAT, shape=[26]),
-        ("operator-invalid", "RESHAPE 't4'", "'features' int8[1, 3, 3, 3]", "27"),
+        invalid("RESHAPE 't4'", "'features' int8[1, 3, 3, 3]", "27"),
     ),
-    "stride zero": (
-        edit_options(StrideH=0),
-        ("operator-invalid", CONV, "(2, 2)", "(0, 1)"),
-    ),
-    "stride negative": (
-        edit_options(StrideW=-1),
-        ("operator-invalid", CONV, "(2, 2)", "(1, -1)"),
-    ),
-    "dilation zero": (
-        edit_options(DilationWFactor=0),
-        ("operator-invalid", CONV, "(2, 2)", "(1, 1)"),
-    ),
+    "stride zero": (edit_options(StrideH=0), invalid(CONV, "(2, 2)", "(0, 1)")),
+    "stride negative": (edit_options(StrideW=-1), invalid(CONV, "(2, 2)", "(1, -1)")),
+    "dilation zero": (edit_options(DilationWFactor=0), invalid(CONV, "(2, 2)", "(1, 1)")),
     "filter larger than the image": (
         edit_options(DilationHFactor=2**30),
-        (
-            ("operator-invalid", "CONV_2D 'features'", "'features' int8[1, 3, 3, 3]", "(2, 2)")
-        ),
+        invalid("CONV_2D 'features'", "'features' int8[1, 3, 3, 3]", "(2, 2)"),
     ),
-    "padding neither SAME nor VALID": (
-        edit_options(Padding=2),
-        ("operator-invalid", CONV, "SAME", "VALID"),
-    ),
-    "options of another operator": (
-        edit_operator(0, options_tag=BuiltinOptions.SoftmaxOptions),
-        ("tflite-malformed", CONV),
-    ),
-    "no options": (
-        edit_operator(0, options_kind=None),
-        ("tflite-malformed", CONV),
-    ),
+    "padding neither SAME nor VALID": (edit_options(Padding=2), invalid(CONV, "SAME", "VALID")),
+    "options of another operator": (edit_operator(0, options_tag=BuiltinOptions.SoftmaxOptions), malformed(CONV)),
+    "no options": (edit_operator(0, options_kind=None), malformed(CONV)),
 }  # fmt: skip
 
 
@@ -380,53 +268,46 @@ def then(build: Callable[[Network, int], object], edit: Callable[[Network], obje
 ATTRIBUTES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
     "axis out of range": (
         then(lambda net, x: net.mean(x, [0]), edit_tensor(1, content=np.int32(4).tobytes())),
-        ("operator-invalid", "operator 0 (MEAN) writing 't2'", "4", "'x' float32[1, 4, 4, 2]"),
+        invalid("operator 0 (MEAN) writing 't2'", "4", "'x' float32[1, 4, 4, 2]"),
     ),
     "axes as floats": (
         then(lambda net, x: net.mean(x, [0]), edit_tensor(1, type=0)),
-        ("operator-invalid", "operator 0 (MEAN) writing 't2'", "'t1' float32[1]", "64"),
+        invalid("operator 0 (MEAN) writing 't2'", "'t1' float32[1]", "64"),
     ),
     "padding negative": (
         lambda net, x: net.pad(x, [(0, 0), (-1, 0), (0, 0), (0, 0)]),
-        ("operator-invalid", "PAD 't2'", "((0, 0)", "(-1, 0)"),
+        invalid("PAD 't2'", "((0, 0)", "(-1, 0)"),
     ),
     "paddings of another rank": (
         then(lambda net, x: net.pad(x, [(0, 0)] * 4), edit_tensor(1, shape=[3, 2], content=bytes(24))),
-        ("operator-invalid", "operator 0 (PAD) writing 't2'", "6", "'x' float32[1, 4, 4, 2]"),
+        invalid("operator 0 (PAD) writing 't2'", "6", "'x' float32[1, 4, 4, 2]"),
     ),
     "paddings that the output lacks": (
         then(lambda net, x: net.pad(x, [(0, 1)] * 4), edit_tensor(2, shape=[1, 4, 4, 2])),
-        ("operator-invalid", "PAD 't2'", "'t2' float32[1, 4, 4, 2]", "[2, 5, 5, 3]"),
+        invalid("PAD 't2'", "'t2' float32[1, 4, 4, 2]", "[2, 5, 5, 3]"),
     ),
     "pool of size zero": (
         then(lambda net, x: net.pool2d("MAX", x, (2, 2)), edit_options(FilterHeight=0)),
-        ("operator-invalid", "operator 0 (MAX_POOL_2D) writing 't1'", "(0, 2)", "(1, 1)"),
+        invalid("operator 0 (MAX_POOL_2D) writing 't1'", "(0, 2)", "(1, 1)"),
     ),
-    "beta nan": (
-        lambda net, x: net.softmax(x, beta=math.nan),
-        ("operator-invalid", "SOFTMAX 't1'"),
-    ),
+    "beta nan": (lambda net, x: net.softmax(x, beta=math.nan), invalid("SOFTMAX 't1'")),
     "shapes that do not broadcast": (
         then(lambda net, x: net.add(net.input((1, 2)), x), edit_tensor(1, shape=[3])),
-        ("operator-invalid", "ADD 't2'", "'t1' float32[3]", "'x' float32[1, 4, 4, 2]"),
+        invalid("ADD 't2'", "'t1' float32[3]", "'x' float32[1, 4, 4, 2]"),
     ),
     "rows that the weights do not fit": (
         then(
             lambda net, x: net.fully_connected(x, np.ones((2, 4), np.float32)),
             edit_tensor(1, shape=[2, 5], content=bytes(40)),
         ),
-        (
-            ("operator-invalid", "FULLY_CONNECTED 't2'", "'x' float32[1, 4, 4, 2]", "5")
-        ),
+        invalid("FULLY_CONNECTED 't2'", "'x' float32[1, 4, 4, 2]", "5"),
     ),
     "depth multiplier that the weights do not fit": (
         then(
             lambda net, x: net.depthwise_conv2d(x, np.ones((1, 2, 2, 4), np.float32)),
             edit_options(DepthMultiplier=3),
         ),
-        (
-            ("operator-invalid", "DEPTHWISE_CONV_2D 't2'", "'t1' float32[1, 2, 2, 4]", "'x' float32[1, 4, 4, 2]")
-        ),
+        invalid("DEPTHWISE_CONV_2D 't2'", "'t1' float32[1, 2, 2, 4]", "'x' float32[1, 4, 4, 2]"),
     ),
 }  # fmt: skip
 

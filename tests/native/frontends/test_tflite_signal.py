@@ -1,7 +1,5 @@
 """Custom operators of signal processing: their options, the rules that files can break, and what is left undefined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

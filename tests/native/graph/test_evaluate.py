@@ -1,7 +1,5 @@
 """Evaluation of whole graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Whether a ratio of scales is computed in float32 or in double changes one value in ten thousand.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Cases of UNIDIRECTIONAL_SEQUENCE_LSTM that random networks do not cover, and its rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

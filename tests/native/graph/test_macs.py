@@ -1,7 +1,5 @@
 """Multiply-accumulates of operators, and of networks with published numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Multipliers, roundings and clamps against their definitions in exact arithmetic."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

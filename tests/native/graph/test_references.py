@@ -1,7 +1,5 @@
 """The numpy reference of each operator against TensorFlow Lite Micro or LiteRT, and networks against vectors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -80,15 +78,6 @@ def test_networks_reproduce_their_vectors(shared: Path, model: str) -> None:
         np.testing.assert_allclose(got.reshape(expected.shape), expected, rtol=0, atol=tolerance)
 
 
-def scalars(*, quantized: bool) -> bytes:
-    """Return ADD, QUANTIZE and DEQUANTIZE of tensors without dimensions, all of which are outputs."""
-    network = Network()
-    x = network.input((), 0.1, 3) if quantized else network.input(())
-    total = network.add(x, x, scale=0.25 if quantized else None)
-    stored = network.quantize(total, 0.3, -7)
-    return network.build([total, stored, network.dequantize(stored)])
-
-
 def test_int16_softmax_with_scale_1_65535() -> None:
     """TensorFlow's converter writes the scale 1/65535 for an int16 SOFTMAX and converts it to int32."""
     network = Network()
@@ -104,7 +93,11 @@ def test_int16_softmax_with_scale_1_65535() -> None:
 
 @pytest.mark.parametrize("quantized", [True, False])
 def test_results_of_scalars_are_scalars(quantized: bool) -> None:
-    model = scalars(quantized=quantized)
+    network = Network()
+    x = network.input((), 0.1, 3) if quantized else network.input(())
+    total = network.add(x, x, scale=0.25 if quantized else None)
+    stored = network.quantize(total, 0.3, -7)
+    model = network.build([total, stored, network.dequantize(stored)])
     graph = parse_tflite(model, "network", "network.tflite")
     value = np.array(40, np.int8 if quantized else np.float32)
     got = evaluate(graph, {graph.inputs[0]: value})

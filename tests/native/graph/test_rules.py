@@ -1,7 +1,5 @@
 """Rules that no TFLite file can break, because its reader ensures them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,15 +25,9 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Hybrid(ops.FullyConnected()), [image(1, 4, dtype=DType.INT8), image(1), None, None, None], image(1, 3),
         "input 3 is absent",
     ),
-    "axes not ascending": (
-        ops.Mean((2, 1)), [X], image(1, 2), "axes [2, 1] must be ascending and different",
-    ),
-    "axes twice": (
-        ops.Mean((1, 1)), [X], image(1, 4, 2), "axes [1, 1] must be ascending and different",
-    ),
-    "axes negative": (
-        ops.Mean((-1,)), [X], image(1, 4, 4), "axes [-1] are not dimensions of 'x' float32[1, 4, 4, 2]",
-    ),
+    "axes not ascending": (ops.Mean((2, 1)), [X], image(1, 2), "axes [2, 1] must be ascending and different"),
+    "axes twice": (ops.Mean((1, 1)), [X], image(1, 4, 2), "axes [1, 1] must be ascending and different"),
+    "axes negative": (ops.Mean((-1,)), [X], image(1, 4, 4), "axes [-1] are not dimensions of 'x' float32[1, 4, 4, 2]"),
     "negative padding": (
         ops.MaxPool2D((2, 2), padding=((-1, 0), (0, 0))), [X], image(1, 2, 3, 2),
         "padding ((-1, 0), (0, 0)) must not be negative",
@@ -48,9 +40,7 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.MaxPool2D((2, 2), stride=(0, 1)), [X], image(1, 3, 3, 2),
         "filter (2, 2), stride (0, 1) and dilation (1, 1) must be at least 1",
     ),
-    "paddings of another rank": (
-        ops.Pad(((0, 0),)), [X], X, "1 pairs of paddings do not fit 'x' float32[1, 4, 4, 2]",
-    ),
+    "paddings of another rank": (ops.Pad(((0, 0),)), [X], X, "1 pairs of paddings do not fit 'x' float32[1, 4, 4, 2]"),
     "weights computed": (
         ops.FullyConnected(), [image(1, 4), image(3, 4, name="w")], image(1, 3),
         "the weights 'w' float32[3, 4] are not constant",
@@ -75,15 +65,11 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.DepthwiseConv2D(), [X, weights(2, 1, 1, 2)], image(1, 4, 4, 2),
         "the weights 'w' float32[2, 1, 1, 2] must have 1 as first dimension",
     ),
-    "types mixed": (
-        ops.Reshape(), [X], image(32, dtype=DType.INT8), "mixes 'x' float32[1, 4, 4, 2] and 'x' int8[32]",
-    ),
+    "types mixed": (ops.Reshape(), [X], image(32, dtype=DType.INT8), "mixes 'x' float32[1, 4, 4, 2] and 'x' int8[32]"),
     "type without arithmetic": (
         ops.Softmax(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8, int16 or float32",
     ),
-    "dequantise float32": (
-        ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
-    ),
+    "dequantise float32": (ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8"),
     "quantise to float32": (
         ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16, uint8 or int32",
     ),
@@ -95,9 +81,7 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Quantize(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT32),
         "'y' int32[4] has no scale and zero point",
     ),
-    "softmax of a scalar": (
-        ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over",
-    ),
+    "softmax of a scalar": (ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over"),
     "softmax to another scale": (
         ops.Softmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
         "'x' int8[4] must have scale 1/256 and zero point -128",
@@ -115,9 +99,7 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.FullyConnected(keep_num_dims=True), [image(2, 3, 8), weights(5, 4)], image(2, 3, 5),
         "the last dimension of 'x' float32[2, 3, 8] should be 4",
     ),
-    "required input absent": (
-        ops.Add(), [X, None], X, "a required input is absent",
-    ),
+    "required input absent": (ops.Add(), [X, None], X, "a required input is absent"),
 }  # fmt: skip
 
 
@@ -230,9 +212,7 @@ BROKEN |= {
         [Tensor("x", (4,), DType.INT16, SCALE), Tensor("z", (4,), DType.INT16, Quantization((0.25,), (0,)))],
         Tensor("y", (4,), DType.BOOL), "'x' int16[4] and 'z' int16[4] must have the same scale and zero point",
     ),
-    "a comparison that gives numbers": (
-        ops.Less(), [image(4)] * 2, image(4), "'x' float32[4]: the type must be bool",
-    ),
+    "a comparison that gives numbers": (ops.Less(), [image(4)] * 2, image(4), "'x' float32[4]: the type must be bool"),
     "a choice of two types": (
         ops.SelectV2(), [Tensor("c", (4,), DType.BOOL), image(4), image(4, dtype=DType.INT8)], image(4),
         "mixes 'x' float32[4] and 'x' int8[4]",
@@ -261,19 +241,13 @@ BROKEN |= {
         ops.GatherNd(), [image(4, 2), Tensor("i", (1, 2), DType.INT32, data=np.array([[1, 2]], np.int32))], image(1),
         "'i' int32[1, 2] holds positions that are not in 'x' float32[4, 2]",
     ),
-    "a sum of one tensor": (
-        ops.AddN(), [image(4)], image(4), "a required input is absent",
-    ),
+    "a sum of one tensor": (ops.AddN(), [image(4)], image(4), "a required input is absent"),
     "a sum of more int8 than 32 bits hold": (
         ops.AddN(), [image(4, dtype=DType.INT8)] * 17, image(4, dtype=DType.INT8),
         "adds 17 int8 tensors, of which at most 16 surely add up within 32 bits",
     ),
-    "a sum of two shapes": (
-        ops.AddN(), [image(4), image(1)], image(4), "'x' float32[1] should have the shape [4]",
-    ),
-    "sums along no dimension": (
-        ops.Cumsum(1), [image(4)], image(4), "axis 1 is not a dimension of 'x' float32[4]",
-    ),
+    "a sum of two shapes": (ops.AddN(), [image(4), image(1)], image(4), "'x' float32[1] should have the shape [4]"),
+    "sums along no dimension": (ops.Cumsum(1), [image(4)], image(4), "axis 1 is not a dimension of 'x' float32[4]"),
     "sums to a tiny scale": (
         ops.Cumsum(0), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),
         "the output's scale 1e-08 is too small for inputs of scale 0.5",

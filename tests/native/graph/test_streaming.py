@@ -1,7 +1,5 @@
 """Several runs of networks with a state, in numpy against TensorFlow Lite Micro."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 

@@ -1,7 +1,5 @@
 """Tensors, nodes and graphs are checked on construction."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 
@@ -150,11 +148,7 @@ def test_an_optional_input_may_be_absent() -> None:
         ({"nodes": (reshape("x", "y"), reshape("x", "y"))}, "RESHAPE 'y'", ["writes 'y'"]),
         ({"nodes": (reshape("y", "z"), reshape("x", "y"))}, "RESHAPE 'z'", ["reads 'y'", "cycle"]),
         ({"nodes": (reshape("z", "y"), reshape("y", "z"))}, "RESHAPE 'y'", ["reads 'z'", "cycle"]),
-        (
-            {"nodes": (Node("z", ops.Reshape(), ("x", "y"), ("z",)),), "inputs": ("x", "y")},
-            "RESHAPE 'z'",
-            ["2 inputs"],
-        ),
+        ({"nodes": (Node("z", ops.Reshape(), ("x", "y"), ("z",)),), "inputs": ("x", "y")}, "RESHAPE 'z'", ["2 inputs"]),
     ],
 )
 def test_wrong_graph_is_refused(changes: dict[str, object], where: str, facts: list[str]) -> None:

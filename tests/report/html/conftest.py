@@ -1,7 +1,5 @@
 """A browser that opens pages from files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

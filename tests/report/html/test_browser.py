@@ -1,7 +1,5 @@
 """The page in Chromium: it fits the window, logs no errors, and works with mouse and keyboard."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The drawing of a network: nodes do not overlap, and edges lead from writers to readers around nodes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The table of all images, the attributes of operators and the results of `verify` on the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jsonschema

@@ -1,7 +1,5 @@
 """The page of a report: its content without a script, and inert untrusted texts."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The chart of the arena: bytes in use by operator, and positions of rectangles."""
 
-from __future__ import annotations
-
 from mlfbuild.report.html.timeline import timeline
 from support import report_sketch as sketch
 

@@ -1,7 +1,5 @@
 """CycloneDX and SPDX documents of a bill, checked by the validators of their libraries, and read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """SPDX expressions, other texts, and the licence of generated code."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.report.sbom.licenses import of_generated_code, references, spdx_expression

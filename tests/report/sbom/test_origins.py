@@ -1,7 +1,5 @@
 """Addresses without secrets and machine paths, and package URLs."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.report.sbom import origins

@@ -1,7 +1,5 @@
 """Files of unpacked trees by kind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mlfbuild.archive import open_archive_with_id

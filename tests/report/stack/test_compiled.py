@@ -1,7 +1,5 @@
 """Worst-case stacks of compiled C, compared with the compilers' figures."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The stack depth of one function from objdump's output."""
 
-from __future__ import annotations
-
 import pytest
 
 from mlfbuild.report.stack import arm, riscv

@@ -1,7 +1,5 @@
 """The stack of every kernel: the report's figures against the compiler's, and against what a run on a board takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The measured stack of runs on boards never exceeds the computed worst case, and mostly equals it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +21,8 @@ from support.examples import first_on_push
 
 
 @pytest.fixture(autouse=True)
-def tools(tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja"):
-        tool(name)
+def tools(tool: Callable[..., str]) -> None:
+    tool("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja")
 
 
 def measured_and_known(
