@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
@@ -33,6 +34,9 @@ for name, count in ((PUSH, 30), (SWEEP, 100)):
         max_examples=count,
     )
 hypothesis.settings.load_profile(PUSH)
+# Hypothesis also draws the numbers in the source of all modules of ours that are loaded, which are others in each
+# process of pytest-xdist: examples would differ from run to run in spite of derandomize.
+providers.is_local_module_file = lambda _: False
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and the programs that tests interrupt would inherit it.
