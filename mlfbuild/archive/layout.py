@@ -26,7 +26,7 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.describe.readme import README, has_page, readme_text
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import METADATA, params_path, tir_path
+from mlfbuild.archive.paths import METADATA, PARAMETERS, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, cached_text, quoted, shown
 from mlfbuild.library import (
@@ -88,10 +88,12 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
 
 
 def _parts(files: Mapping[str, Content]) -> Iterator[bytes]:
-    """Yield what decides the page of an archive: names, sizes and contents of all of its ``files``."""
+    """Yield what decides the page of an archive: names and sizes of its ``files``, and contents but the parameters'."""
     for path, content in sorted(files.items()):
         yield f"{path}\0{len(content)}\0".encode(errors="surrogatepass")
-        yield from chunks(content)
+        # The page has no values of parameters, which may be as long as all other files together.
+        if not path.startswith(PARAMETERS):
+            yield from chunks(content)
 
 
 def moved_fields(library: Library, version: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlfbuild.library.metadata import CURRENT, FORMATS
 
 METADATA = "metadata.json"
+PARAMETERS = "parameters/"
 
 
 def graph_path(module: str) -> str:
@@ -20,7 +21,7 @@ def params_path(module: str, form: str = "params") -> str:
 
     ``form`` is ``params``, TVM's bytes, or a form of the first RFC: ``json`` or ``bson``.
     """
-    return f"parameters/{module}.{form}"
+    return f"{PARAMETERS}{module}.{form}"
 
 
 def tir_path(device: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
@@ -227,3 +228,16 @@ def test_tvm_archives_get_the_page_and_keep_all_files(shared: Path) -> None:
             assert set(before) - set(same) <= {"metadata.json"}, path
         for module in library.modules:
             assert f"## {module.name}\n" in bytes(written[README]).decode()
+
+
+def test_the_page_is_kept_by_everything_but_the_values_of_parameters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (module,) = graph_library().modules
+    zeros, ones = ({"p0": np.full(8, value, np.float32)} for value in (0, 1))
+    for params, kept in ((zeros, 1), (ones, 1), ({"p0": np.zeros(9, np.float32)}, 2)):
+        archive_files(Library((replace(module, params=params),)))
+        assert len(list((tmp_path / "mlfbuild/text").iterdir())) == kept
+    archive_files(Library((replace(module, params=ones, name="other"),)))
+    assert len(list((tmp_path / "mlfbuild/text").iterdir())) == 3

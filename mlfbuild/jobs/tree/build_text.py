@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, cached_text, sha256
 from mlfbuild.library import LazyBytes, chunks
@@ -114,14 +114,11 @@ def rendered(template: str, **values: object) -> str:
     return cached_text([made_from.encode()], lambda: _environment().get_template(template).render(values))
 
 
-def _as_json(value: Any) -> object:
+def _as_json(value: object) -> object:
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, (bytes, LazyBytes)):
         return sha256(chunks(value))
-    # Parameters of a module that was made in this process; numpy is not imported for those of archives.
-    if hasattr(value, "tobytes"):
-        return [str(value.dtype), value.shape, sha256(value.tobytes())]
     return [type(value).__qualname__, vars(value)]
 
 

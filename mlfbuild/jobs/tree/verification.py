@@ -44,7 +44,10 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     return rendered(
         "verify_module.h",
         licence=LICENCE,
-        module=module,
+        name=module.name,
+        input_sizes=[tensor.size for tensor in module.inputs],
+        output_sizes=[tensor.size for tensor in module.outputs],
+        workspace_io=module.workspace_io,
         header=header.path.name,
         prefix=prefix,
         reentrant=_reentrant_name(module) if alone else "",
