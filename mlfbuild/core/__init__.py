@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.keeper import kept
     from mlfbuild.core.markdown import markdown_block, markdown_code, markdown_table
     from mlfbuild.core.mistakes import Mistake, suggestion, unknown
-    from mlfbuild.core.package import package_files, package_fingerprint, table_of_package
+    from mlfbuild.core.package import package_files, package_fingerprint, parsed_toml, table_of_package
     from mlfbuild.core.patterns import folders_of_pattern, is_pattern, matching_files, walk_visible
     from mlfbuild.core.processes import (
         LOOK, RUN_BY_HAND, STOP_SIGNALS, OnProgress, disk_problem, end_group, find_tool, no_progress, pipe_of, run,

@@ -47,10 +47,15 @@ def _names() -> tuple[str, ...]:
 
 def table_of_package(path: Path) -> dict[str, Any]:
     """Return the values in ``path``, a TOML file of the package: data that a module keeps beside its code."""
+    return parsed_toml(path.read_text(encoding="utf-8"))
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """Return the content of a TOML file; raises ``ValueError`` with line and column in its text."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
-    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return table
+    content: dict[str, Any] = tomllib.loads(text)
+    return content

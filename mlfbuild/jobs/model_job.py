@@ -14,7 +14,7 @@ from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
 from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets
-from mlfbuild.targets import Board, Cpu, Mcu, emulated_board, shared_toolchain_files
+from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
 if TYPE_CHECKING:
     from mlfbuild.project import RunnerKeys
@@ -151,8 +151,8 @@ class TargetJob:
     @property
     def part_files(self) -> tuple[Path, ...]:
         """The file or CMSIS-Pack that describes the microcontroller, if the project names one."""
-        pack, mark, _ = (self.part or "").rpartition("#")
-        return (Path(pack),) if mark else (Path(self.part),) if self.part and self.part.endswith(".toml") else ()
+        file = described_in(self.part or "")
+        return () if file is None else (file,)
 
     @property
     def run_board(self) -> Board | None:

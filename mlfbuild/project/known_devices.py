@@ -22,10 +22,8 @@ from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.project.runner import TRANSPORTS
 from mlfbuild.project.short_forms import select_board
-from mlfbuild.targets import CPUS, GDB_SERVERS, DevelopmentBoard, DeviceMemoryKeys
+from mlfbuild.targets import CPUS, GDB_SERVERS, PACK_MARK, DevelopmentBoard, DeviceMemoryKeys
 
-PACK_MARK = "#"
-"""Between the path of a CMSIS-Pack and the name of a device."""
 AUTO = "auto"
 """A serial port, or a target type of pyOCD, that the board or the microcontroller determines."""
 _USUAL_PORT = 3333
@@ -42,9 +40,9 @@ def complete_targets(document: Document, root: Path) -> None:
             path = ("targets", name)
             board = _board(document, path, entry)
             mcu = entry.get("mcu")
-            if isinstance(mcu, str) and mcu.endswith(".toml"):
+            if isinstance(mcu, str) and targets.is_part_file(mcu):
                 _complete_from_file(document, path, entry, str((root / mcu).absolute()))
-            elif isinstance(mcu, dict) or (isinstance(mcu, str) and PACK_MARK in mcu):
+            elif isinstance(mcu, dict) or (isinstance(mcu, str) and targets.described_in(mcu)):
                 mcu = _complete_from_pack(document, path, entry, root)
             else:
                 _complete_mcu(entry)

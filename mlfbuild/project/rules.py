@@ -48,7 +48,7 @@ def _other_key(value: str) -> str:
 def _mcu(value: str) -> Mistake | None:
     """Return why ``value`` is not a known microcontroller; one with a similar name may have another core."""
     # Files and packs are read, and their mistakes reported, before any key is checked.
-    if value in targets.MCUS or targets.part_called(value) or value.endswith(".toml") or "#" in value:
+    if value in targets.MCUS or targets.part_called(value) or targets.described_in(value):
         return None
     sizes = _several_parts(value)
     if sizes is not None:

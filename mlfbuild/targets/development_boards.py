@@ -7,7 +7,6 @@ its runner the command of the GDB server.
 
 from __future__ import annotations
 
-import csv
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from functools import cache
 
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.cpus import CPUS
-from mlfbuild.targets.data_files import DATA
+from mlfbuild.targets.data_files import csv_rows
 from mlfbuild.targets.parts import KnownPart, all_parts, part_called
 
 _SAME_IN_JLINK = ("stm32", "nrf52", "r7fa")
@@ -51,9 +50,7 @@ class DevelopmentBoard:
 @cache
 def all_boards() -> Mapping[str, DevelopmentBoard]:
     """Return every board by its name."""
-    lines = (DATA / "development_boards.csv").read_text(encoding="utf-8").splitlines()
-    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-    return {row["board"]: DevelopmentBoard(**row) for row in rows}
+    return {row["board"]: DevelopmentBoard(**row) for row in csv_rows("development_boards")}
 
 
 @cache

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mlfbuild.core import Mistake, unknown
+from mlfbuild.core import Mistake, parsed_toml, unknown
 from mlfbuild.core.keys import read_keys, spelled
 from mlfbuild.targets.cpus import CPUS
-from mlfbuild.targets.data_files import parsed
 from mlfbuild.targets.mcu_types import Mcu
 from mlfbuild.targets.mcus import MCUS, part_of_keys
 from mlfbuild.targets.part_keys import PartKeys
 
-SUFFIX = ".toml"
+PACK_MARK = "#"
+"""Between the path of a CMSIS-Pack and the name of a device, in the ``mcu`` of a target that was completed."""
+_SUFFIX = ".toml"
 _LARGEST = 1 << 20
 _HEADER = re.compile(r"\s*\[\s*([\w.\-\"' ]+?)\s*\]\s*(?:#.*)?")
 _KEY = re.compile(r"\s*([\w\-\"'][\w.\-\"' ]*?)\s*=")
@@ -41,12 +42,28 @@ class PartFile:
         return f"{self.path.name}:{_line(self.path.read_text(encoding='utf-8'), [spelled(str(key)) for key in keys])}"
 
 
+def is_part_file(mcu: str) -> bool:
+    """Return whether a target's ``mcu`` is the name of a file of the project that describes it."""
+    return mcu.endswith(_SUFFIX)
+
+
+def described_in(mcu: str) -> Path | None:
+    """Return the file that describes a target's ``mcu``: a part file, or the pack of ``vendor.pack#NAME``.
+
+    ``None`` for names of the tables. The file may be missing.
+    """
+    if is_part_file(mcu):
+        return Path(mcu)
+    pack, mark, _ = mcu.rpartition(PACK_MARK)
+    return Path(pack) if mark else None
+
+
 def part_file(name: str) -> PartFile | None:
     """Return the part in the file ``name``, an absolute path; ``None`` if it is not the name of a file of this kind.
 
     Raises ``Mistake``, whose reason begins with file and line.
     """
-    if not name.endswith(SUFFIX):
+    if not is_part_file(name):
         return None
     path = Path(name)
     try:
@@ -64,7 +81,7 @@ def _read(path: Path, _changed: int, size: int) -> PartFile:
         raise Mistake("part-file-invalid", reason=f"{path.name} is larger than {_LARGEST >> 20} MiB")
     try:
         text = path.read_bytes().decode("utf-8")
-        values = parsed(text)
+        values = parsed_toml(text)
     except (OSError, ValueError) as error:  # TOMLDecodeError has line and column in its message
         hint = "write it in TOML, as UTF-8"
         raise Mistake("part-file-invalid", reason=f"{path.name}: {_first_line(error)}", hint=hint) from None

@@ -10,14 +10,13 @@ public file has for all parts: ``MCUS`` has the microcontrollers with a cycle mo
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from mlfbuild.targets.data_files import DATA
+from mlfbuild.targets.data_files import csv_rows
 from mlfbuild.targets.mcu_types import Mcu
 from mlfbuild.targets.part_keys import DeviceMemoryKeys, RegionKeys
 
@@ -63,9 +62,8 @@ def _same_letters(name: str, chip: str) -> bool:
 @cache
 def all_parts() -> Mapping[str, KnownPart]:
     """Return every part of the table by its name."""
-    lines = (DATA / "parts.csv").read_text(encoding="utf-8").splitlines()
     found = {}
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+    for row in csv_rows("parts"):
         flash = RegionKeys(int(row["flash"], 16), int(row["flash size"])) if row["flash"] else None
         memory = DeviceMemoryKeys(RegionKeys(int(row["ram"], 16), int(row["ram size"])), flash)
         found[row["part"]] = KnownPart(row["part"], row["cpu"], memory, tuple(row["chips"].split()), row["pyocd"])

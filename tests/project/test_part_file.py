@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.core import Diagnostic, ProjectFileError, parsed_toml
 from mlfbuild.project import TargetSpec, load_project, mcu_of
 from mlfbuild.targets import MCUS
-from mlfbuild.targets.data_files import DATA, parsed
+from mlfbuild.targets.data_files import DATA
 
 PART = """\
 [our-part]  # as in mlfbuild's own tables
@@ -75,7 +75,7 @@ def test_part_without_memories_has_no_cycle_model(tmp_path: Path) -> None:
 def test_entry_of_the_tables_can_be_copied(tmp_path: Path) -> None:
     table = (DATA / "mcus_others.toml").read_text(encoding="utf-8")
     entry = table[table.index("[nrf52840]") : table.index("[nrf5340]")]
-    assert list(parsed(entry)) == ["nrf52840"]
+    assert list(parsed_toml(entry)) == ["nrf52840"]
     mcu = mcu_of(target(tmp_path, entry))
     assert mcu is not None
     assert (mcu.memories, mcu.caches, mcu.memory) == (

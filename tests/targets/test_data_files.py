@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import Mistake
+from mlfbuild.core import Mistake, table_of_package
 from mlfbuild.project import RunnerKeys, json_schema, load_project, mcu_of
 from mlfbuild.runners import gdb_server
 from mlfbuild.targets import GDB_SERVERS, MCUS, data_files
-from mlfbuild.targets.data_files import DATA, rows, tomllib
+from mlfbuild.targets.data_files import DATA, rows
 from mlfbuild.targets.part_keys import PartKeys
 from mlfbuild.targets.types import Cpu
 from support.errors import raises
@@ -16,7 +16,7 @@ from support.errors import raises
 PARTS = {
     name: values
     for table in ("mcus_st", "mcus_others")
-    for name, values in tomllib.loads((DATA / f"{table}.toml").read_text(encoding="utf-8")).items()
+    for name, values in table_of_package(DATA / f"{table}.toml").items()
 }
 
 

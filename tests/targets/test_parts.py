@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.project import load_project
-from mlfbuild.targets import CPUS, MCUS, part_called, parts_beginning
+from mlfbuild.targets import CPUS, MCUS, described_in, part_called, parts_beginning
 from mlfbuild.targets.parts import all_parts
 
 FAMILIES = (
@@ -92,3 +92,17 @@ def test_own_memory_map_goes_before_that_of_the_table(tmp_path: Path) -> None:
     own = "memory: {ram: {origin: 0x20000000, size: 64 KiB}}"
     found = target(tmp_path, f'mcu: nrf52833, runner: {{gdb: "localhost:3333", {own}}}')
     assert (found.runner.memory.ram.size, found.runner.memory.flash) == (64 << 10, None)
+
+
+@pytest.mark.parametrize(
+    ("mcu", "file"),
+    [
+        ("stm32l4r5", None),
+        ("/parts/chip.toml", "/parts/chip.toml"),
+        ("/board#2/chip.toml", "/board#2/chip.toml"),
+        ("/packs/vendor.pack#STM32F407VG", "/packs/vendor.pack"),
+        ("/board#2/vendor.pack#STM32F407VG", "/board#2/vendor.pack"),
+    ],
+)
+def test_file_that_describes_a_microcontroller(mcu: str, file: str | None) -> None:
+    assert described_in(mcu) == (file and Path(file))
