@@ -160,7 +160,7 @@ class _Archive:
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")
         extension = record.extension
-        # What mlfbuild recorded itself is complete, and counts before what was found in headers and Relay text.
+        # What mlfbuild recorded itself is complete, and takes precedence over facts from headers and Relay text.
         return replace(
             module,
             inputs=module.inputs if extension.inputs is None else extension.inputs,

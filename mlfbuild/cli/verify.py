@@ -277,7 +277,7 @@ def _write_cases(options: SharedOptions, junit: Path | None, cases: Sequence[JUn
         write_junit(junit, cases)
     if options.format == "markdown":
         show_as_it_is(verify_markdown(cases))
-        # stdout is usually a file then, so that the log of the job has what is wrong, too.
+        # stdout is usually a file then, and people look for what is wrong in the log of the job.
         for case in cases:
             if case.result is not None and not isinstance(case.result, MlfError) and not case.result.passed:
                 note(case.result.text())
@@ -290,7 +290,7 @@ def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: M
     """
     from mlfbuild.usecases import verification_failed, wrong_outputs
 
-    # What several models lack, such as a compiler, is reported once.
+    # An error that several models share, such as a missing compiler, is reported once.
     errors = list({str(result): result for _, result in results if isinstance(result, MlfError)}.values())
     errors += [excess] if excess is not None else []
     failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# What fits on one line of a message in most cases.
+# Items of a list that usually fit on one line of a message.
 _LISTED = 8
 _LINE_OR_TAB = re.compile(r"([\n\t])")
 

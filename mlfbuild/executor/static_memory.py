@@ -1,4 +1,4 @@
-"""The static memory of a module's runs: a variable of its own, or the one that models share.
+"""The static memory of a module's runs: its own variable, or the one that models share.
 
 In the shared workspace, the memory pools of the module's code come first, and the generated workspace follows, because
 one run uses both.

@@ -69,7 +69,7 @@ class TargetBudgets:
     def modules_of(self, model: str) -> list[str]:
         """Return the names of the modules of ``model``.
 
-        They are sorted. A model whose modules are not known has one of its own name.
+        They are sorted. A model whose modules are not known counts as one module with the name of the model.
         """
         return sorted(module for module, name in self.modules.items() if name == model) or [model]
 

@@ -145,7 +145,7 @@ def _bears_names(view: ModuleView) -> bool:
 
 
 def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
-    """Find functions of a module that its code declares, as TVM does before calls, but no file defines.
+    """Find functions that a module's code declares, as TVM does before calls, but that no file defines.
 
     ``MLF714``, once for each function. Functions in registries are those of ``MLF707``, and entry functions those of
     ``MLF709``.

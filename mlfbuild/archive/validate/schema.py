@@ -114,7 +114,7 @@ def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
     if version == 7 and "modules" in document:
         modules = document["modules"]
         known = modules.items() if isinstance(modules, dict) else ()
-        # A shape of its own for each module, because one may have the form of a document and another that of the
+        # Each module is described separately, because one may have the form of a document and another that of the
         # exporter.
         shapes = {name: _module(fields if isinstance(fields, dict) else {}, version) for name, fields in known}
         return ObjectShape({"version": _NUMBER, "modules": ObjectShape(shapes)}, _EXTENSION)

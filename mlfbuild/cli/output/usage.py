@@ -1,4 +1,4 @@
-"""What models and images take of their memories: a table, on terminals with a bar for each figure that has a limit."""
+"""Print how much memory models and images use: a table, with a bar on terminals for each figure that has a limit."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
         _remove_leftovers(directory, [RECORD, *owned])
     # All conflicts are found before the first change, so that an error leaves the tree as it was.
     _refuse_conflicts(directory, files, owned)
-    # By content, not by the record: a file that already has the right bytes is not written, whoever wrote it.
+    # By content, not by the record: a file that already has the right bytes is not written, even if the user wrote it.
     changed = [path for path, content in files.items() if not holds(directory / path, chunks(content))]
     edited = _edited(directory, changed, old)
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 SCRATCH_TYPES = frozenset({"int16_t", "int32_t", "float"})
-"""What kernels store in scratch memory."""
+"""The element types that kernels store in scratch memory."""
 _WIDTHS = {"int16_t": 2, "int32_t": 4, "int64_t": 8, "float": 4, "double": 8}
 """Bytes of elements; those of one byte may be accessed as any character type, and signs do not matter (C11 6.5)."""
 

@@ -66,7 +66,7 @@ class Placement(Keys):
 
     def constants(self, name: str) -> str | None:
         """Return the section of the constants of the class ``name``, ``None`` for the compiler's default."""
-        # A class of its own counts before the section for all constants.
+        # A section for one class of constants takes precedence over the section for all constants.
         section: str | None = getattr(self, name)
         return section or self.params
 

@@ -36,9 +36,10 @@ _ON_QEMU = {
 _BOARD_FOLDER = ("board/", "start-up code, linker script and semihosting of the microcontroller, yours to change")
 
 
-def _has_debugger(device: ProjectDevice) -> bool:
+def _debugger(device: ProjectDevice) -> str:
+    """Return the GDB server for the debugger on the user's board; empty for other devices."""
     board = None if device.is_emulated else development_board(device.target)
-    return board is not None and bool(board.server)
+    return board.server if board else ""
 
 
 def interface_names(library: Library) -> dict[str, list[str]]:
@@ -113,7 +114,7 @@ class Repo:
         if not self.devices[0].is_emulated:
             where = "--preset" if _PRESETS in self.template.files else "target"
             commands |= {name: text for name, text in _ON_QEMU[where].items() if name in commands}
-        own = next((device.target for device in self.devices if _has_debugger(device)), None)
+        own = next((device.target for device in self.devices if _debugger(device)), None)
         if own is not None:
             commands["flash"] = f"mlfbuild flash --target {own}"
         return {name: worded(command, self.words) for name, command in commands.items()}
@@ -240,9 +241,10 @@ class Repo:
         if not device.is_emulated:
             own = f", toolchain: cmake/{device.cpu.name}.cmake" if _PRESETS in self.template.files else ""
             keys = device.keys.replace("}", f"{own}}}")
-            board = development_board(device.target)
-            flashed = f"`mlfbuild flash` uses {board.server}" if board and board.server else "add `runner` to flash it"
-            return f"  {device.target}: {keys}   # your {'board' if board else 'microcontroller'}; {flashed}"
+            server = _debugger(device)
+            flashed = f"`mlfbuild flash` uses {server}" if server else "add `runner` to flash it"
+            what = "board" if development_board(device.target) else "microcontroller"
+            return f"  {device.target}: {keys}   # your {what}; {flashed}"
         words = {"TARGET": device.target, "CPU": device.cpu.name, "BOARD": device.board.name}
         return worded(self.template.targets, words)
 
