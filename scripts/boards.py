@@ -21,11 +21,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.targets import CPUS, part_called
+from mlfbuild.targets import CPUS, DevelopmentBoard, part_called
 
 TABLE = Path(__file__).resolve().parents[1] / "mlfbuild/targets/data/development_boards.csv"
 PLATFORMS = {
@@ -124,23 +124,7 @@ _JLINK_OF_OTHERS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, order=True)
-class Row:
-    """One board; empty texts for what is not known."""
-
-    board: str
-    title: str
-    mcu: str
-    debugger: str
-    server: str
-    openocd: str
-    jlink: str
-    pyocd: str
-    usb: str
-    source: str
-
-
-def of_platformio(folder: Path, types: dict[str, str]) -> Iterator[Row]:
+def of_platformio(folder: Path, types: dict[str, str]) -> Iterator[DevelopmentBoard]:
     """Yield the boards of the clones in ``folder``; ``types`` are pyOCD's target types by board."""
     for platform, beginning in PLATFORMS.items():
         checkout = folder / f"platform-{platform}"
@@ -164,25 +148,27 @@ def _part(keys: dict[str, Any]) -> str:
     return mcu if part and core == keys["build"]["cpu"] else ""
 
 
-def _row(name: str, title: str, mcu: str, debug: dict[str, Any], source: str, types: dict[str, str]) -> Row:
+def _row(
+    name: str, title: str, mcu: str, debug: dict[str, Any], source: str, types: dict[str, str]
+) -> DevelopmentBoard:
     tools = debug.get("onboard_tools") or (["stlink"] if name.startswith(("nucleo", "disco")) else [])
     debugger = next((each for each in ("jlink", "stlink", "cmsis-dap") if each in tools), "")
     openocd = debug.get("openocd_target", "").removesuffix(".cfg")
     openocd = openocd or next((target for start, target in OPENOCD.items() if mcu.startswith(start)), "")
     pyocd = _pyocd(types.get(_plain(name), ""), mcu)
-    return Row(
+    return DevelopmentBoard(
         name, title, mcu, debugger, _server(debugger, openocd, mcu), openocd, debug.get("jlink_device", ""),
         pyocd, USB.get(debugger, ""), source,
     )  # fmt: skip
 
 
-def of_zephyr(types: dict[str, str]) -> Iterator[Row]:
+def of_zephyr(types: dict[str, str]) -> Iterator[DevelopmentBoard]:
     """Yield the boards in ``OTHERS``."""
     for debugger, name, mcu, path, commit in OTHERS:
         openocd = next((target for start, target in _OPENOCD_OF_OTHERS if mcu.startswith(start)), "").format(mcu)
         jlink = _JLINK_OF_OTHERS.get(mcu, mcu.upper() if mcu.startswith(("r7fa", "max326")) else "")
         pyocd = _pyocd(types.get(_plain(name), ""), mcu)
-        yield Row(
+        yield DevelopmentBoard(
             name, "", mcu, debugger, _server(debugger, openocd, mcu), openocd, jlink, pyocd,
             USB.get(debugger, ""), f"zephyrproject-rtos/zephyr {commit} {path}",
         )  # fmt: skip
@@ -228,12 +214,12 @@ def main() -> None:
     """Write the table."""
     folder = Path(sys.argv[1])
     types = pyocd_types(folder / "pyOCD")
-    rows = sorted({row.board: row for row in (*of_platformio(folder, types), *of_zephyr(types))}.values())
+    by_name = {row.board: row for row in (*of_platformio(folder, types), *of_zephyr(types))}
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# Written by scripts/boards.py; target types of pyOCD {_commit(folder / 'pyOCD')}.\n")
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(field.name for field in fields(Row))
-        writer.writerows(astuple(row) for row in rows)
+        writer.writerow(field.name for field in fields(DevelopmentBoard))
+        writer.writerows(astuple(row) for _, row in sorted(by_name.items()))
 
 
 if __name__ == "__main__":
