@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.archive.describe.calling import added_functions, argument_order, c_call, commands
 from mlfbuild.archive.describe.facts import context_facts, context_text
-from mlfbuild.core import counted, listed, printable
+from mlfbuild.core import counted, listed, printable, text_templates
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
     OPERATOR,
@@ -89,35 +89,25 @@ def readme_text(library: Library) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # late: most commands write no archive
-
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the text is no HTML, and names are escaped for Markdown
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return text_templates(
+        Path(__file__).parent,
+        added_functions=added_functions,
+        argument_order=argument_order,
+        buffers=_buffers,
+        c_call=lambda module: "\n".join(c_call(module)),
+        code=_code,
+        contents=_contents,
+        dependencies=lambda found: _table(("name", "version", "source"), [_dependency(item) for item in found]),
+        device=lambda context: context_text(context_facts(context), _code),
+        in_folder=lambda name: _code(f"codegen/{name}/"),
+        listed=listed,
+        memory=lambda module: _table(("memory", "bytes"), _memory(module)),
+        overview=_overview,
+        paragraph=_paragraph,
+        plain=_plain,
+        symbol_prefix=symbol_prefix,
+        tensors=_tensors,
     )
-    made.filters |= {
-        "added_functions": added_functions,
-        "argument_order": argument_order,
-        "buffers": _buffers,
-        "c_call": lambda module: "\n".join(c_call(module)),
-        "code": _code,
-        "contents": _contents,
-        "dependencies": lambda found: _table(("name", "version", "source"), [_dependency(item) for item in found]),
-        "device": lambda context: context_text(context_facts(context), _code),
-        "in_folder": lambda name: _code(f"codegen/{name}/"),
-        "listed": listed,
-        "memory": lambda module: _table(("memory", "bytes"), _memory(module)),
-        "overview": _overview,
-        "paragraph": _paragraph,
-        "plain": _plain,
-        "symbol_prefix": symbol_prefix,
-        "tensors": _tensors,
-    }
-    return made
 
 
 def _paragraph(text: str) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, cached_text, sha256
+from mlfbuild.core import InputFileError, cached_text, sha256, text_templates
 from mlfbuild.library import LazyBytes, chunks
 
 if TYPE_CHECKING:
@@ -124,29 +124,17 @@ def _as_json(value: object) -> object:
 
 @functools.cache
 def _environment() -> Environment:
-    # Imported late: most steps of a build find that nothing changed, and the import takes as long as the check.
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        # A misspelled name in a template is an error and not an empty string in a build file.
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - the text is no HTML
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return text_templates(
+        Path(__file__).parent / "templates",
+        all_here=lambda paths: here(*paths),
+        cmake_quoted=quoted,
+        here=here,
+        here_in_build=here_in_build,
+        in_parentheses=lambda name: f"$({name})",
+        in_quotes=in_quotes,
+        json=json.dumps,
+        make_quoted=make_quoted,
+        prefixed=lambda name, prefix: f"{prefix}{name}",
+        python_list=python_list,
+        variable=lambda name, variable: f"$({variable}_{name})",
     )
-    made.filters |= {
-        "all_here": lambda paths: here(*paths),
-        "cmake_quoted": quoted,
-        "here": here,
-        "here_in_build": here_in_build,
-        "in_parentheses": lambda name: f"$({name})",
-        "in_quotes": in_quotes,
-        "json": json.dumps,
-        "make_quoted": make_quoted,
-        "prefixed": lambda name, prefix: f"{prefix}{name}",
-        "python_list": python_list,
-        "variable": lambda name, variable: f"$({variable}_{name})",
-    }
-    return made

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 
 from mlfbuild.archive.interface import Header, header_file, read_header
+from mlfbuild.core import text_templates
 from mlfbuild.executor import executable
 from mlfbuild.library import (
     C_TYPES,
@@ -130,16 +131,7 @@ def _filled(template: str, **values: object) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  # C, not HTML
-    )
-    environment.filters["c_string"] = _c_string
-    return environment
+    return text_templates(_TEMPLATES, c_string=_c_string)
 
 
 def _c_string(text: str) -> str:

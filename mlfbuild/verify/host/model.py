@@ -33,7 +33,7 @@ from mlfbuild.targets import CPUS
 from mlfbuild.verify.devices import refuse_device_code
 from mlfbuild.verify.host.isolated import Array, InProcess, Machine
 from mlfbuild.verify.host.shim import print_shim
-from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim, traced_tensors
+from mlfbuild.verify.host.trace import is_graph, traced_tensors
 
 # -w: the code may come from any compiler, and its warnings help nobody here. -fno-strict-aliasing: TVM's code casts
 # pointers between types. -Bsymbolic: two models in a process must each call their own functions of the same name.
@@ -53,7 +53,7 @@ def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> 
     build = _executable(module)
     files = {f"codegen/{file.path}": file.data for file in module.codegen}
     files |= {path: bytes(content) for path, content in build.generated.items()}
-    files["host_shim.c"] = _shim(module).encode()
+    files["host_shim.c"] = print_shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     build, files = _with_libraries(build, files, libraries)
     path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
@@ -73,12 +73,6 @@ def _with_libraries(
             private_include_dirs=(*(f"{folder}/{path}" for path in source.include_dirs), *build.private_include_dirs),
         )
     return build, files
-
-
-def _shim(module: Module) -> str:
-    if is_graph(module):
-        return "\n".join([print_shim(module), *print_graph_trace(module), ""])
-    return "\n".join([*print_traced_shim(module), ""]) if module.trace else print_shim(module)
 
 
 def _executable(module: Module) -> Executable:

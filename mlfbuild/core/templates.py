@@ -1,0 +1,32 @@
+"""Jinja templates of text, such as C, Markdown and build files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def text_templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
+    """Return the templates in ``folder``, which may use ``filters`` by their names.
+
+    A line that has only a statement or a comment of Jinja leaves no line in the text. A template that uses a value
+    that it was not given raises ``jinja2.UndefinedError``, so that a misspelled name is no empty string. Nothing is
+    escaped: do not use it for HTML.
+    """
+    # Imported late: most steps of a build find that nothing changed, and the import takes as long as the check.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    templates = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the text is no HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= filters
+    return templates
