@@ -102,8 +102,8 @@ def test_names_are_escaped() -> None:
     text = readme_text(Library((module,)))
     plain = replace(native_module(), external_dependencies=(ExternalDependency("b", "url", "path", "1"),))
     assert text.count("\n```") == readme_text(Library((plain,))).count("\n```")
-    assert "| input | `a\\|b'<script>\\n'''\\n# x` |" in text
-    assert "| `<b>\\|'` | `1\\|2` | \\[z\\](http://w) `x\\|y` |" in text
+    assert "| input | ````a\\|b`<script> ``` # x```` |" in text
+    assert "| `` <b>\\|` `` | `1\\|2` | \\[z\\](http://w) `x\\|y` |" in text
     assert ".a_b__script________x = a_b__script________x" in text, "C has sanitised names"
 
 

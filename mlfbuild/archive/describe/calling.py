@@ -7,7 +7,6 @@ are not to be trusted in a shell.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import printable
 from mlfbuild.library import (
@@ -17,7 +16,6 @@ from mlfbuild.library import (
     TVM_RUNTIME,
     Library,
     Module,
-    Pool,
     TensorInfo,
     element_size,
     requirements_of,
@@ -100,44 +98,9 @@ def argument_order(module: Module) -> str:
     return ", ".join(printable(tensor.name) for tensor in known) or "inputs, then outputs"
 
 
-def c_call(module: Module) -> Iterator[str]:
-    """Yield the lines of C that call a ``module`` with the C interface."""
-    prefix = struct_prefix(module.name)
-    yield f'#include "{prefix}.h"'
-    yield ""
-    mapped = module.workspace_io
-    if not mapped:
-        yield from (_buffer(tensor) for tensor in (*module.inputs, *module.outputs))
-    pools = [pool for pool in module.pools if pool.external]
-    yield from (_pool(pool, prefix) for pool in pools)
-    for name in module.devices:
-        yield f"static void *{sanitize_name(name)};  // the device's context, from its driver"
-    yield ""
-    groups = [] if mapped else [("inputs", _names(module.inputs)), ("outputs", _names(module.outputs))]
-    groups += [("workspace_pools", [sanitize_name(pool.name) for pool in pools])] if pools else []
-    groups += [("devices", [sanitize_name(name) for name in module.devices])] if module.devices else []
-    for group, names in groups:
-        members = ", ".join(f".{name} = {name}" for name in names)
-        yield f"struct {prefix}_{group} {group} = {{{members}}};"
-    for group in ("inputs", "outputs") if mapped else ():
-        yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they are in the pools"
-    arguments = ", ".join(f"&{group}" for group, _ in groups)
-    yield f"int32_t status = {prefix}_run({arguments});  // 0 on success"
-
-
-def _pool(pool: Pool, prefix: str) -> str:
-    name = sanitize_name(pool.name)
-    macro = f"{prefix}_{name}_{pool.kind}_pool".upper()
-    value = f" = {{{macro}_DATA}}" if pool.kind == "constant" else ""
-    return f"static uint8_t {name}[{macro}_SIZE] __attribute__((aligned(16))){value};"
-
-
-def _names(tensors: Sequence[TensorInfo]) -> list[str]:
-    return [sanitize_name(tensor.name) for tensor in tensors]
-
-
-def _buffer(tensor: TensorInfo) -> str:
+def c_buffer(tensor: TensorInfo) -> str:
+    """Return the declarator of a C array that holds ``tensor``: ``float x[3]``, bytes if C has no such type."""
     c_type, size = C_TYPES.get(tensor.dtype), element_size(tensor.dtype)
     if c_type is None or not size:
         c_type, size = "uint8_t", 1
-    return f"static {c_type} {sanitize_name(tensor.name)}[{tensor.size // size}];"
+    return f"{c_type} {sanitize_name(tensor.name)}[{tensor.size // size}]"

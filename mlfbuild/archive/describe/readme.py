@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mlfbuild.archive.describe.calling import added_functions, argument_order, c_call, commands
+from mlfbuild.archive.describe.calling import added_functions, argument_order, c_buffer, commands
 from mlfbuild.archive.describe.facts import context_facts, context_text
-from mlfbuild.core import counted, listed, printable, text_templates
+from mlfbuild.core import counted, listed, markdown_code, markdown_table, printable, text_templates
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
     OPERATOR,
@@ -29,6 +29,8 @@ from mlfbuild.library import (
     device_code,
     requirements_of,
     runtime_requirement,
+    sanitize_name,
+    struct_prefix,
     symbol_prefix,
 )
 from mlfbuild.library.metadata import FORMATS
@@ -82,7 +84,7 @@ def readme_text(library: Library) -> str:
             runtime=any(runtime_requirement(module) for module in modules),
             devices=sorted({code.name for module in modules for code in device_code(module)}),
             required=[*declared, *missing],
-            missing=list(dict.fromkeys(_code(item.short_name) for item in missing)),
+            missing=list(dict.fromkeys(markdown_code(item.short_name) for item in missing)),
         )
     )
 
@@ -94,17 +96,19 @@ def _environment() -> Environment:
         added_functions=added_functions,
         argument_order=argument_order,
         buffers=_buffers,
-        c_call=lambda module: "\n".join(c_call(module)),
-        code=_code,
+        c_buffer=c_buffer,
+        code=markdown_code,
         contents=_contents,
         dependencies=lambda found: _table(("name", "version", "source"), [_dependency(item) for item in found]),
-        device=lambda context: context_text(context_facts(context), _code),
-        in_folder=lambda name: _code(f"codegen/{name}/"),
+        device=lambda context: context_text(context_facts(context), markdown_code),
+        in_c=sanitize_name,
+        in_folder=lambda name: markdown_code(f"codegen/{name}/"),
         listed=listed,
         memory=lambda module: _table(("memory", "bytes"), _memory(module)),
         overview=_overview,
         paragraph=_paragraph,
         plain=_plain,
+        struct_prefix=struct_prefix,
         symbol_prefix=symbol_prefix,
         tensors=_tensors,
     )
@@ -124,7 +128,7 @@ def _title(modules: Sequence[Module]) -> str:
 
 def _overview(modules: Sequence[Module]) -> str:
     rows = [
-        [_code(m.name), m.executor or m.style, *(f"{size:,}" for size in (_workspace(m), _constants(m)))]
+        [markdown_code(m.name), m.executor or m.style, *(f"{size:,}" for size in (_workspace(m), _constants(m)))]
         for m in modules
     ]
     return _table(("module", "executor", "workspace, bytes", "constants, bytes"), rows)
@@ -142,13 +146,13 @@ def _buffers(module: Module) -> str:
 
 def _tensor(kind: str, tensor: TensorInfo) -> list[str]:
     scale = "" if tensor.scale is None else f"scale {tensor.scale:.9g}, zero point {tensor.zero_point}"
-    source = _code(tensor.source_name)
-    return [kind, _code(tensor.name), _code(tensor.dtype), _shape(tensor.shape), f"{tensor.size:,}", scale, source]
+    name, dtype, source = map(markdown_code, (tensor.name, tensor.dtype, tensor.source_name))
+    return [kind, name, dtype, _shape(tensor.shape), f"{tensor.size:,}", scale, source]
 
 
 def _buffer(buffer: OperatorBuffer) -> list[str]:
-    name = _code(buffer.input_binding) if buffer.input_binding else ""
-    return [_code(buffer.function), name, _code(buffer.dtype), _shape(buffer.shape), f"{buffer.size:,}"]
+    function, name, dtype = map(markdown_code, (buffer.function, buffer.input_binding or "", buffer.dtype))
+    return [function, name, dtype, _shape(buffer.shape), f"{buffer.size:,}"]
 
 
 def _shape(shape: Sequence[int] | None) -> str:
@@ -164,10 +168,8 @@ def _memory(module: Module) -> list[list[str]]:
     ]
     if module.state_size:
         rows.append(["state, kept between runs", f"{module.state_size:,}"])
-    pools = [
-        [f"pool {_code(pool.name)}", "unknown" if pool.size is None else f"{pool.size:,}"] for pool in module.pools
-    ]
-    return rows + pools
+    sizes = [(markdown_code(pool.name), "unknown" if pool.size is None else f"{pool.size:,}") for pool in module.pools]
+    return rows + [[f"pool {name}", size] for name, size in sizes]
 
 
 def _workspace(module: Module) -> int:
@@ -190,7 +192,8 @@ def _missing(library: Library) -> Iterator[ExternalDependency]:
 
 def _dependency(dependency: ExternalDependency) -> list[str]:
     kind = "folder of the archive" if dependency.url_type == ARCHIVE_FOLDER else printable(dependency.url_type)
-    return [_code(dependency.short_name), _code(dependency.version_spec), f"{_plain(kind)} {_code(dependency.url)}"]
+    name, version, url = map(markdown_code, (dependency.short_name, dependency.version_spec, dependency.url))
+    return [name, version, f"{_plain(kind)} {url}"]
 
 
 _CONTENTS = {
@@ -219,21 +222,12 @@ def _contents(library: Library) -> str:
     return _table(("path", "content"), rows)
 
 
-# Markdown ------------------------------------------------------------------------------------------------------------
-
-
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table without the columns that are empty in all rows."""
     kept = [index for index in range(len(head)) if any(row[index] for row in rows)]
-    return "\n".join(f"| {' | '.join(row[index] for index in kept)} |" for row in (head, ["---"] * len(head), *rows))
+    return markdown_table([head[index] for index in kept], [[row[index] for index in kept] for row in rows])
 
 
 def _plain(text: str) -> str:
     """Return a name from the archive as text of a page, with the characters of Markdown and HTML escaped."""
-    return "".join(f"\\{char}" if char in "\\`*[]<>|#&" else char for char in printable(text))
-
-
-def _code(text: str) -> str:
-    """Return a name from the archive as code, which may be in a cell of a table."""
-    # Markdown has no escape for a backtick in code. In a table, a bar needs one even there.
-    return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""
+    return "".join(f"\\{char}" if char in "\\`*[]<>#&" else char for char in printable(text))
