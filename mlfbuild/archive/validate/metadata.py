@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
-from mlfbuild.archive.validate.schema import ListOf, MapOf, ObjectShape, Shape, document_shape
+from mlfbuild.archive.validate.schema import Shape, document_shape
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import DEVICE_NAMES, Module, parse_dtype
 
@@ -43,17 +43,17 @@ def keys_of_the_version(archive: ArchiveView) -> Iterator[Finding]:
         value, shape, path = pending.pop()
         # A value of another type has no members that could be compared.
         if not shape.takes(value):
-            yield finding("MLF203", f"metadata.json: {path}", f"is {_kind(value)}, but this version has {shape}")
-        elif isinstance(shape, ObjectShape) and isinstance(value, dict):
+            yield finding("MLF203", f"metadata.json: {path}", f"is {_kind(value)}, but this version has {shape.name}")
+        elif isinstance(value, list) and shape.item is not None:
+            pending += [(item, shape.item, f"{path}[{index}]") for index, item in enumerate(value)]
+        elif isinstance(value, dict) and shape.item is not None:
+            pending += [(item, shape.item, _join(path, key)) for key, item in value.items()]
+        elif isinstance(value, dict) and shape.all:
             yield from _keys(value, shape, path)
             pending += [(value[key], known, _join(path, key)) for key, known in shape.all.items() if key in value]
-        elif isinstance(shape, ListOf) and isinstance(value, list):
-            pending += [(item, shape.item, f"{path}[{index}]") for index, item in enumerate(value)]
-        elif isinstance(shape, MapOf) and isinstance(value, dict):
-            pending += [(item, shape.item, _join(path, key)) for key, item in value.items()]
 
 
-def _keys(value: Mapping[str, object], shape: ObjectShape, path: str) -> Iterator[Finding]:
+def _keys(value: Mapping[str, object], shape: Shape, path: str) -> Iterator[Finding]:
     for key in value:
         if key in shape.all:
             continue

@@ -4,99 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """A value without members, or one whose members are not checked."""
+class Shape:
+    """What a value may be: its types, and the shapes of its members if these are checked."""
 
     name: str
+    """In messages: ``a list``."""
     types: tuple[type, ...]
+    required: Mapping[str, Shape] = field(default_factory=dict)
+    optional: Mapping[str, Shape] = field(default_factory=dict)
+    item: Shape | None = None
+    """The shape of all items of a list, or of all values of an object whose keys are names."""
+
+    @property
+    def all(self) -> dict[str, Shape]:
+        """All keys that the object may have; empty if its keys are not checked."""
+        return {**self.required, **self.optional}
 
     def takes(self, value: object) -> bool:
         """Return whether ``value`` has one of the types; ``true`` and ``false`` do not count as numbers."""
         return isinstance(value, self.types) and not isinstance(value, bool)
 
-    def __str__(self) -> str:
-        return self.name
+
+def _object(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
+    return Shape("an object", (dict,), required, optional or {})
 
 
-@dataclass(frozen=True)
-class ObjectShape:
-    """An object with known keys."""
-
-    required: Mapping[str, Shape]
-    optional: Mapping[str, Shape] = field(default_factory=dict)
-
-    @property
-    def all(self) -> dict[str, Shape]:
-        """All keys that the object may have."""
-        return {**self.required, **self.optional}
-
-    def takes(self, value: object) -> bool:
-        """Return whether ``value`` has this container type, regardless of its items."""
-        return isinstance(value, dict)
-
-    def __str__(self) -> str:
-        return "an object"
+def _list(item: Shape) -> Shape:
+    return Shape("a list", (list,), item=item)
 
 
-@dataclass(frozen=True)
-class ListOf:
-    """A list whose items have the same shape."""
-
-    item: Shape
-
-    def takes(self, value: object) -> bool:
-        """Return whether ``value`` has this container type, regardless of its items."""
-        return isinstance(value, list)
-
-    def __str__(self) -> str:
-        return "a list"
+def _map(item: Shape) -> Shape:
+    return Shape("an object by name", (dict,), item=item)
 
 
-@dataclass(frozen=True)
-class MapOf:
-    """An object whose keys are names, and whose values have the same shape."""
+_TEXT = Shape("a string", (str,))
+_NUMBER = Shape("a number", (int,))
+_BINDING = Shape("a string or null", (str, type(None)))  # null for an operator's buffer without a name
+_EXTENSION: Mapping[str, Shape] = {"mlfbuild": _object({})}
 
-    item: Shape
-
-    def takes(self, value: object) -> bool:
-        """Return whether ``value`` has this container type, regardless of its items."""
-        return isinstance(value, dict)
-
-    def __str__(self) -> str:
-        return "an object by name"
-
-
-Shape: TypeAlias = Leaf | ObjectShape | ListOf | MapOf
-
-_TEXT = Leaf("a string", (str,))
-_NUMBER = Leaf("a number", (int,))
-_BINDING = Leaf("a string or null", (str, type(None)))  # null for an operator's buffer without a name
-_EXTENSION: Mapping[str, Shape] = {"mlfbuild": Leaf("an object", (dict,))}
-
-_TENSOR = ObjectShape({"size": _NUMBER, "dtype": _TEXT})
-_MAIN = ObjectShape(
+_TENSOR = _object({"size": _NUMBER, "dtype": _TEXT})
+_MAIN = _object(
     {
         "device": _NUMBER,
         "workspace_size_bytes": _NUMBER,
         "constants_size_bytes": _NUMBER,
         "io_size_bytes": _NUMBER,
     },
-    {"inputs": MapOf(_TENSOR), "outputs": MapOf(_TENSOR)},
+    {"inputs": _map(_TENSOR), "outputs": _map(_TENSOR)},
 )
-_WORKSPACE = ObjectShape({"device": _NUMBER, "workspace_size_bytes": _NUMBER})
-_FUNCTIONS = ObjectShape(
+_WORKSPACE = _object({"device": _NUMBER, "workspace_size_bytes": _NUMBER})
+_FUNCTIONS = _object(
     {
-        "main": ListOf(_MAIN),
-        "operator_functions": ListOf(ObjectShape({"function_name": _TEXT, "workspace": ListOf(_WORKSPACE)})),
+        "main": _list(_MAIN),
+        "operator_functions": _list(_object({"function_name": _TEXT, "workspace": _list(_WORKSPACE)})),
     }
 )
-_STORAGE = ListOf(ObjectShape({"storage_id": _NUMBER, "size_bytes": _NUMBER}, {"input_binding": _BINDING}))
-_BUFFER = ObjectShape({"size_bytes": _NUMBER, "shape": ListOf(_NUMBER), "dtype": _TEXT}, {"input_binding": _BINDING})
-_DEPENDENCY = ObjectShape({"short_name": _TEXT, "url": _TEXT, "url_type": _TEXT}, {"version_spec": _TEXT})
+_STORAGE = _list(_object({"storage_id": _NUMBER, "size_bytes": _NUMBER}, {"input_binding": _BINDING}))
+_BUFFER = _object({"size_bytes": _NUMBER, "shape": _list(_NUMBER), "dtype": _TEXT}, {"input_binding": _BINDING})
+_DEPENDENCY = _object({"short_name": _TEXT, "url": _TEXT, "url_type": _TEXT}, {"version_spec": _TEXT})
 
 
 def is_documented(fields: Mapping[str, object]) -> bool:
@@ -109,7 +77,7 @@ def is_documented(fields: Mapping[str, object]) -> bool:
     return fields.get("style") == "" or (isinstance(memory, dict) and "main" in memory and "functions" not in memory)
 
 
-def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
+def document_shape(document: Mapping[str, object], version: int) -> Shape:
     """Return the shape of a document in ``version``, which may be that of models or of an operator."""
     if version == 7 and "modules" in document:
         modules = document["modules"]
@@ -117,41 +85,41 @@ def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
         # Each module is described separately, because one may have the form of a document and another that of the
         # exporter.
         shapes = {name: _module(fields if isinstance(fields, dict) else {}, version) for name, fields in known}
-        return ObjectShape({"version": _NUMBER, "modules": ObjectShape(shapes)}, _EXTENSION)
+        return _object({"version": _NUMBER, "modules": _object(shapes)}, _EXTENSION)
     shape = _module(document, version)
-    return ObjectShape({"version": _NUMBER, **shape.required}, shape.optional)
+    return _object({"version": _NUMBER, **shape.required}, shape.optional)
 
 
-def _module(fields: Mapping[str, object], version: int) -> ObjectShape:
+def _module(fields: Mapping[str, object], version: int) -> Shape:
     operator = fields.get("style") == "operator"
     executors = "executors" if version >= 5 else "runtimes"
     required: dict[str, Shape] = {
         "model_name": _TEXT,
         "export_datetime": _TEXT,
-        "target": ListOf(_TEXT) if version >= 6 else MapOf(_TEXT),
-        executors: ListOf(_TEXT),
-        "memory": MapOf(ListOf(_BUFFER)) if operator else _memory(version),
+        "target": _list(_TEXT) if version >= 6 else _map(_TEXT),
+        executors: _list(_TEXT),
+        "memory": _map(_list(_BUFFER)) if operator else _memory(version),
     }
     if version >= 4:
         required["style"] = _TEXT
-    optional: dict[str, Shape] = {"external_dependencies": ListOf(_DEPENDENCY)} if version >= 5 else {}
+    optional: dict[str, Shape] = {"external_dependencies": _list(_DEPENDENCY)} if version >= 5 else {}
     if is_documented(fields):
         # The documents leave these keys out, so they are no longer required.
         optional |= {key: required.pop(key) for key in (executors, "style") if key in required}
         required["memory"] = _documented_memory(fields.get("memory"))
-    return ObjectShape(required, {**optional, **_EXTENSION})
+    return _object(required, {**optional, **_EXTENSION})
 
 
 def _documented_memory(memory: object) -> Shape:
     """Return the shape of a memory whose operator functions have keys of their own."""
     functions = memory.get("functions") if isinstance(memory, dict) else None
     if not isinstance(functions, dict):
-        by_name = MapOf(ListOf(_WORKSPACE))
-        return ObjectShape({"main": ListOf(_MAIN)}, {"operator_functions": by_name, "sids": _STORAGE})
-    named = {name: ListOf(_WORKSPACE) for name, value in functions.items() if isinstance(value, list)}
-    shape = ObjectShape({"main": ListOf(_MAIN)}, {**named, **_FUNCTIONS.required})
-    return ObjectShape({"functions": shape}, {"sids": _STORAGE})
+        by_name = _map(_list(_WORKSPACE))
+        return _object({"main": _list(_MAIN)}, {"operator_functions": by_name, "sids": _STORAGE})
+    named = {name: _list(_WORKSPACE) for name, value in functions.items() if isinstance(value, list)}
+    shape = _object({"main": _list(_MAIN)}, {**named, **_FUNCTIONS.required})
+    return _object({"functions": shape}, {"sids": _STORAGE})
 
 
 def _memory(version: int) -> Shape:
-    return _STORAGE if version == 1 else ObjectShape({"functions": _FUNCTIONS}, {"sids": _STORAGE})
+    return _STORAGE if version == 1 else _object({"functions": _FUNCTIONS}, {"sids": _STORAGE})
