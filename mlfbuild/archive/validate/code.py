@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import CFile
 from mlfbuild.core import listed
 from mlfbuild.library import (
@@ -117,26 +117,25 @@ def one_definition(archive: ArchiveView) -> Iterator[Finding]:
             )
 
 
-def entry_functions(archive: ArchiveView) -> Iterator[Finding]:
+def entry_functions(view: ModuleView) -> Iterator[Finding]:
     """Look for the functions that firmware calls, and those in the metadata.
 
     ``MLF709``: an AOT module without any of the entry functions that TVM's releases write. ``MLF710``: a function in
     the metadata that no file defines.
     """
-    for view in archive.modules:
-        # If a file was not read, a missing symbol may be in it, so nothing is reported.
-        if view.closed or not view.has_code:
-            continue
-        name = f"{_SYMBOLS}{view.name}"
-        entries = [f"{name}_run"]
-        if view.module.interface != "c":  # TVM's C++ runtime calls the function that it wraps
-            entries += [f"{name}___tvm_main__", f"{name}_run_model"]
-        if view.module.executor == "aot" and view.known.isdisjoint(entries) and _bears_names(view):
-            yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
-        for index, function in enumerate(view.module.operator_functions):
-            if function.name not in view.known:
-                key = function.name if view.module.style == OPERATOR else f"functions.operator_functions[{index}]"
-                yield finding("MLF710", view.place(f"memory.{key}"), f"no file of {view.name} defines {function.name}")
+    # If a file was not read, a missing symbol may be in it, so nothing is reported.
+    if view.closed or not view.has_code:
+        return
+    name = f"{_SYMBOLS}{view.name}"
+    entries = [f"{name}_run"]
+    if view.module.interface != "c":  # TVM's C++ runtime calls the function that it wraps
+        entries += [f"{name}___tvm_main__", f"{name}_run_model"]
+    if view.module.executor == "aot" and view.known.isdisjoint(entries) and _bears_names(view):
+        yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
+    for index, function in enumerate(view.module.operator_functions):
+        if function.name not in view.known:
+            key = function.name if view.module.style == OPERATOR else f"functions.operator_functions[{index}]"
+            yield finding("MLF710", view.place(f"memory.{key}"), f"no file of {view.name} defines {function.name}")
 
 
 def _bears_names(view: ModuleView) -> bool:
@@ -163,46 +162,44 @@ def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
                 yield finding("MLF714", f"{source.path}: {name}", "is not defined in the archive")
 
 
-def header_tensors(archive: ArchiveView) -> Iterator[Finding]:
+def header_tensors(view: ModuleView) -> Iterator[Finding]:
     """Compare members of the header's structs with the metadata's tensors.
 
     ``MLF711``. Names are compared in the form that they have in C, and without their order.
     """
-    for view in archive.modules:
-        if view.header is None:
+    if view.header is None:
+        return
+    for struct, tensors in (("inputs", view.module.inputs), ("outputs", view.module.outputs)):
+        members = view.header.structs.get(f"{struct_prefix(view.name)}_{struct}")
+        names = sorted(sanitize_name(tensor.name) for tensor in tensors)
+        if members is None or not names or sorted(members) == names:
             continue
-        for struct, tensors in (("inputs", view.module.inputs), ("outputs", view.module.outputs)):
-            members = view.header.structs.get(f"{struct_prefix(view.name)}_{struct}")
-            names = sorted(sanitize_name(tensor.name) for tensor in tensors)
-            if members is None or not names or sorted(members) == names:
-                continue
-            if view.is_native and len(members) == len(names):  # mlfbuild renames members that are not valid in C
-                continue
-            # TVM 0.11 put the outputs' names into the header, but not into the metadata.
-            if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):
-                continue
-            place = f"{view.header.path}: struct {struct_prefix(view.name)}_{struct}"
-            yield finding("MLF711", place, f"has {', '.join(members)}, but the metadata has {', '.join(names)}")
+        if view.is_native and len(members) == len(names):  # mlfbuild renames members that are not valid in C
+            continue
+        # TVM 0.11 put the outputs' names into the header, but not into the metadata.
+        if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):
+            continue
+        place = f"{view.header.path}: struct {struct_prefix(view.name)}_{struct}"
+        yield finding("MLF711", place, f"has {', '.join(members)}, but the metadata has {', '.join(names)}")
 
 
-def foreign_headers(archive: ArchiveView) -> Iterator[Finding]:
+def foreign_headers(view: ModuleView) -> Iterator[Finding]:
     """Find libraries that the code includes but that are not external dependencies.
 
     ``MLF713``, once for each library of a module: builds only provide libraries that are declared.
     """
-    for view in archive.modules:
-        seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
-        # Files of the module itself may have the name of a header of a library, as bundled copies do.
-        own = {file.path.name for file in view.module.codegen}
-        includes = ((source.path, include) for source in view.sources for include in source.includes)
-        for path, include in includes:
-            library = library_of_header(include)
-            if library and library.name not in seen and PurePosixPath(include).name not in own:
-                seen.add(library.name)
-                yield finding("MLF713", path, f"includes {include} of {library.title} ({library.name})")
+    seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
+    # Files of the module itself may have the name of a header of a library, as bundled copies do.
+    own = {file.path.name for file in view.module.codegen}
+    includes = ((source.path, include) for source in view.sources for include in source.includes)
+    for path, include in includes:
+        library = library_of_header(include)
+        if library and library.name not in seen and PurePosixPath(include).name not in own:
+            seen.add(library.name)
+            yield finding("MLF713", path, f"includes {include} of {library.title} ({library.name})")
 
 
 RULES = (
-    included_headers, conflicting_declarations, registries, one_definition, entry_functions, declared_functions,
-    header_tensors, foreign_headers,
+    included_headers, conflicting_declarations, registries, one_definition, declared_functions,
+    *of_each_module(entry_functions, header_tensors, foreign_headers),
 )  # fmt: skip

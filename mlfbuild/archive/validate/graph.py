@@ -6,39 +6,37 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.library import LINKED_PARAMETERS, SYSTEM_LIBRARY, TensorInfo
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems
 
 _BUILT_IN = frozenset({"__nop", "__copy"})
 
 
-def sound_graphs(archive: ArchiveView) -> Iterator[Finding]:
+def sound_graphs(view: ModuleView) -> Iterator[Finding]:
     """Find invalid graphs; the reader of archives does not check very large ones."""
-    for view in archive.modules:
-        if view.graph_error is not None:
-            _, colon, place = view.graph_error.place.partition(": ")
-            yield finding("MLF501", archive.graph_place(view) + colon + place, view.graph_error.reason)
+    if view.graph_error is not None:
+        _, colon, place = view.graph_error.place.partition(": ")
+        yield finding("MLF501", view.graph_place + colon + place, view.graph_error.reason)
 
 
-def c_runtime(archive: ArchiveView) -> Iterator[Finding]:
+def c_runtime(view: ModuleView) -> Iterator[Finding]:
     """Find features that TVM's C++ runtime supports but the C runtime does not.
 
     ``MLF502`` for features of the graph, ``MLF503`` if the first argument is a parameter, and ``MLF504`` if there is
     no function registry, through which the runtime finds all functions.
     """
-    for view in archive.modules:
-        if view.graph is None:
-            continue
-        place = archive.graph_place(view)
-        for problem in c_runtime_problems(view.graph):
-            where, _, reason = problem.partition(": ")
-            yield finding("MLF502", f"{place}: {where}", reason)
-        arguments = view.graph.arguments
-        if arguments and arguments[0].name in view.module.params:
-            yield finding("MLF503", place, f"arg_nodes begins with the parameter {arguments[0].name}")
-        if not view.closed and SYSTEM_LIBRARY not in view.known:
-            yield finding("MLF504", view.place("executors"), f"the code of {view.name} has no function registry")
+    if view.graph is None:
+        return
+    place = view.graph_place
+    for problem in c_runtime_problems(view.graph):
+        where, _, reason = problem.partition(": ")
+        yield finding("MLF502", f"{place}: {where}", reason)
+    arguments = view.graph.arguments
+    if arguments and arguments[0].name in view.module.params:
+        yield finding("MLF503", place, f"arg_nodes begins with the parameter {arguments[0].name}")
+    if not view.closed and SYSTEM_LIBRARY not in view.known:
+        yield finding("MLF504", view.place("executors"), f"the code of {view.name} has no function registry")
 
 
 def functions(archive: ArchiveView) -> Iterator[Finding]:
@@ -54,10 +52,10 @@ def functions(archive: ArchiveView) -> Iterator[Finding]:
         called = {node.function for node in view.graph.nodes if node.op == CALL}
         # `__nop` and `__copy` are the executor's own functions.
         for name in sorted(called - _BUILT_IN - view.known):
-            yield finding("MLF505", archive.graph_place(view), f"calls {name}, but no file of {view.name} defines it")
+            yield finding("MLF505", view.graph_place, f"calls {name}, but no file of {view.name} defines it")
         if any(_registries(view)):
             for name in sorted((called & view.known) - _BUILT_IN - listed):
-                yield finding("MLF508", archive.graph_place(view), f"calls {name}, which is not in a registry")
+                yield finding("MLF508", view.graph_place, f"calls {name}, which is not in a registry")
 
 
 def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
@@ -65,23 +63,22 @@ def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
     return [source.registry.names for source in view.sources if source.registry is not None]
 
 
-def inputs_and_outputs(archive: ArchiveView) -> Iterator[Finding]:
+def inputs_and_outputs(view: ModuleView) -> Iterator[Finding]:
     """Compare arguments and outputs of the graph with those of the metadata.
 
     ``MLF506`` for outputs, ``MLF410`` for an input of another type or size, and ``MLF507`` for an argument that is
     neither an input nor a parameter.
     """
-    for view in archive.modules:
-        if view.graph is None:
-            continue
-        yield from _outputs(view, view.graph)
-        known = {tensor.name: tensor for tensor in view.module.inputs}
-        for argument in view.graph.arguments:
-            if argument.name in known:
-                yield from _input(view, known[argument.name], argument)
-            # TVM 0.8 can link parameters into the code, where the executor finds their values.
-            elif known and argument.name not in view.module.params and LINKED_PARAMETERS not in view.known:
-                yield finding("MLF507", archive.graph_place(view), f"argument {argument.name} has no value")
+    if view.graph is None:
+        return
+    yield from _outputs(view, view.graph)
+    known = {tensor.name: tensor for tensor in view.module.inputs}
+    for argument in view.graph.arguments:
+        if argument.name in known:
+            yield from _input(view, known[argument.name], argument)
+        # TVM 0.8 can link parameters into the code, where the executor finds their values.
+        elif known and argument.name not in view.module.params and LINKED_PARAMETERS not in view.known:
+            yield finding("MLF507", view.graph_place, f"argument {argument.name} has no value")
 
 
 def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
@@ -110,4 +107,4 @@ def _input(view: ModuleView, tensor: TensorInfo, argument: TensorInfo) -> Iterat
         yield finding("MLF410", place, message)
 
 
-RULES = (sound_graphs, c_runtime, functions, inputs_and_outputs)
+RULES = (*of_each_module(sound_graphs, c_runtime, inputs_and_outputs), functions)

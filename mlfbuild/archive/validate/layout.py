@@ -11,7 +11,7 @@ from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import is_documented
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import CXX_SUFFIXES
 from mlfbuild.library import HOST_FOLDER, OPERATOR, all_files, archive_folder, bundle_names, description_path
 from mlfbuild.library.metadata import FORMATS
@@ -26,54 +26,51 @@ _LAYOUT_FILES = re.compile(
 )
 
 
-def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
+def code_of_modules(view: ModuleView) -> Iterator[Finding]:
     """Look for generated code in each module, and for gaps in the numbers of its files.
 
     ``MLF101``: the module has no code. ``MLF102``: a file may have been lost when the archive was packed.
     """
-    for view in archive.modules:
-        numbers: dict[str, set[int]] = defaultdict(set)
-        for file in all_files(view.module):
-            if found := _NUMBERED.fullmatch(file.path.name):
-                numbers[str(file.path.parent)].add(int(found[1]))
-        if not view.has_code:
-            yield finding("MLF101", view.place("model_name"), f"no .c, .cc, .cpp or .o file belongs to {view.name}")
-        for folder, there in sorted(numbers.items()):
-            # The first number that is missing; it is below the highest only if there is a gap.
-            missing = next(number for number in range(len(there) + 1) if number not in there)
-            if missing < max(there):
-                place = f"codegen/{folder}"
-                yield finding("MLF102", place, f"{view.name} has lib{max(there)} but no lib{missing}")
+    numbers: dict[str, set[int]] = defaultdict(set)
+    for file in all_files(view.module):
+        if found := _NUMBERED.fullmatch(file.path.name):
+            numbers[str(file.path.parent)].add(int(found[1]))
+    if not view.has_code:
+        yield finding("MLF101", view.place("model_name"), f"no .c, .cc, .cpp or .o file belongs to {view.name}")
+    for folder, there in sorted(numbers.items()):
+        # The first number that is missing; it is below the highest only if there is a gap.
+        missing = next(number for number in range(len(there) + 1) if number not in there)
+        if missing < max(there):
+            place = f"codegen/{folder}"
+            yield finding("MLF102", place, f"{view.name} has lib{max(there)} but no lib{missing}")
 
 
-def other_builds(archive: ArchiveView) -> Iterator[Finding]:
+def other_builds(view: ModuleView) -> Iterator[Finding]:
     """Find code that TVM's projects (Zephyr, Arduino, CRT host) do not compile, and files that were not checked.
 
     ``MLF105`` for C++ sources, ``MLF106`` for files of other devices, and ``MLF712`` for files that other rules could
     not look at.
     """
-    for view in archive.modules:
-        for file in all_files(view.module):
-            path = f"codegen/{file.path}"
-            if file.path.suffix in CXX_SUFFIXES:
-                yield finding("MLF105", path, "TVM's projects compile only *.c and link *.o")
-            if file.path.parts[0] != HOST_FOLDER:
-                yield finding("MLF106", path, "TVM's exporter and tools use only codegen/host")
-        for path, reason in view.closed.items():
-            yield finding("MLF712", path, reason)
+    for file in all_files(view.module):
+        path = f"codegen/{file.path}"
+        if file.path.suffix in CXX_SUFFIXES:
+            yield finding("MLF105", path, "TVM's projects compile only *.c and link *.o")
+        if file.path.parts[0] != HOST_FOLDER:
+            yield finding("MLF106", path, "TVM's exporter and tools use only codegen/host")
+    for path, reason in view.closed.items():
+        yield finding("MLF712", path, reason)
 
 
-def program_texts(archive: ArchiveView) -> Iterator[Finding]:
+def program_texts(view: ModuleView) -> Iterator[Finding]:
     """Look for the text of each full model, and the TIR of each device of an operator.
 
     ``MLF103`` and ``MLF109``. Builds do not need these texts; ``mlfbuild show`` and the order of inputs do.
     """
-    for view in archive.modules:
-        path = FORMATS[archive.library.version].program_path(view.name)
-        if view.module.style == OPERATOR:
-            yield from _tir(view)
-        elif not view.module.source_text and path not in archive.files:
-            yield finding("MLF103", path, f"the program of {view.name} is missing")
+    path = FORMATS[view.archive.library.version].program_path(view.name)
+    if view.module.style == OPERATOR:
+        yield from _tir(view)
+    elif not view.module.source_text and path not in view.archive.files:
+        yield finding("MLF103", path, f"the program of {view.name} is missing")
 
 
 def _tir(view: ModuleView) -> Iterator[Finding]:
@@ -143,4 +140,7 @@ def names_of_code(archive: ArchiveView) -> Iterator[Finding]:
                 yield finding("MLF107", f"codegen/{file.path}", message)
 
 
-RULES = (code_of_modules, other_builds, program_texts, files_of_no_module, places_of_the_version, names_of_code)
+RULES = (
+    *of_each_module(code_of_modules, other_builds, program_texts), files_of_no_module, places_of_the_version,
+    names_of_code,
+)  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import is_documented
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ModuleView, of_each_module
 from mlfbuild.c_analysis import CFile
 from mlfbuild.library import OPERATOR, Module, StorageEntry, macro_prefix, sanitize_name, tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_bindings, storage_sizes
@@ -19,29 +19,28 @@ _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
 
 
-def storage_entries(archive: ArchiveView) -> Iterator[Finding]:
+def storage_entries(view: ModuleView) -> Iterator[Finding]:
     """Compare ids, sizes and bindings in ``memory.sids`` with the graph.
 
     ``MLF401`` and ``MLF402`` for sizes, ``MLF403`` for bindings, ``MLF404`` for ids that only one of the two has.
     """
-    for view in archive.modules:
-        if view.graph is None or not view.module.storage:
-            continue
-        sizes = storage_sizes(view.graph)
-        counts = Counter(entry.storage_id for entry in view.module.storage)
-        listed = set(counts)
-        if listed != set(sizes):
-            # A damaged list may differ in thousands of ids; eight show what is wrong.
-            other = sorted(listed ^ set(sizes))[:8]
-            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are only in one of the two")
-        if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
-            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(repeated)} are listed more than once")
-        names = storage_bindings(view.graph)
-        for index, entry in enumerate(view.module.storage):
-            if entry.storage_id in sizes:
-                place = _entry_place(view, index, entry)
-                yield from _size(view.graph, entry, sizes[entry.storage_id], place)
-                yield from _binding(entry, names.get(entry.storage_id), place)
+    if view.graph is None or not view.module.storage:
+        return
+    sizes = storage_sizes(view.graph)
+    counts = Counter(entry.storage_id for entry in view.module.storage)
+    listed = set(counts)
+    if listed != set(sizes):
+        # A damaged list may differ in thousands of ids; eight show what is wrong.
+        other = sorted(listed ^ set(sizes))[:8]
+        yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are only in one of the two")
+    if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
+        yield finding("MLF404", _storage_place(view), f"storage ids {_joined(repeated)} are listed more than once")
+    names = storage_bindings(view.graph)
+    for index, entry in enumerate(view.module.storage):
+        if entry.storage_id in sizes:
+            place = _entry_place(view, index, entry)
+            yield from _size(view.graph, entry, sizes[entry.storage_id], place)
+            yield from _binding(entry, names.get(entry.storage_id), place)
 
 
 def _storage_place(view: ModuleView) -> str:
@@ -84,44 +83,42 @@ def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Find
         yield finding("MLF403", place, message)
 
 
-def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
+def storage_keys(view: ModuleView) -> Iterator[Finding]:
     """Find graphs without storage ids in the metadata, and storage ids without a graph.
 
     ``MLF202`` and ``MLF204``. Documents of TVM that no exporter followed may leave the key out.
     """
-    for view in archive.modules:
-        memory = view.fields.get("memory")
-        if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
-            continue
-        if view.module.executor == "graph" and "sids" not in memory and not is_documented(view.fields):
-            yield finding("MLF202", view.place("memory.sids"), "is missing")
-        elif view.module.executor != "graph" and "sids" in memory:
-            yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")
+    memory = view.fields.get("memory")
+    if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
+        return
+    if view.module.executor == "graph" and "sids" not in memory and not is_documented(view.fields):
+        yield finding("MLF202", view.place("memory.sids"), "is missing")
+    elif view.module.executor != "graph" and "sids" in memory:
+        yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")
 
 
-def main_entries(archive: ArchiveView) -> Iterator[Finding]:
+def main_entries(view: ModuleView) -> Iterator[Finding]:
     """Check ``main``: one entry per device, with enough memory for operators, inputs and outputs.
 
     ``MLF405`` for two entries of a device, ``MLF411`` for operators, ``MLF412`` and ``MLF413`` for inputs and outputs;
     the last one only wastes memory.
     """
-    for view in archive.modules:
-        module = view.module
-        for device, times in Counter(entry.device for entry in module.main).items():
-            if times > 1:
-                yield finding("MLF405", view.place("memory.functions.main"), f"device {device} has {times} entries")
-        yield from _operators(view)
-        tensors = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
-        # With several devices the metadata does not record which tensor is where.
-        if len(module.main) != 1 or not tensors:
-            continue
-        size = module.main[0].io_size
-        place = view.place("memory.functions.main[0].io_size_bytes")
-        message = f"is {size:,}, but inputs and outputs take {tensors:,}"
-        if size < tensors:
-            yield finding("MLF412", place, message)
-        elif size > tensors:
-            yield finding("MLF413", place, message)
+    module = view.module
+    for device, times in Counter(entry.device for entry in module.main).items():
+        if times > 1:
+            yield finding("MLF405", view.place("memory.functions.main"), f"device {device} has {times} entries")
+    yield from _operators(view)
+    tensors = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
+    # With several devices the metadata does not record which tensor is where.
+    if len(module.main) != 1 or not tensors:
+        return
+    size = module.main[0].io_size
+    place = view.place("memory.functions.main[0].io_size_bytes")
+    message = f"is {size:,}, but inputs and outputs take {tensors:,}"
+    if size < tensors:
+        yield finding("MLF412", place, message)
+    elif size > tensors:
+        yield finding("MLF413", place, message)
 
 
 def _operators(view: ModuleView) -> Iterator[Finding]:
@@ -138,39 +135,37 @@ def _operators(view: ModuleView) -> Iterator[Finding]:
                 yield finding("MLF411", place, message)
 
 
-def pools(archive: ArchiveView) -> Iterator[Finding]:
+def pools(view: ModuleView) -> Iterator[Finding]:
     """Compare workspace pools of the code with the workspace of the metadata.
 
     ``MLF414``: firmware that reserves the size in the metadata would be too small for the pools.
     """
-    for view in archive.modules:
-        known = [pool.size for pool in view.module.pools if pool.kind == "workspace" and pool.size is not None]
-        workspace = sum(entry.workspace_size for entry in view.module.main)
-        # Without entries in `main` the metadata states no workspace that could be too small.
-        if view.module.main and sum(known) > workspace:
-            place = view.place("memory.functions.main[0].workspace_size_bytes")
-            yield finding("MLF414", place, f"is {workspace:,}, but the pools of the code have {sum(known):,}")
+    known = [pool.size for pool in view.module.pools if pool.kind == "workspace" and pool.size is not None]
+    workspace = sum(entry.workspace_size for entry in view.module.main)
+    # Without entries in `main` the metadata states no workspace that could be too small.
+    if view.module.main and sum(known) > workspace:
+        place = view.place("memory.functions.main[0].workspace_size_bytes")
+        yield finding("MLF414", place, f"is {workspace:,}, but the pools of the code have {sum(known):,}")
 
 
-def header_macros(archive: ArchiveView) -> Iterator[Finding]:
+def header_macros(view: ModuleView) -> Iterator[Finding]:
     """Compare size macros of the C interface's header with the metadata.
 
     ``MLF406`` and ``MLF407`` for the workspace, ``MLF408`` and ``MLF409`` for tensors; ``MLF408`` is the known bug of
     TVM 0.11, which can be repaired.
     """
-    for view in archive.modules:
-        if view.header is None or not view.module.main:
-            continue
-        workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
-        tensors = sizes_by_macro(view.module)
-        garbage = has_garbage_sizes(view.module, view.header)
-        for name, text in view.header.macros:
-            place = f"{view.header.path}: {name}"
-            # A tensor called `workspace` has the same macro (MLF307), whose value may be that of either.
-            if name == workspace and name not in tensors:
-                yield from _workspace_macro(view.module, text, place)
-            elif name != workspace and name in tensors:
-                yield from _tensor_macro(tensors[name], text, place, garbage)
+    if view.header is None or not view.module.main:
+        return
+    workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
+    tensors = sizes_by_macro(view.module)
+    garbage = has_garbage_sizes(view.module, view.header)
+    for name, text in view.header.macros:
+        place = f"{view.header.path}: {name}"
+        # A tensor called `workspace` has the same macro (MLF307), whose value may be that of either.
+        if name == workspace and name not in tensors:
+            yield from _workspace_macro(view.module, text, place)
+        elif name != workspace and name in tensors:
+            yield from _tensor_macro(tensors[name], text, place, garbage)
 
 
 def _workspace_macro(module: Module, text: str, place: str) -> Iterator[Finding]:
@@ -216,19 +211,18 @@ def sizes_by_macro(module: Module) -> Mapping[str, Collection[int]]:
     return sizes
 
 
-def tensor_sizes(archive: ArchiveView) -> Iterator[Finding]:
+def tensor_sizes(view: ModuleView) -> Iterator[Finding]:
     """Compare bytes of inputs, outputs and operator buffers with shape and dtype.
 
     ``MLF410``. Types that TVM does not know have no size to compare (``MLF210``).
     """
-    for view in archive.modules:
-        named = [(item.name, item.dtype, item.shape, item.size) for item in (*view.module.inputs, *view.module.outputs)]
-        named += [(item.function, item.dtype, item.shape, item.size) for item in view.module.buffers]
-        for name, dtype, shape, size in named:
-            expected = None if shape is None else tensor_size(dtype, shape)
-            if expected is not None and expected != size:
-                message = f"{name} has {size:,} bytes, but {dtype}{list(shape or ())} takes {expected:,}"
-                yield finding("MLF410", view.place("memory"), message)
+    named = [(item.name, item.dtype, item.shape, item.size) for item in (*view.module.inputs, *view.module.outputs)]
+    named += [(item.function, item.dtype, item.shape, item.size) for item in view.module.buffers]
+    for name, dtype, shape, size in named:
+        expected = None if shape is None else tensor_size(dtype, shape)
+        if expected is not None and expected != size:
+            message = f"{name} has {size:,} bytes, but {dtype}{list(shape or ())} takes {expected:,}"
+            yield finding("MLF410", view.place("memory"), message)
 
 
-RULES = (storage_entries, storage_keys, main_entries, pools, header_macros, tensor_sizes)
+RULES = of_each_module(storage_entries, storage_keys, main_entries, pools, header_macros, tensor_sizes)

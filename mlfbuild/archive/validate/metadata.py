@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.archive.validate.schema import Shape, document_shape
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.library import DEVICE_NAMES, Module, parse_dtype
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
@@ -86,23 +86,22 @@ def old_version(archive: ArchiveView) -> Iterator[Finding]:
         yield finding("MLF209", f"{archive.metadata}: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
 
 
-def dates(archive: ArchiveView) -> Iterator[Finding]:
+def dates(view: ModuleView) -> Iterator[Finding]:
     """Check ``export_datetime``, and note that TVM writes local time.
 
     ``MLF205`` for another form, ``MLF207`` for the future, ``MLF206`` for TVM's local time that is marked as UTC.
     """
-    for view in archive.modules:
-        text = view.module.export_datetime
-        if not text:
-            continue
-        place = view.place("export_datetime")
-        date = parsed_date(text)
-        if date is None:
-            yield finding("MLF205", place, f"{text!r} does not have this form")
-        elif date > archive.now + _CLOCK_SKEW:
-            yield finding("MLF207", place, f"{text} is later than now, {archive.now.strftime(DATE_FORMAT)}")
-        elif is_local_time(view.module):
-            yield finding("MLF206", place, f"{text} is local time of an unknown time zone")
+    text = view.module.export_datetime
+    if not text:
+        return
+    place = view.place("export_datetime")
+    date = parsed_date(text)
+    if date is None:
+        yield finding("MLF205", place, f"{text!r} does not have this form")
+    elif date > view.archive.now + _CLOCK_SKEW:
+        yield finding("MLF207", place, f"{text} is later than now, {view.archive.now.strftime(DATE_FORMAT)}")
+    elif is_local_time(view.module):
+        yield finding("MLF206", place, f"{text} is local time of an unknown time zone")
 
 
 def is_local_time(module: Module) -> bool:
@@ -121,30 +120,27 @@ def parsed_date(text: str) -> datetime | None:
         return None
 
 
-def model_names(archive: ArchiveView) -> Iterator[Finding]:
+def model_names(view: ModuleView) -> Iterator[Finding]:
     """Compare ``model_name`` inside a module with the module's key."""
-    for view in archive.modules:
-        name = view.fields.get("model_name", view.module.name)
-        if name != view.module.name:
-            yield finding("MLF208", view.place("model_name"), f"is {name!r}, but the module is {view.module.name!r}")
+    name = view.fields.get("model_name", view.module.name)
+    if name != view.module.name:
+        yield finding("MLF208", view.place("model_name"), f"is {name!r}, but the module is {view.module.name!r}")
 
 
-def dtypes(archive: ArchiveView) -> Iterator[Finding]:
+def dtypes(view: ModuleView) -> Iterator[Finding]:
     """Check the dtypes of inputs, outputs and operator buffers."""
-    for view in archive.modules:
-        named = [(tensor.name, tensor.dtype) for tensor in (*view.module.inputs, *view.module.outputs)]
-        named += [(buffer.function, buffer.dtype) for buffer in view.module.buffers]
-        for name, dtype in named:
-            if parse_dtype(dtype) is None:
-                yield finding("MLF210", view.place("memory"), f"{name} has dtype {dtype!r}")
+    named = [(tensor.name, tensor.dtype) for tensor in (*view.module.inputs, *view.module.outputs)]
+    named += [(buffer.function, buffer.dtype) for buffer in view.module.buffers]
+    for name, dtype in named:
+        if parse_dtype(dtype) is None:
+            yield finding("MLF210", view.place("memory"), f"{name} has dtype {dtype!r}")
 
 
-def devices(archive: ArchiveView) -> Iterator[Finding]:
+def devices(view: ModuleView) -> Iterator[Finding]:
     """Check the device types of targets, memory entries and operator functions."""
-    for view in archive.modules:
-        for place, device in _devices(view):
-            if device not in DEVICE_NAMES:
-                yield finding("MLF211", place, f"device type {device} is unknown")
+    for place, device in _devices(view):
+        if device not in DEVICE_NAMES:
+            yield finding("MLF211", place, f"device type {device} is unknown")
 
 
 def _devices(view: ModuleView) -> Iterator[tuple[str, int]]:
@@ -156,4 +152,4 @@ def _devices(view: ModuleView) -> Iterator[tuple[str, int]]:
             yield view.place(f"memory.functions.operator_functions[{index}].workspace"), device
 
 
-RULES = (keys_of_the_version, old_version, dates, model_names, dtypes, devices)
+RULES = (keys_of_the_version, old_version, *of_each_module(dates, model_names, dtypes, devices))

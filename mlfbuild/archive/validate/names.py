@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.findings import Finding
-from mlfbuild.archive.validate.views import ArchiveView, ModuleView
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import KEYWORDS, CFile
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
@@ -51,21 +51,20 @@ STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
 """``struct tvmgen_<module>_<...>`` of the C interface."""
 
 
-def module_names(archive: ArchiveView) -> Iterator[Finding]:
+def module_names(view: ModuleView) -> Iterator[Finding]:
     """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros.
 
     ``MLF301`` for a name that is no C identifier, ``MLF302`` for one whose header has another name than its symbols.
     """
-    for view in archive.modules:
-        name = view.module.name
-        if view.module.style == OPERATOR:
-            continue  # its name is only in the metadata
-        if not _IN_C.fullmatch(name):
-            if not view.sources:
-                continue  # symbols of objects may have any name
-            yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is not a C identifier")
-        elif name != name.lower():
-            yield finding("MLF302", view.place("model_name"), f"the header of {name} is tvmgen_{name.lower()}.h")
+    name = view.module.name
+    if view.module.style == OPERATOR:
+        return  # its name is only in the metadata
+    if not _IN_C.fullmatch(name):
+        if not view.sources:
+            return  # symbols of objects may have any name
+        yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is not a C identifier")
+    elif name != name.lower():
+        yield finding("MLF302", view.place("model_name"), f"the header of {name} is tvmgen_{name.lower()}.h")
 
 
 def names_that_meet(archive: ArchiveView) -> Iterator[Finding]:
@@ -78,16 +77,15 @@ def names_that_meet(archive: ArchiveView) -> Iterator[Finding]:
             yield finding("MLF303", view.place("model_name"), f"{name} and {other} are the same name in lower case")
 
 
-def struct_members(archive: ArchiveView) -> Iterator[Finding]:
+def struct_members(view: ModuleView) -> Iterator[Finding]:
     """Check the members of the header's structs, which must be different C identifiers.
 
     ``MLF304`` for names that C does not accept, ``MLF305`` for members that occur twice.
     """
-    for view in archive.modules:
-        if view.header is None:
-            continue
-        for struct in STRUCTS:
-            yield from _members(view.header, f"{struct_prefix(view.name)}_{struct}")
+    if view.header is None:
+        return
+    for struct in STRUCTS:
+        yield from _members(view.header, f"{struct_prefix(view.name)}_{struct}")
 
 
 def _members(header: CFile, struct: str) -> Iterator[Finding]:
@@ -100,66 +98,63 @@ def _members(header: CFile, struct: str) -> Iterator[Finding]:
             yield finding("MLF305", place, f"has {times} members {name}")
 
 
-def size_macros(archive: ArchiveView) -> Iterator[Finding]:
+def size_macros(view: ModuleView) -> Iterator[Finding]:
     """Find ``<MODULE>_<TENSOR>_SIZE`` macros with two meanings.
 
     ``MLF306`` for an input and an output, ``MLF307`` for a tensor called ``workspace``.
     """
-    for view in archive.modules:
-        if view.header is None:
-            continue
-        names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]
-        # TVM writes the macro for each side, so a name on both has two definitions.
-        defined = Counter(name for name, _ in view.header.macros)
-        for name in sorted(names[0] | names[1]):
-            macro = f"{macro_prefix(view.name)}_{name}_SIZE"
-            place = f"{view.header.path}: {macro}"
-            if name == "WORKSPACE" and defined[macro]:
-                yield finding("MLF307", place, "is defined for a tensor and for the workspace")
-            elif name in names[0] & names[1] and defined[macro] > 1:
-                yield finding("MLF306", place, "is defined for an input and for an output")
+    if view.header is None:
+        return
+    names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]
+    # TVM writes the macro for each side, so a name on both has two definitions.
+    defined = Counter(name for name, _ in view.header.macros)
+    for name in sorted(names[0] | names[1]):
+        macro = f"{macro_prefix(view.name)}_{name}_SIZE"
+        place = f"{view.header.path}: {macro}"
+        if name == "WORKSPACE" and defined[macro]:
+            yield finding("MLF307", place, "is defined for a tensor and for the workspace")
+        elif name in names[0] & names[1] and defined[macro] > 1:
+            yield finding("MLF306", place, "is defined for an input and for an output")
 
 
 def _sides(view: ModuleView) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
     return view.module.inputs, view.module.outputs
 
 
-def parameters(archive: ArchiveView) -> Iterator[Finding]:
+def parameters(view: ModuleView) -> Iterator[Finding]:
     """Compare each parameter with the graph and the limits.
 
     ``MLF601`` and ``MLF602`` for parameters that the graph does not use like this, ``MLF603`` for limits of TVM's C
     runtime.
     """
-    for view in archive.modules:
-        if view.graph is None:
-            continue
-        arguments = {tensor.name: tensor for tensor in view.graph.arguments}
-        for name, info in param_infos(view.module.params).items():
-            place = f"{params_path(view.name)}: {name}"
-            # In bytes, because the limit is the size of a buffer in the C runtime of TVM.
-            if len(name.encode()) > MAX_PARAM_NAME:
-                message = f"the name has {len(name.encode())} bytes, more than {MAX_PARAM_NAME}"
-                yield finding("MLF603", place, message)
-            if len(info.shape) > MAX_NDIM:
-                yield finding("MLF603", place, f"has {len(info.shape)} dimensions, more than {MAX_NDIM}")
-            yield from _in_graph(view, place, info, arguments.get(name))
+    if view.graph is None:
+        return
+    arguments = {tensor.name: tensor for tensor in view.graph.arguments}
+    for name, info in param_infos(view.module.params).items():
+        place = f"{params_path(view.name)}: {name}"
+        # In bytes, because the limit is the size of a buffer in the C runtime of TVM.
+        if len(name.encode()) > MAX_PARAM_NAME:
+            message = f"the name has {len(name.encode())} bytes, more than {MAX_PARAM_NAME}"
+            yield finding("MLF603", place, message)
+        if len(info.shape) > MAX_NDIM:
+            yield finding("MLF603", place, f"has {len(info.shape)} dimensions, more than {MAX_NDIM}")
+        yield from _in_graph(view, place, info, arguments.get(name))
 
 
-def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
+def forms_of_parameters(view: ModuleView) -> Iterator[Finding]:
     """Compare parameters in JSON with TVM's form, which counts if an archive has both."""
-    for view in archive.modules:
-        path = params_path(view.name, "json")
-        if not {path, params_path(view.name)} <= archive.files.keys():
-            continue
-        try:
-            other = load_params_json(archive.files[path], path)
-        except InputFileError as error:
-            yield finding("MLF604", error.place, error.reason)
-            continue
-        known = view.module.params
-        for name in sorted({*known, *other}):
-            if name not in known or name not in other or not _same_array(known[name], other[name]):
-                yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
+    path = params_path(view.name, "json")
+    if not {path, params_path(view.name)} <= view.archive.files.keys():
+        return
+    try:
+        other = load_params_json(view.archive.files[path], path)
+    except InputFileError as error:
+        yield finding("MLF604", error.place, error.reason)
+        return
+    known = view.module.params
+    for name in sorted({*known, *other}):
+        if name not in known or name not in other or not _same_array(known[name], other[name]):
+            yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
 
 
 def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
@@ -185,32 +180,30 @@ def _same_type(left: str, right: str) -> bool:
 _RUNTIME = "runtime"
 
 
-def sound_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+def sound_dependencies(view: ModuleView) -> Iterator[Finding]:
     """Check each dependency, and look for its folder.
 
     ``MLF801`` for wrong values, ``MLF802`` for a folder of the archive that does not exist.
     """
-    for view in archive.modules:
-        for index, dependency in enumerate(view.module.external_dependencies):
-            place = view.place(f"external_dependencies[{index}]")
-            wrong = problems(dependency)
-            yield from (finding("MLF801", place, reason) for reason in wrong)
-            folder = archive_folder(dependency)
-            # A path that is not safe is not looked up.
-            if not wrong and folder is not None and str(folder) not in archive.folders:
-                message = f"{dependency.short_name} should be in {dependency.url}, which does not exist"
-                yield finding("MLF802", place, message)
+    for index, dependency in enumerate(view.module.external_dependencies):
+        place = view.place(f"external_dependencies[{index}]")
+        wrong = problems(dependency)
+        yield from (finding("MLF801", place, reason) for reason in wrong)
+        folder = archive_folder(dependency)
+        # A path that is not safe is not looked up.
+        if not wrong and folder is not None and str(folder) not in view.archive.folders:
+            message = f"{dependency.short_name} should be in {dependency.url}, which does not exist"
+            yield finding("MLF802", place, message)
 
 
-def repeated_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+def repeated_dependencies(view: ModuleView) -> Iterator[Finding]:
     """Find entries that a module has twice; different modules may have equal ones."""
-    for view in archive.modules:
-        seen: set[ExternalDependency] = set()
-        for index, dependency in enumerate(view.module.external_dependencies):
-            if dependency in seen:
-                place = view.place(f"external_dependencies[{index}]")
-                yield finding("MLF806", place, f"{dependency.short_name} is named before")
-            seen.add(dependency)
+    seen: set[ExternalDependency] = set()
+    for index, dependency in enumerate(view.module.external_dependencies):
+        if dependency in seen:
+            place = view.place(f"external_dependencies[{index}]")
+            yield finding("MLF806", place, f"{dependency.short_name} is named before")
+        seen.add(dependency)
 
 
 def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
@@ -252,15 +245,9 @@ def unnamed_runtime(archive: ArchiveView) -> Iterator[Finding]:
 
 
 RULES = (
-    module_names,
-    names_that_meet,
-    struct_members,
-    size_macros,
-    parameters,
-    forms_of_parameters,
-    sound_dependencies,
-    repeated_dependencies,
-    agreeing_dependencies,
-    sound_bundles,
-    unnamed_runtime,
-)
+    names_that_meet, agreeing_dependencies, sound_bundles, unnamed_runtime,
+    *of_each_module(
+        module_names, struct_members, size_macros, parameters, forms_of_parameters, sound_dependencies,
+        repeated_dependencies,
+    ),
+)  # fmt: skip

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any
 
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import code, graph, layout, memory, metadata, names
 from mlfbuild.archive.validate.codes import CODES, finding
 from mlfbuild.archive.validate.findings import Finding, Severity
-from mlfbuild.archive.validate.views import ArchiveView
+from mlfbuild.archive.validate.views import ArchiveView, Rule
 from mlfbuild.core import counted
 from mlfbuild.library import Content, parse_json
 
@@ -73,8 +73,6 @@ def report(where: str, findings: Iterable[Finding]) -> Report:
     # Sorting is stable, so findings of one code stay in the order in which the rules found them.
     return Report(where, tuple(sorted(findings, key=lambda item: (_ORDER.index(item.severity), item.code))))
 
-
-Rule: TypeAlias = Callable[[ArchiveView], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
     *layout.RULES, *metadata.RULES, *names.RULES, *memory.RULES, *graph.RULES, *code.RULES,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.validate.findings import Finding
 from mlfbuild.c_analysis import (
     CXX_SUFFIXES,
     LINKED_SUFFIXES,
@@ -37,14 +39,11 @@ class ModuleView:
     """One module for the rules; facts that take time are computed once, on first use."""
 
     module: Module
+    archive: ArchiveView = field(repr=False)
     fields: Mapping[str, object]
     """The module's object in the metadata, as written."""
     path: str
     """The path of that object: ``modules.kws``, or empty if it is the document."""
-    metadata: str
-    """The path of the member with the document."""
-    _read: dict[str, CFile] = field(repr=False)
-    """Facts of files by path, shared by all modules because some headers belong to many."""
 
     @property
     def is_native(self) -> bool:
@@ -63,7 +62,7 @@ class ModuleView:
         modules.kws.`` precedes it in version 7.
         """
         key = self._in_document(key)
-        return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
+        return f"{self.archive.metadata}: {self.path}.{key}" if self.path else f"{self.archive.metadata}: {key}"
 
     def _in_document(self, key: str) -> str:
         memory = self.fields.get("memory")
@@ -85,9 +84,9 @@ class ModuleView:
 
     def _source(self, file: CodegenFile) -> CFile:
         path = f"codegen/{file.path}"
-        if path not in self._read:
-            self._read[path] = read_c_file(path, tokens(text_of(file.content)))
-        return self._read[path]
+        if path not in self.archive.c_files:
+            self.archive.c_files[path] = read_c_file(path, tokens(text_of(file.content)))
+        return self.archive.c_files[path]
 
     @cached_property
     def _symbols(self) -> tuple[Mapping[str, Symbols], Mapping[str, str]]:
@@ -158,6 +157,11 @@ class ModuleView:
         return self._graph[0]
 
     @property
+    def graph_place(self) -> str:
+        """The path of the graph."""
+        return self.archive.paths.get(id(self.module.graph_json), f"the graph of {self.name}")
+
+    @property
     def graph_error(self) -> InputFileError | None:
         """The error of an invalid graph; its place begins with ``graph``."""
         return self._graph[1]
@@ -180,32 +184,40 @@ class ArchiveView:
     """The metadata as written."""
     library: Library
     now: datetime
+    c_files: dict[str, CFile] = field(default_factory=dict, repr=False)
+    """Facts of files by path, shared by all modules because some headers belong to many."""
 
     @cached_property
     def folders(self) -> frozenset[str]:
         """All folders of the archive."""
         return frozenset(str(parent) for path in self.files for parent in PurePosixPath(path).parents)
 
-    def graph_place(self, view: ModuleView) -> str:
-        """Return the path of a module's graph."""
-        return self._paths.get(id(view.module.graph_json), f"the graph of {view.name}")
-
     @cached_property
-    def _paths(self) -> Mapping[int, str]:
+    def paths(self) -> Mapping[int, str]:
+        """The path of each content, by the identity of its object."""
         # By identity: modules have the same objects as `files`, and comparing contents would read them all.
         return {id(content): path for path, content in self.files.items()}
 
     @cached_property
     def modules(self) -> tuple[ModuleView, ...]:
         """The modules in the library's order."""
-        read: dict[str, CFile] = {}
         modules = self.document.get("modules")
         if not isinstance(modules, dict):
-            return tuple(ModuleView(module, self.document, "", self.metadata, read) for module in self.library.modules)
-        views = [(module, modules.get(module.name)) for module in self.library.modules]
+            return tuple(ModuleView(module, self, self.document, "") for module in self.library.modules)
+        fields = {name: each if isinstance(each, dict) else {} for name, each in modules.items()}
         return tuple(
-            ModuleView(
-                module, fields if isinstance(fields, dict) else {}, f"modules.{module.name}", self.metadata, read
-            )
-            for module, fields in views
+            ModuleView(module, self, fields.get(module.name, {}), f"modules.{module.name}")
+            for module in self.library.modules
         )
+
+
+Rule: TypeAlias = Callable[[ArchiveView], Iterable[Finding]]
+
+
+def of_each_module(*rules: Callable[[ModuleView], Iterable[Finding]]) -> tuple[Rule, ...]:
+    """Return a rule of archives for each of ``rules``, which applies it to all modules in their order."""
+
+    def of_archive(rule: Callable[[ModuleView], Iterable[Finding]]) -> Rule:
+        return lambda archive: (found for view in archive.modules for found in rule(view))
+
+    return tuple(map(of_archive, rules))
