@@ -6,12 +6,13 @@ For parameters, a difference states how many elements differ and the largest dis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mlfbuild.archive.compare.library_difference import LibraryDifference, change
-from mlfbuild.library import Array, Module, TensorInfo
+from mlfbuild.archive.compare.library_difference import LibraryDifference, by_name, change
+from mlfbuild.library import Array, TensorInfo
 
 _ELEMENTS = 1 << 20
 """Number of elements that are compared at a time."""
@@ -24,13 +25,7 @@ def parameter_differences(
 
     One array of each side is in memory at a time.
     """
-    for name in [*left, *(name for name in right if name not in left)]:
-        if name not in right:
-            yield LibraryDifference(module, "parameter", name, _type(left[name]), None, "only in the first")
-        elif name not in left:
-            yield LibraryDifference(module, "parameter", name, None, _type(right[name]), "only in the second")
-        else:
-            yield from _array_difference(module, name, left[name], right[name])
+    yield from by_name((module, "parameter"), left, right, _type, partial(_array_difference, module))
 
 
 def _array_difference(module: str, name: str, left: Array, right: Array) -> Iterator[LibraryDifference]:
@@ -98,25 +93,19 @@ def tensor_differences(
     sides = [{tensor.name: tensor for tensor in side} for side in (left, right)]
     # Without the tensors of only one side, which would otherwise count as a change of the order as well.
     old, new = ([name for name in side if name in sides[0] and name in sides[1]] for side in sides)
-    for name in [*sides[0], *(name for name in sides[1] if name not in sides[0])]:
-        if name not in sides[1]:
-            yield LibraryDifference(module, what, name, _tensor_type(sides[0][name]), None, "only in the first")
-        elif name not in sides[0]:
-            yield LibraryDifference(module, what, name, None, _tensor_type(sides[1][name]), "only in the second")
-        else:
-            yield from _changes(module, what, sides[0][name], sides[1][name])
+    yield from by_name((module, what), sides[0], sides[1], _tensor_type, partial(_changes, module, what))
     if old != new:
         yield LibraryDifference(module, what, "", old, new, f"order {change(', '.join(old), ', '.join(new))}")
 
 
-def _changes(module: str, what: str, left: TensorInfo, right: TensorInfo) -> Iterator[LibraryDifference]:
+def _changes(module: str, what: str, name: str, left: TensorInfo, right: TensorInfo) -> Iterator[LibraryDifference]:
     """Yield a difference for each property that is known on both sides and differs."""
     for key in _FIELDS:
         first, second = _plain(getattr(left, key)), _plain(getattr(right, key))
         # None means that an archive does not record the property, not that the tensor lacks it.
         if first != second and first is not None and second is not None:
             yield LibraryDifference(
-                module, what, left.name, first, second, f"{key.replace('_', ' ')} {change(first, second)}"
+                module, what, name, first, second, f"{key.replace('_', ' ')} {change(first, second)}"
             )
 
 
@@ -126,11 +115,3 @@ def _plain(value: Any) -> Any:
 
 def _tensor_type(tensor: TensorInfo) -> dict[str, Any]:
     return {"dtype": tensor.dtype, "size": tensor.size, "shape": _plain(tensor.shape)}
-
-
-def tensor_notes(left: Module, right: Module) -> Iterator[str]:
-    """Yield a note for inputs or outputs that are known for only one of two modules."""
-    for what in ("inputs", "outputs"):
-        first, second = getattr(left, what), getattr(right, what)
-        if bool(first) != bool(second):
-            yield f"{left.name}: the {what} are known only in the {'first' if first else 'second'}"

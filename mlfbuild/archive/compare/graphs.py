@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.archive.compare.library_difference import LibraryDifference, change, distinct
+from mlfbuild.archive.compare.library_difference import LibraryDifference, by_name, change, distinct
 from mlfbuild.library import Module
 from mlfbuild.library.graph_json import ExecutorGraph, NodeEntry, parse_graph
 
@@ -29,8 +29,10 @@ def graph_differences(left: Module, right: Module) -> Iterator[LibraryDifference
         return
     first, second = (parse_graph(bytes(m.graph_json or b""), f"graph of {m.name}") for m in (left, right))
     yield from _node_differences(left.name, _nodes(first), _nodes(second))
-    yield from _list_differences(left.name, "arguments", _arguments(first), _arguments(second))
-    yield from _list_differences(left.name, "outputs", _outputs(first), _outputs(second))
+    for what, of in (("arguments", _arguments), ("outputs", _outputs)):
+        old, new = of(first), of(second)
+        if old != new:
+            yield LibraryDifference(left.name, "graph", what, old, new, change(", ".join(old), ", ".join(new)))
     for name in ("other_attrs", "others"):
         extra = dict(getattr(first, name)), dict(getattr(second, name))
         for key in sorted(key for key in {*extra[0], *extra[1]} if extra[0].get(key) != extra[1].get(key)):
@@ -41,15 +43,12 @@ def graph_differences(left: Module, right: Module) -> Iterator[LibraryDifference
 def _node_differences(
     module: str, left: Mapping[str, Mapping[str, object]], right: Mapping[str, Mapping[str, object]]
 ) -> Iterator[LibraryDifference]:
-    for name in [*left, *(name for name in right if name not in left)]:
-        if name not in right:
-            yield LibraryDifference(module, "graph", name, dict(left[name]), None, "node only in the first")
-        elif name not in left:
-            yield LibraryDifference(module, "graph", name, None, dict(right[name]), "node only in the second")
-        elif words := _changes(left[name], right[name]):
+    def changed(name: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[LibraryDifference]:
+        if words := _changes(old, new):
             more = f", and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-            text = f"{', '.join(words[:_SHOWN])}{more}"
-            yield LibraryDifference(module, "graph", name, dict(left[name]), dict(right[name]), text)
+            yield LibraryDifference(module, "graph", name, old, new, f"{', '.join(words[:_SHOWN])}{more}")
+
+    yield from by_name((module, "graph"), left, right, dict, changed, "node ")
     # Nodes of one side only are already reported, and must not change the order as well.
     old, new = ([name for name in side if name in left and name in right] for side in (left, right))
     if old != new:
@@ -99,8 +98,3 @@ def _arguments(graph: ExecutorGraph) -> list[str]:
 
 def _outputs(graph: ExecutorGraph) -> list[str]:
     return _listed(graph.heads, _names(graph))
-
-
-def _list_differences(module: str, what: str, left: list[str], right: list[str]) -> Iterator[LibraryDifference]:
-    if left != right:
-        yield LibraryDifference(module, "graph", what, left, right, change(", ".join(left), ", ".join(right)))

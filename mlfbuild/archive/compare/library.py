@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
-from mlfbuild.archive.compare.arrays import parameter_differences, tensor_differences, tensor_notes
+from mlfbuild.archive.compare.arrays import parameter_differences, tensor_differences
 from mlfbuild.archive.compare.graphs import graph_differences
-from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, change, distinct
+from mlfbuild.archive.compare.library_difference import LibraryComparison, LibraryDifference, by_name, change, distinct
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import counted, printable, quoted, text_table
@@ -66,26 +68,28 @@ def file_differences(
     module: str | None, what: str, left: Mapping[str, Content], right: Mapping[str, Content]
 ) -> Iterator[LibraryDifference]:
     """Yield a difference for each path with different content on the two sides."""
-    for path in sorted({*left, *right}):
-        if path not in right:
-            yield LibraryDifference(module, what, path, {"size": len(left[path])}, None, "only in the first")
-        elif path not in left:
-            yield LibraryDifference(module, what, path, None, {"size": len(right[path])}, "only in the second")
-        elif left[path] != right[path]:
-            yield _content_difference(module, what, path, left[path], right[path])
+    found = by_name(
+        (module, what), left, right, lambda file: {"size": len(file)}, partial(_content_difference, module, what)
+    )
+    yield from sorted(found, key=attrgetter("name"))
 
 
-def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> LibraryDifference:
+def _content_difference(
+    module: str | None, what: str, path: str, left: Content, right: Content
+) -> Iterator[LibraryDifference]:
+    if left == right:
+        return
     if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > MAX_TEXT:
         text = f"{change(len(left), len(right))} bytes" if len(left) != len(right) else f"different {len(left):,} bytes"
-        return LibraryDifference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+        yield LibraryDifference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+        return
     # Lines are counted, not aligned: a diff of generated sources of megabytes can take quadratic time.
     first, second = (Counter(bytes(side).splitlines()) for side in (left, right))
     gone, new = (first - second).total(), (second - first).total()
     lines = f"{gone:,} removed, {new:,} added" if gone or new else "in another order, or with other line ends"
     text = f"{change(first.total(), second.total())} lines: {lines}"
     facts = [{"size": len(side), "lines": lines.total()} for side, lines in ((left, first), (right, second))]
-    return LibraryDifference(module, what, path, facts[0], facts[1], text)
+    yield LibraryDifference(module, what, path, facts[0], facts[1], text)
 
 
 _SHOWN = 12
@@ -158,7 +162,11 @@ def compare(a: Library, b: Library) -> LibraryComparison:
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
-    differences = [*_missing_modules(*sides), *other_differences(a, b, README), *_unknown(None, a.unknown, b.unknown)]
+    missing = sorted(
+        by_name((None, "module"), sides[0], sides[1], attrgetter("name"), lambda *_: ()),
+        key=attrgetter("name"),
+    )
+    differences = [*missing, *other_differences(a, b, README), *_unknown(None, a.unknown, b.unknown)]
     for left, right in pairs:
         for part in _PARTS:
             differences += part(left, right)
@@ -166,33 +174,27 @@ def compare(a: Library, b: Library) -> LibraryComparison:
     return LibraryComparison(tuple(differences), tuple(notes))
 
 
-def _missing_modules(left: Mapping[str, Module], right: Mapping[str, Module]) -> Iterator[LibraryDifference]:
-    for name in sorted({*left, *right}):
-        if name not in right:
-            yield LibraryDifference(None, "module", name, name, None, "only in the first")
-        elif name not in left:
-            yield LibraryDifference(None, "module", name, None, name, "only in the second")
-
-
 # Parts of a module ---------------------------------------------------------------------------------------------------
 
 
-def _kind(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    for what in ("style", "executor"):
-        first, second = getattr(left, what), getattr(right, what)
-        if first != second:
-            yield LibraryDifference(left.name, what, "", first, second, change(first or None, second or None))
-    if left.interface != right.interface and left.interface and right.interface:
-        text = change(left.interface, right.interface)
-        yield LibraryDifference(left.name, "interface", "", left.interface, right.interface, text)
+def _single(
+    what: str,
+    value_of: Callable[[Module], Any],
+    word_of: Callable[[Any], object] = lambda value: value or None,
+    *,
+    optional: bool = False,
+) -> _Part:
+    """Return a part that compares one value; if it is ``optional``, an empty one is unknown and makes no difference."""
+
+    def differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
+        first, second = value_of(left), value_of(right)
+        if first != second and (not optional or (first and second)):
+            yield LibraryDifference(left.name, what, "", first, second, change(word_of(first), word_of(second)))
+
+    return differences
 
 
-def _targets(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    first, second = (sorted(target.text.strip() for target in module.targets) for module in (left, right))
-    if first != second:
-        yield LibraryDifference(
-            left.name, "target", "", first, second, change(" and ".join(first), " and ".join(second))
-        )
+def _target_devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
     for old, new in zip(left.targets, right.targets, strict=False):
         if old.device != new.device and None not in (old.device, new.device):
             yield LibraryDifference(
@@ -228,29 +230,28 @@ def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:
     )
 
 
-def _operators(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    sides = [_numbered((f.name, dict(f.workspace)) for f in module.operator_functions) for module in (left, right)]
-    for name, first, second in _entries(*sides):
-        if first is None or second is None:
-            yield LibraryDifference(left.name, "operator", name, first, second, _only(first))
-        else:
-            most = change(max(first.values(), default=0), max(second.values(), default=0))
-            yield LibraryDifference(left.name, "operator", name, first, second, f"workspace {most} bytes")
+def _properties(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    changed = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+    return ", ".join(f"{key.replace('_', ' ')} {change(first.get(key), second.get(key))}" for key in changed)
 
 
-def _named(what: str, values: Callable[[Module], Iterable[tuple[str, Mapping[str, Any]]]]) -> _Part:
+def _named(
+    what: str,
+    values: Callable[[Module], Iterable[tuple[str, Mapping[Any, Any]]]],
+    text: Callable[[Mapping[Any, Any], Mapping[Any, Any]], str] = _properties,
+) -> _Part:
     """Return a part that compares named things, each of them a mapping of its properties."""
 
     def differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
         for name, first, second in _entries(_numbered(values(left)), _numbered(values(right))):
-            if first is None or second is None:
-                yield LibraryDifference(left.name, what, name, first, second, _only(first))
-                continue
-            changed = [key for key in {**first, **second} if first.get(key) != second.get(key)]
-            text = ", ".join(f"{key.replace('_', ' ')} {change(first.get(key), second.get(key))}" for key in changed)
-            yield LibraryDifference(left.name, what, name, dict(first), dict(second), text)
+            words = _only(first) if first is None or second is None else text(first, second)
+            yield LibraryDifference(left.name, what, name, first, second, words)
 
     return differences
+
+
+def _workspaces(first: Mapping[int, int], second: Mapping[int, int]) -> str:
+    return f"workspace {change(max(first.values(), default=0), max(second.values(), default=0))} bytes"
 
 
 def _entries(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -293,12 +294,6 @@ def _trace(left: Module, right: Module) -> Iterator[LibraryDifference]:
         yield from _traced_tensors(left, right)
 
 
-def _hook(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    if left.hook != right.hook:
-        words = ["called before each operator" if module.hook else None for module in (left, right)]
-        yield LibraryDifference(left.name, "hook", "", left.hook, right.hook, change(*words))
-
-
 def _tflm(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if left.tflm and right.tflm and left.tflm != right.tflm:
         text = change(f"TensorFlow Lite Micro of {left.tflm}", right.tflm)
@@ -311,16 +306,6 @@ def _extensions(left: Module, right: Module) -> Iterator[LibraryDifference]:
         if before != after or type(before) is not type(after):
             words = [None if value is None else quoted(str(value)) for value in (before, after)]
             yield LibraryDifference(left.name, "extension", name, before, after, change(*words))
-
-
-def _devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    if left.devices != right.devices:
-        names = [", ".join(module.devices) or None for module in (left, right)]
-        yield LibraryDifference(left.name, "device", "", list(left.devices), list(right.devices), change(*names))
-
-
-def _parameters(left: Module, right: Module) -> Iterator[LibraryDifference]:
-    yield from parameter_differences(left.name, left.params, right.params)
 
 
 def _dependency(item: ExternalDependency) -> dict[str, Any]:
@@ -347,22 +332,25 @@ def _storage(left: Module, right: Module) -> Iterator[LibraryDifference]:
 
 
 _PARTS: tuple[_Part, ...] = (
-    _kind,
-    _targets,
+    _single("style", attrgetter("style")),
+    _single("executor", attrgetter("executor")),
+    _single("interface", attrgetter("interface"), optional=True),
+    _single("target", lambda m: sorted(target.text.strip() for target in m.targets), " and ".join),
+    _target_devices,
     _tensors,
     _named("argument", _buffers),
-    _devices,
+    _single("device", lambda m: list(m.devices), lambda names: ", ".join(names) or None),
     _named("context", lambda m: [(f"{c.device_type} {c.device_id}", asdict(c)) for c in m.contexts]),
     _memory,
     _named("pool", lambda m: [(pool.name, asdict(pool)) for pool in m.pools]),
     _storage,
-    _operators,
+    _named("operator", lambda m: [(f.name, dict(f.workspace)) for f in m.operator_functions], _workspaces),
     _trace,
-    _hook,
+    _single("hook", attrgetter("hook"), lambda hook: "called before each operator" if hook else None),
     _tflm,
     _extensions,
     graph_differences,
-    _parameters,
+    lambda left, right: parameter_differences(left.name, left.params, right.params),
     code_differences,
     _named("dependency", lambda m: [(item.short_name, _dependency(item)) for item in m.external_dependencies]),
     lambda left, right: _unknown(left.name, left.unknown, right.unknown),
@@ -388,6 +376,6 @@ def _notes(left: Module, right: Module) -> Iterator[str]:
         yield f"{left.name}: the text of the program before code generation differs"
     if left.tir != right.tir:
         yield f"{left.name}: the text of the operator before code generation differs"
-    yield from tensor_notes(left, right)
-    if bool(left.main) != bool(right.main):
-        yield f"{left.name}: memory sizes are known only in the {'first' if left.main else 'second'}"
+    for what, key in (("the inputs", "inputs"), ("the outputs", "outputs"), ("memory sizes", "main")):
+        if bool(getattr(left, key)) != bool(getattr(right, key)):
+            yield f"{left.name}: {what} are known only in the {'first' if getattr(left, key) else 'second'}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,28 @@ def distinct(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+def by_name(
+    of: tuple[str | None, str],
+    left: Mapping[str, _Value],
+    right: Mapping[str, _Value],
+    facts: Callable[[_Value], Any],
+    both: Callable[[str, _Value, _Value], Iterable[LibraryDifference]],
+    noun: str = "",
+) -> Iterator[LibraryDifference]:
+    """Yield the differences between the values of two mappings, in the order of ``left`` and then of ``right``.
+
+    ``of`` has module and kind of the differences. A name of one side is a difference with the ``facts`` about its
+    value; ``both`` yields those of a name that both sides have. ``noun`` begins the text: ``node only in the first``.
+    """
+    for name in [*left, *(name for name in right if name not in left)]:
+        if name not in right:
+            yield LibraryDifference(*of, name, facts(left[name]), None, f"{noun}only in the first")
+        elif name not in left:
+            yield LibraryDifference(*of, name, None, facts(right[name]), f"{noun}only in the second")
+        else:
+            yield from both(name, left[name], right[name])
 
 
 def change(left: object, right: object) -> str:
