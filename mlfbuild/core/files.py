@@ -7,8 +7,7 @@ to catch it.
 A lock is ``flock`` on a file that contains the number of the process that has it; on Windows, it is a locked byte far
 behind that number, because no other process can read locked bytes there. The system releases it when that process ends,
 however it ends. The file is removed with the lock, so that build folders contain no trace of it. The package filelock
-does the same, but leaves its files, and its import takes a tenth of the time of a build without work (46 ms); the
-cache, which is locked only to fetch, uses it.
+does the same, but leaves its files, and its import takes a tenth of the time of a build without work (46 ms).
 """
 
 from __future__ import annotations

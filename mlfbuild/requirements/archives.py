@@ -16,6 +16,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -84,7 +85,7 @@ def _without_top(files: _Files) -> _Files:
 
 def _tarred(archive: Path, where: str) -> _Files:
     found = members(open_binary(archive, "archive"), where)
-    return {path: (lambda content=content: content) for path, content in found.items()}  # type: ignore[misc]
+    return {path: partial(found.__getitem__, path) for path in found}
 
 
 def _zipped(archive: BinaryIO, where: str) -> _Files:
@@ -201,7 +202,6 @@ def _restored(url: str, digest: str, cache: Cache, on_progress: OnProgress) -> b
     with cache.work(digest, on_progress) as work:
         if cache.is_intact(digest, cache.written_hash(digest)):
             return True
-        # XX
         # The file may have been damaged, or changed by another user, since it was downloaded.
         if _sha256(cache.archive(digest)) != digest:
             return False
@@ -251,7 +251,7 @@ class _Progress:
         self._size = self._next_report = 0
 
     def close(self) -> None:
-        """OnProgress what follows the download."""
+        """Report what follows the download."""
         self._on_progress("checking", 0, 0)
 
 

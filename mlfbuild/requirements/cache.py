@@ -17,11 +17,12 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NoReturn
 
 from mlfbuild.core import (
     OnProgress,
     StorageError,
+    locked,
     make_folder,
     no_progress,
     storage_error,
@@ -29,9 +30,6 @@ from mlfbuild.core import (
     write_if_changed,
 )
 from mlfbuild.requirements.tree_hash import tree_sha256
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 VARIABLE = "MLFBUILD_CACHE"
 """Environment variable with the folder to use instead of the one in the user's cache folder."""
@@ -120,7 +118,22 @@ class Cache:
 
         Files that killed processes left are removed first. Raises ``StorageError``.
         """
-        with self._locked(key, on_progress):
+        path = self.root / "locks" / f"{key}.lock"
+
+        def busy(_owner: int | None) -> bool:
+            on_progress("waiting for another mlfbuild", 0, 0)
+            return True
+
+        def without_locks() -> NoReturn:
+            raise StorageError(
+                "lock-refused",
+                place=path,
+                reason="the file cannot be locked: its file system has no locks",
+                hint=f"set {VARIABLE} to a folder on a local disk",
+            ) from None
+
+        # Without patience, so that the message appears as soon as there is something to wait for.
+        with locked(path, busy, 0, without_locks):
             # On the same disk as the trees, so that the rename at the end is atomic.
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
             make_folder(folder.parent)
@@ -134,38 +147,6 @@ class Cache:
                 raise storage_error(Path(error.filename or folder), error) from None
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
-
-    @contextlib.contextmanager
-    def _locked(self, key: str, on_progress: OnProgress) -> Iterator[None]:
-        from filelock import FileLock  # builds whose files are intact take no lock
-
-        path = self.root / "locks" / f"{key}.lock"
-        make_folder(path.parent)
-        lock = FileLock(path)
-        self._acquire(lock, path, on_progress)
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _acquire(self, lock: FileLock, path: Path, on_progress: OnProgress) -> None:
-        """Acquire ``lock``; the system releases it when the process ends, so that no lock becomes stale."""
-        from filelock import Timeout
-
-        try:
-            try:
-                # Without waiting first, so that the message appears only if there is something to wait for.
-                lock.acquire(timeout=0)
-            except Timeout:
-                on_progress("waiting for another mlfbuild", 0, 0)
-                lock.acquire()
-        except (OSError, NotImplementedError) as error:  # filelock raises the latter without flock
-            raise StorageError(
-                "lock-refused",
-                place=path,
-                reason=f"the file cannot be locked: {getattr(error, 'strerror', None) or error}",
-                hint=f"set {VARIABLE} to a folder on a local disk",
-            ) from None
 
 
 def put(made: Path, place: Path) -> None:
