@@ -227,9 +227,8 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProg
         options = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head")
         try:
             _git(*options, "--depth=1", url, commit, repository=repository, url=url)
-        except (
-            ProcessFailedError
-        ):  # old servers and those of plain files give branches and tags only, with their history
+        # Old servers and those of plain files give branches and tags only, with their history.
+        except ProcessFailedError:
             _git(*options, url, "+refs/*:refs/*", repository=repository, url=url)
         on_progress("checking out", 0, 0)
         return GitPin(commit, _written(repository, commit, shown_address(url), cache)), True
@@ -251,7 +250,7 @@ def _written(repository: Path, commit: str, where: str, cache: Cache) -> str:
         raise InputFileError(
             "link-leads-out",
             place=f"{where}: commit {commit}",
-            reason=f"the link {link!a} leads out of the repository to {os.readlink(folder / link)!a}",  # noqa: PTH115
+            reason=f"the link {link!a} leads out of the repository to {os.readlink(folder / link)!a}",  # noqa: PTH115 - as it is written
             hint="choose another version",
         )
     if not any(folder.iterdir()):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlfbuild.core import file_sha256, sha256
+from mlfbuild.core import file_sha256, real_place, sha256
 
 
 def tree_sha256(folder: Path) -> str:
@@ -50,13 +50,10 @@ def leading_out(folder: Path) -> str:
 
     The path is relative to ``folder``. Absolute links count, even if they lead into the folder: it will be moved.
     """
-    inside = os.path.realpath(folder)
+    inside = real_place(folder)
     for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk
-            if not os.path.islink(path):  # noqa: PTH114
-                continue
-            real = os.path.realpath(path)
-            if os.path.isabs(os.readlink(path)) or not (real + os.sep).startswith(inside + os.sep):  # noqa: PTH117, PTH115
-                return os.path.relpath(path, folder)
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            absolute = path.is_symlink() and path.readlink().is_absolute()
+            if absolute or (path.is_symlink() and not real_place(path).is_relative_to(inside)):
+                return str(path.relative_to(folder))
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from mlfbuild.targets.data_files import rows
 from mlfbuild.targets.mcu_types import Mcu, TimedMemory
@@ -25,7 +26,7 @@ def _mcus() -> Mapping[str, Mcu]:
 def part_of_keys(name: str, keys: PartKeys, base: Mcu | None) -> Mcu:
     """Return the part ``name`` with the values of ``keys``, and those of ``base`` for what ``keys`` leaves out."""
     base = base or Mcu(name, keys.title, "", 0, {})
-    given = {
+    given: dict[str, Any] = {
         "cpu": keys.cpu,
         "sources": keys.sources,
         "assumptions": keys.assumptions,
@@ -33,7 +34,7 @@ def part_of_keys(name: str, keys: PartKeys, base: Mcu | None) -> Mcu:
         "memory": keys.memory,
     }
     changes = {field: value for field, value in given.items() if value}
-    return replace(base.changed(keys), name=name, title=keys.title, **changes)  # type: ignore[arg-type]
+    return replace(base.changed(keys), name=name, title=keys.title, **changes)
 
 
 MCUS = _mcus()

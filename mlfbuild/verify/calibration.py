@@ -14,6 +14,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlfbuild.core import (
     OnProgress,
@@ -26,7 +27,7 @@ from mlfbuild.core import (
     run_ninja,
 )
 from mlfbuild.runners import is_emulated, opener_in, read_firmware
-from mlfbuild.targets import RUNTIME, Board, Mcu, TimedMemory
+from mlfbuild.targets import RUNTIME, Board, Mcu
 from mlfbuild.verify.cycles import check_counted, check_pace
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.counter import OUTSIDE, REST, Counting
@@ -155,14 +156,12 @@ def _forms(mcu: Mcu) -> Iterator[Mcu]:
             yield _with_flash(mcu, prefetch=prefetch, fetch_cache="", read_cache="")
 
 
-def _with_flash(mcu: Mcu, **changes: int | bool | str) -> Mcu:
+def _with_flash(mcu: Mcu, **changes: Any) -> Mcu:
     first = next(iter(mcu.memories))
-    if (
-        "waits" in changes and mcu.memories[first].burst >= 0
-    ):  # further accesses of a line take no longer than the first
-        changes["burst"] = min(int(changes["waits"]), mcu.memories[first].burst)
-    memory: TimedMemory = replace(mcu.memories[first], **changes)  # type: ignore[arg-type]
-    return replace(mcu, memories={**mcu.memories, first: memory})
+    # Further accesses of a line take no longer than the first.
+    if "waits" in changes and mcu.memories[first].burst >= 0:
+        changes["burst"] = min(changes["waits"], mcu.memories[first].burst)
+    return replace(mcu, memories={**mcu.memories, first: replace(mcu.memories[first], **changes)})
 
 
 def _with_ram(mcu: Mcu, waits: int) -> Mcu:
