@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mlfbuild.requirements.cache import Cache, default_cache
     from mlfbuild.requirements.command_lines import library_title, lines_to_add
     from mlfbuild.requirements.folder import content_hash, content_sha256, file_lists, folder_library
-    from mlfbuild.requirements.git import HEAD, GitPin, fetch_commit, fetch_version, git_root, shown_address
+    from mlfbuild.requirements.git import HEAD, GitPin, fetch_commit, fetch_version, git_root
     from mlfbuild.requirements.lock import (
         Lock, LockedModel, LockedProvider, LockedToolchain, check_replaceable, lock_path, read_lock,
     )

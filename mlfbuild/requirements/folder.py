@@ -24,6 +24,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from mlfbuild.archive.tar import plain_path
 from mlfbuild.c_analysis import HEADER_SUFFIXES
 from mlfbuild.core import InputFileError, ProjectFileError, quoted, real_place, sha256
 from mlfbuild.library import Content, KnownLibrary, LazyBytes, ResolvedLibrary, chunks, known_library
@@ -227,11 +228,6 @@ def matches(pattern: str, path: str) -> bool:
     The rules are those of this module: ``matches("Source/**/*.c", "Source/a.c")`` is true.
     """
     return _fits(_names(pattern), path.split("/"))
-
-
-def plain_path(path: str) -> str:
-    """Return ``path`` in its shortest form: ``./src//a.c`` is ``src/a.c``, and ``.`` is empty."""
-    return "/".join(_names(path))
 
 
 def _names(path: str) -> list[str]:

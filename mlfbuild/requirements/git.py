@@ -36,12 +36,12 @@ from mlfbuild.core import (
     quoted,
     run,
     sha256,
-    shown,
     suggestion,
     write_if_changed,
 )
 from mlfbuild.project import git_problem
 from mlfbuild.requirements.cache import Cache
+from mlfbuild.requirements.requirement_checks import USER_INFO, without_secret
 from mlfbuild.requirements.tree_hash import leading_out
 
 HEAD = "HEAD"
@@ -69,7 +69,6 @@ _OPTIONS = (
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
 _REF = re.compile(r"^([0-9a-f]{40}|[0-9a-f]{64})\t(HEAD|refs/\S+)$", re.MULTILINE)
-_SECRET = re.compile(r"(?<=://)[^/?#\s]*@")
 _SHOWN = 50
 """Lines of Git's output in an error."""
 
@@ -115,7 +114,7 @@ def fetch_commit(url: str, version: str, pin: GitPin, cache: Cache, on_progress:
     except UsageError:
         raise UsageError(
             "git-commit-gone",
-            place=shown_address(url),
+            place=without_secret(url),
             reason=f"the repository no longer has commit {pin.commit}, at which {version} is locked",
             hint=f"run `mlfbuild lock` to use the present {version}",
         ) from None
@@ -138,7 +137,7 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
         raise _mismatch(pin, written)
     raise NotFetchedError(
         "commit-not-fetched",
-        place=shown_address(url),
+        place=without_secret(url),
         reason=f"commit {pin.commit} is missing or damaged in {cache.root}",
         hint="run `mlfbuild fetch`",
     )
@@ -152,11 +151,6 @@ def fetched_pin(url: str, version: str, cache: Cache) -> GitPin | None:
     commit = version.lower() if _COMMIT.fullmatch(version) else cache.trusted_text(_record(url, version, cache))
     tree = cache.written_hash(commit) if _COMMIT.fullmatch(commit) else ""
     return GitPin(commit, tree) if tree else None
-
-
-def shown_address(url: str) -> str:
-    """Return ``url`` for messages, without a user name and password."""
-    return _SECRET.sub("", shown(url))
 
 
 def _record(url: str, version: str, cache: Cache) -> Path:
@@ -199,7 +193,7 @@ def _no_version(url: str, version: str, names: list[str]) -> str:
         near = "write all digits of a commit: servers find no commit by its first ones"
     raise UsageError(
         "git-version-unknown",
-        place=shown_address(url),
+        place=without_secret(url),
         reason=f"the repository has no tag, branch or commit {quoted(version)}",
         hint=near or hint,
     )
@@ -231,7 +225,7 @@ def _fetched(url: str, commit: str, tree: str, cache: Cache, on_progress: OnProg
         except ProcessFailedError:
             _git(*options, url, "+refs/*:refs/*", repository=repository, url=url)
         on_progress("checking out", 0, 0)
-        return GitPin(commit, _written(repository, commit, shown_address(url), cache)), True
+        return GitPin(commit, _written(repository, commit, without_secret(url), cache)), True
 
 
 def _written(repository: Path, commit: str, where: str, cache: Cache) -> str:
@@ -286,7 +280,7 @@ def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> s
         if problem:
             raise StorageError(
                 "cache-disk-full",
-                place=shown_address(url) or str(repository),
+                place=without_secret(url) or str(repository),
                 reason=f"git cannot write to the cache: {problem}",
                 hint="check free space and permissions of the cache folder",
             ) from None
@@ -295,8 +289,8 @@ def _git(*words: str | Path, repository: Path | None = None, url: str = "") -> s
         lines = [line for line in error.output.splitlines() if line.strip()][-_SHOWN:]
         raise ProcessFailedError(
             "git-failed",
-            "\n".join(_SECRET.sub("", printable(line)) for line in lines),  # servers choose the text
-            place=shown_address(url),
+            "\n".join(USER_INFO.sub("", printable(line)) for line in lines),  # servers choose the text
+            place=without_secret(url),
             reason=f"the repository cannot be fetched: git {error.reason}",
             hint="see its output below",
         ) from None

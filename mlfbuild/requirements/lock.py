@@ -92,16 +92,14 @@ class Lock:
 
     def to_text(self) -> str:
         """Return the content of the file: equal locks give equal text."""
-        facts = self._facts()
-        return json.dumps({FORMAT_KEY: FORMAT_VERSION, _HASH_KEY: _content_hash(facts), **facts}, indent=2) + "\n"
-
-    def _facts(self) -> dict[str, object]:
-        return {
+        facts: dict[str, object] = {
             "archives": {name: dict(sorted(of.items())) for name, of in sorted(self.archives.items()) if of},
             "dependencies": {name: _members(entry) for name, entry in sorted(self.dependencies.items())},
             "models": {name: _members(entry) for name, entry in sorted(self.models.items())},
             "toolchains": {name: _members(entry) for name, entry in sorted(self.toolchains.items())},
         }
+        content_hash = sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode())
+        return json.dumps({FORMAT_KEY: FORMAT_VERSION, _HASH_KEY: content_hash, **facts}, indent=2) + "\n"
 
 
 def _members(entry: LockedModel | LockedProvider | LockedToolchain) -> dict[str, object]:
@@ -113,10 +111,6 @@ def _members(entry: LockedModel | LockedProvider | LockedToolchain) -> dict[str,
         for name, value in sorted(found.items())
         if value
     }
-
-
-def _content_hash(facts: object) -> str:
-    return sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode())
 
 
 def lock_path(project: Path) -> Path:

@@ -9,7 +9,7 @@ from mlfbuild.core import quoted, shown
 from mlfbuild.library import ARCHIVE_FOLDER, NAME, URL_TYPES, Requirement
 from mlfbuild.requirements.versions import range_problem
 
-_USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
+USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 # `git@host:path`, Git's own spelling of SSH; without `(?!/)`, `https://host` would also match.
 _SSH = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(.+)")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:]*)(?::\d*)?(.*)")
@@ -23,7 +23,7 @@ def without_secret(url: str) -> str:
     ``https://user:token@host/nn`` becomes ``https://host/nn``. Addresses of archives are not checked like those of
     project files, so use it wherever one is printed or written.
     """
-    return shown(_USER_INFO.sub("", url))
+    return shown(USER_INFO.sub("", url))
 
 
 def unsound(requirement: Requirement) -> str | None:

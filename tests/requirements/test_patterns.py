@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.requirements.folder import base_folder, matches, plain_path
+from mlfbuild.archive.tar import plain_path
+from mlfbuild.requirements.folder import base_folder, matches
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from mlfbuild.core import (
     suggestion,
 )
 from mlfbuild.project import TEMPLATE_FILE, TemplateKeys, git_problem, load_template, template_error
-from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, shown_address
+from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, without_secret
 from mlfbuild.usecases.init.limits import within_limits
 from mlfbuild.usecases.init.rendering import rendered, unsound
 from mlfbuild.usecases.init.templates import TEMPLATES
@@ -112,8 +112,8 @@ def user_template(name: str) -> UserTemplate | None:
         raise UsageError("git-address-invalid", place="--template", reason=problem.reason, hint=problem.hint)
     cache = default_cache()
     pin, _ = fetch_version(url, version, cache)
-    note = f"the template is {shown_address(url)} at commit {pin.commit}"
-    return read_template(git_root(url, pin, cache), shown_address(url), note)
+    note = f"the template is {without_secret(url)} at commit {pin.commit}"
+    return read_template(git_root(url, pin, cache), without_secret(url), note)
 
 
 def _address(name: str) -> tuple[str, str]:
