@@ -1,13 +1,15 @@
-"""A firmware image as a loader sees it, segments, the memory they occupy and the CPU, and its symbols and lines."""
+"""A firmware image: its segments, the memory that they occupy, its CPU, and its symbols and lines."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, read_bytes
@@ -16,14 +18,17 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 _ALLOC = 2  # SHF_ALLOC
+_WRITABLE = 2  # PF_W
 
 _FPV5 = 7
 """The first value of Tag_FP_arch for FPv5."""
+_VECTORS = 16
+"""Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
 
 
 @dataclass(frozen=True)
-class DeviceImage:
-    """The loadable part of an ELF image."""
+class Firmware:
+    """An ELF image: what a loader needs, and its symbols and lines. Addresses are those of the device."""
 
     path: Path
     machine: str
@@ -31,116 +36,47 @@ class DeviceImage:
     little_endian: bool
     bits: int
     entry: int
+    """Address of the first instruction, without Thumb's bit 0."""
     architecture: int | None
     """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
     fpu: str
     """The FPU that its code may use: ``single`` or ``double`` precision; empty for none."""
     segments: tuple[tuple[int, bytes], ...]
     """Load address and content of each segment that is not empty."""
+    constants: tuple[tuple[int, bytes], ...]
+    """The segments that the firmware does not change."""
     sections: tuple[tuple[int, int], ...]
     """First address and size of each section that occupies memory of the device, in ascending order."""
+    _elf: ELFFile = field(repr=False, compare=False)
 
     @property
     def size(self) -> int:
         """Bytes that are written to the device."""
         return sum(len(content) for _, content in self.segments)
 
-
-def device_image(path: Path) -> DeviceImage:
-    """Read what a loader needs of the ELF executable ``path``.
-
-    Debug information and symbols are not decoded: ``read_firmware`` does that. Sizes are in bytes; addresses are those
-    of the device.
-
-    Raises ``InputFileError`` if it cannot be read, is not an ELF executable, is damaged, or has nothing to load.
-    """
-    from elftools.elf.elffile import ELFFile
-
-    data = read_bytes(path, "firmware image")
-    check_elf_image(data, path)
-    try:
-        elf = ELFFile(io.BytesIO(data))
-        image = DeviceImage(
-            path,
-            str(elf["e_machine"]),
-            elf.little_endian,
-            elf.elfclass,
-            int(elf["e_entry"]),
-            # There may be several subsections of attributes; code for the newest of their architectures is in the
-            # image.
-            max(_attributes(elf, "TAG_CPU_ARCH"), default=None),
-            _fpu(elf),
-            tuple(
-                # The physical address, not the virtual one: initialised data is loaded into flash (p_paddr) and copied
-                # to RAM (p_vaddr) by the startup code.
-                (int(segment["p_paddr"]), bytes(segment.data()))
-                for segment in elf.iter_segments("PT_LOAD")
-                if segment["p_filesz"]
-            ),
-            _sections(elf),
-        )
-    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        reason = f"damaged ELF image: {type(error).__name__} while it was read"
-        raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
-    if not image.segments:
-        reason = "the ELF file has nothing to load"
-        raise InputFileError("image-empty", place=path, reason=reason, hint="name the linked image, not an object file")
-    return image
-
-
-def _attributes(elf: ELFFile, tag: str) -> list[int]:
-    """Return the values of ``tag`` in Arm's build attributes."""
-    from elftools.elf.sections import ARMAttributesSection
-
-    section = elf.get_section_by_name(".ARM.attributes")
-    return [
-        int(attribute.value)
-        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
-        for scope in part.iter_subsubsections()
-        for attribute in scope.iter_attributes(tag)
-    ]
-
-
-def _fpu(elf: ELFFile) -> str:
-    """Return the precision of the FPU that the build attributes describe.
-
-    Tag_FP_arch is 0 without FPU, and 7 or 8 for FPv5, the only FPU of M-profile cores that may have double precision.
-    Tag_ABI_HardFP_use is 1 for code that uses single precision alone (Addenda to the ABI for the Arm Architecture).
-    """
-    fpu = max(_attributes(elf, "TAG_FP_ARCH"), default=0)
-    if fpu >= _FPV5 and 1 not in _attributes(elf, "TAG_ABI_HARDFP_USE"):
-        return "double"
-    return "single" if fpu else ""
-
-
-def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:
-    sections = (
-        (int(section["sh_addr"]), int(section["sh_size"]))
-        for section in elf.iter_sections()
-        if section["sh_flags"] & _ALLOC and section["sh_size"]
-    )
-    return tuple(sorted(sections))
-
-
-_VECTORS = 16
-"""Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
-
-
-@dataclass(frozen=True)
-class Firmware:
-    """An ELF image for a 32-bit core."""
-
-    image: DeviceImage
-    functions: Mapping[str, tuple[int, int]]
-    """Address and size of each function, without Thumb's bit 0."""
-    objects: Mapping[str, int]
-    """Address of each other symbol."""
-    _elf: ELFFile = field(repr=False, compare=False)
+    @property
+    def functions(self) -> Mapping[str, tuple[int, int]]:
+        """Address and size of each function, without Thumb's bit 0."""
+        return self._symbols[0]
 
     @property
-    def entry(self) -> int:
-        """Address of the first instruction, without Thumb's bit 0."""
-        return self.image.entry & ~1
+    def objects(self) -> Mapping[str, int]:
+        """Address of each other symbol."""
+        return self._symbols[1]
+
+    @cached_property
+    def _symbols(self) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+        functions, objects = {}, {}
+        with _damage(self.path, "while its symbols were read"):
+            tables: Iterator[Any] = self._elf.iter_sections("SHT_SYMTAB")
+            for symbol in (symbol for table in tables for symbol in table.iter_symbols()):
+                if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
+                    continue
+                if symbol["st_info"]["type"] == "STT_FUNC":
+                    functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
+                else:
+                    objects[symbol.name] = symbol["st_value"]
+        return functions, objects
 
     def function(self, name: str) -> int | None:
         """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
@@ -152,7 +88,7 @@ class Firmware:
 
         It is at the start of a segment, and its second word is the entry. ``None`` if there is none.
         """
-        for address, data in self.image.segments:
+        for address, data in self.segments:
             if len(data) >= 4 * _VECTORS:
                 words = struct.unpack_from(f"<{_VECTORS}I", data)
                 # The second word is the reset vector. A table of a boot loader in the same image has another one, and
@@ -197,33 +133,87 @@ class Firmware:
 
 
 def read_firmware(path: Path) -> Firmware:
-    """Return the content of the ELF image ``path``: what a loader needs, and its symbols.
+    """Return the content of the ELF executable ``path``.
 
-    Line numbers are decoded only when ``Firmware.place_of`` is called, because that takes seconds for large images.
+    Symbols are decoded when they are first used, and line numbers when ``Firmware.place_of`` is called, because that
+    takes seconds for large images.
 
-    Raises ``InputFileError`` if it cannot be read, is no ELF executable, or is damaged.
+    Raises ``InputFileError`` if it cannot be read, is not an ELF executable, is damaged, or has nothing to load; the
+    symbols raise it if they are damaged.
     """
-    image = device_image(path)
+    from elftools.elf.elffile import ELFFile
+
+    data = read_bytes(path, "firmware image")
+    check_elf_image(data, path)
+    with _damage(path, "while it was read"):
+        elf = ELFFile(io.BytesIO(data))
+        loaded = [segment for segment in elf.iter_segments("PT_LOAD") if segment["p_filesz"]]
+        # The physical address, not the virtual one: initialised data is loaded into flash (p_paddr) and copied to RAM
+        # (p_vaddr) by the startup code.
+        segments = tuple((int(segment["p_paddr"]), bytes(segment.data())) for segment in loaded)
+        # A writable segment that is not copied elsewhere has changed since it was loaded.
+        changing = [
+            bool(segment["p_flags"] & _WRITABLE) and segment["p_paddr"] == segment["p_vaddr"] for segment in loaded
+        ]
+        image = Firmware(
+            path,
+            str(elf["e_machine"]),
+            elf.little_endian,
+            elf.elfclass,
+            int(elf["e_entry"]) & ~1,
+            # There may be several subsections of attributes; code for the newest of their architectures is in the
+            # image.
+            max(_attributes(elf, "TAG_CPU_ARCH"), default=None),
+            _fpu(elf),
+            segments,
+            tuple(segment for segment, changes in zip(segments, changing, strict=True) if not changes),
+            _sections(elf),
+            elf,
+        )
+    if not segments:
+        reason = "the ELF file has nothing to load"
+        raise InputFileError("image-empty", place=path, reason=reason, hint="name the linked image, not an object file")
+    return image
+
+
+@contextlib.contextmanager
+def _damage(path: Path, when: str) -> Iterator[None]:
     try:
-        return _firmware(image, read_bytes(path, "firmware image"))
+        yield
     except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        reason = f"damaged ELF image: {type(error).__name__} while its symbols were read"
+        reason = f"damaged ELF image: {type(error).__name__} {when}"
         raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
 
 
-def _firmware(image: DeviceImage, data: bytes) -> Firmware:
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import SymbolTableSection
+def _attributes(elf: ELFFile, tag: str) -> list[int]:
+    """Return the values of ``tag`` in Arm's build attributes."""
+    from elftools.elf.sections import ARMAttributesSection
 
-    elf = ELFFile(io.BytesIO(data))
-    functions, objects = {}, {}
-    for table in elf.iter_sections("SHT_SYMTAB"):
-        assert isinstance(table, SymbolTableSection)
-        for symbol in table.iter_symbols():
-            if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
-                continue
-            if symbol["st_info"]["type"] == "STT_FUNC":
-                functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
-            else:
-                objects[symbol.name] = symbol["st_value"]
-    return Firmware(image, functions, objects, elf)
+    section = elf.get_section_by_name(".ARM.attributes")
+    return [
+        int(attribute.value)
+        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
+        for scope in part.iter_subsubsections()
+        for attribute in scope.iter_attributes(tag)
+    ]
+
+
+def _fpu(elf: ELFFile) -> str:
+    """Return the precision of the FPU that the build attributes describe.
+
+    Tag_FP_arch is 0 without FPU, and 7 or 8 for FPv5, the only FPU of M-profile cores that may have double precision.
+    Tag_ABI_HardFP_use is 1 for code that uses single precision alone (Addenda to the ABI for the Arm Architecture).
+    """
+    fpu = max(_attributes(elf, "TAG_FP_ARCH"), default=0)
+    if fpu >= _FPV5 and 1 not in _attributes(elf, "TAG_ABI_HARDFP_USE"):
+        return "double"
+    return "single" if fpu else ""
+
+
+def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:
+    sections = (
+        (int(section["sh_addr"]), int(section["sh_size"]))
+        for section in elf.iter_sections()
+        if section["sh_flags"] & _ALLOC and section["sh_size"]
+    )
+    return tuple(sorted(sections))

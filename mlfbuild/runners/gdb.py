@@ -26,7 +26,7 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.firmware import DeviceImage, device_image
+from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, unreachable, with_host
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written
@@ -177,7 +177,7 @@ class Gdb:
 
     def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
-        firmware = device_image(image)
+        firmware = read_firmware(image)
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
@@ -187,7 +187,7 @@ class Gdb:
             self.reset()  # what servers and flash controllers have read before may be in their caches
             self._compare(firmware)
 
-    def _check(self, firmware: DeviceImage) -> None:
+    def _check(self, firmware: Firmware) -> None:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
         found = _CURRENT.search(self._say("show architecture"))
         registers: list[int] = []
@@ -199,7 +199,7 @@ class Gdb:
         regions = memory_map(self._say("info mem"))
         check_size(firmware, regions, self.name, all_memory=bool(regions))
 
-    def _download(self, firmware: DeviceImage, on_progress: OnProgress) -> None:
+    def _download(self, firmware: Firmware, on_progress: OnProgress) -> None:
         size = firmware.size
 
         def progress(record: str) -> None:
@@ -222,7 +222,7 @@ class Gdb:
             return False
         return "matched." in printed and _MISMATCH.search(printed) is None
 
-    def _compare(self, firmware: DeviceImage) -> None:
+    def _compare(self, firmware: Firmware) -> None:
         try:
             printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
         except GdbRefusal as error:
@@ -233,7 +233,7 @@ class Gdb:
             reason = f"the memory from {begin} to {end} (section {section}) does not contain what was written"
             raise self._not_written(firmware, reason)
 
-    def _not_written(self, firmware: DeviceImage, reason: str) -> ProcessFailedError:
+    def _not_written(self, firmware: Firmware, reason: str) -> ProcessFailedError:
         return not_written(firmware.path.name, reason, self.name, self._client.output)
 
     # Running ---------------------------------------------------------------------------------------------------------

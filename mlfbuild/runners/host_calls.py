@@ -125,7 +125,7 @@ class HostCalls:
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",
-                place=firmware.image.path,
+                place=firmware.path,
                 reason="the image does not call its host through mlf_host_stop, or is stripped",
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )

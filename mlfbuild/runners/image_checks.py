@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, read_bytes
-from mlfbuild.runners.firmware import DeviceImage, device_image
+from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.targets import CPUS, Cpu, MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
@@ -40,7 +40,7 @@ It reads as zero without an FPU (Armv7-M and Armv8-M Architecture Reference Manu
 _REGION = re.compile(r"^\d+\s+y\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+(.*)", re.MULTILINE)
 
 
-def check_image(image: DeviceImage, architecture: str, cpuid: int | None, mvfr0: int | None, device: str) -> None:
+def check_image(image: Firmware, architecture: str, cpuid: int | None, mvfr0: int | None, device: str) -> None:
     """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for, or a smaller FPU.
 
     ``architecture`` is GDB's name of the device's architecture (``arm``), ``cpuid`` and ``mvfr0`` are the registers
@@ -61,7 +61,7 @@ def check_fpu(image: Path, cpu: Cpu) -> None:
         return
     single = any(flag.endswith("-sp-d16") for flag in core.flags)
     found = "" if "fpu" not in core.features else "single" if single else "double"
-    _refuse(image, core.name, _fpu_flaw(device_image(image).fpu, found, core.name))
+    _refuse(image, core.name, _fpu_flaw(read_firmware(image).fpu, found, core.name))
 
 
 def _refuse(image: Path, device: str, flaws: Iterator[str]) -> None:
@@ -86,7 +86,7 @@ def not_written(image: str, reason: str, device: str, output: str) -> ProcessFai
     )
 
 
-def _flaws(image: DeviceImage, architecture: str, cpuid: int | None, mvfr0: int | None) -> Iterator[str]:
+def _flaws(image: Firmware, architecture: str, cpuid: int | None, mvfr0: int | None) -> Iterator[str]:
     machine = image.machine.removeprefix("EM_")
     if architecture != _NOT_DESCRIBED and not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
         yield f"it is for {machine}, but the device is {architecture or 'unknown'}"
@@ -116,7 +116,7 @@ def _fpu_flaw(wanted: str, found: str, name: str) -> Iterator[str]:
         yield f"it is for an FPU with double precision, but that of the {name} has single precision"
 
 
-def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
+def check_size(image: Firmware, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
     """Raise ``UnsupportedModelError`` if a part of the image goes beyond the region of ``memory`` in which it begins.
 
     Load addresses and run-time sections are both checked, in bytes. With ``all_memory``, whatever is loaded has to
@@ -135,7 +135,7 @@ def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, 
             raise _too_large(image, reason)
 
 
-def _too_large(image: DeviceImage, reason: str) -> UnsupportedModelError:
+def _too_large(image: Firmware, reason: str) -> UnsupportedModelError:
     hint = "link the image for the memories of this device, or correct the memory of its runner"
     return UnsupportedModelError("image-too-large", place=image.path, reason=reason, hint=hint)
 

@@ -25,7 +25,7 @@ from mlfbuild.core import (
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.firmware import device_image
+from mlfbuild.runners.firmware import read_firmware
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion
@@ -167,7 +167,7 @@ class PyOcd:
 
     def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the segments of ``image``, compare what the device holds then, and reset it."""
-        firmware = device_image(image)
+        firmware = read_firmware(image)
         cpuid, mvfr0 = (int.from_bytes(self.read(address, 4), "little") for address in (_CPUID, MVFR0))
         check_image(firmware, "arm", cpuid, mvfr0, self.name)
         check_size(firmware, self._memory, self.name)

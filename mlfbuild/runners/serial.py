@@ -9,18 +9,17 @@ and flashes only another image. The firmware stops by itself, so there are neith
 from __future__ import annotations
 
 import contextlib
-import io
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from mlfbuild.core import InputFileError, MlfError, OnProgress, ProcessFailedError, UsageError, no_progress, read_bytes
+from mlfbuild.core import InputFileError, MlfError, OnProgress, ProcessFailedError, UsageError, no_progress
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.command import flash_image
-from mlfbuild.runners.firmware import device_image
+from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.runners.image_checks import check_size
 from mlfbuild.runners.link import Hello, Link, Stop
 from mlfbuild.runners.lock import device_lock
@@ -44,7 +43,6 @@ _ATTEMPTS = 3
 _GOOD_ANSWERS = 8
 """Requests without repetition after which twice as many bytes are requested at a time."""
 _ANCHOR = "mlf_serial_serve"
-_WRITABLE = 2  # PF_W
 
 
 class Serial:
@@ -77,17 +75,25 @@ class Serial:
         The ``flash`` command is run only if the device holds another image. Raises ``ProcessFailedError`` if it holds
         another one then.
         """
-        check_size(device_image(image), self._memory, self.name)
-        content = _serial_image(image)
-        self._entry = content.entry
+        firmware = read_firmware(image)
+        check_size(firmware, self._memory, self.name)
+        anchor = firmware.function(_ANCHOR) or firmware.objects.get(_ANCHOR)
+        if anchor is None:
+            raise InputFileError(
+                "image-without-serial",
+                place=image,
+                reason=f"the image does not contain mlf_serial.c, or is stripped (it has no symbol {_ANCHOR})",
+                hint="add mlf_serial.c to the firmware, as in docs/serial.md",
+            )
+        self._entry = firmware.entry
         flashes = bool(self._keys.flash)
-        if flashes and not self._holds(content):
+        if flashes and not self._holds(firmware, anchor):
             on_progress("flashing", 0, 0)
             # Serial boot loaders use the same port, and it is opened exclusively.
             self._port.close()  # the command may need it
             flash_image(self._keys, image, self._place)
         self._connect(_BOOT_SECONDS if flashes else None)
-        different = self._difference(content, on_progress)
+        different = self._difference(firmware, anchor, on_progress)
         if different is not None:
             hint = f"flash {image}, or add flash: with the command that does"
             raise ProcessFailedError(
@@ -98,10 +104,10 @@ class Serial:
             )
         self.reset()
 
-    def _holds(self, image: _SerialImage) -> bool:
+    def _holds(self, image: Firmware, anchor: int) -> bool:
         try:
             self._connect(_LOOK_SECONDS)
-            return self._difference(image, no_progress) is None
+            return self._difference(image, anchor, no_progress) is None
         except ProcessFailedError:
             return False
 
@@ -112,11 +118,11 @@ class Serial:
             raise RuntimeError(f"{self.name} is not connected")
         return self._hello
 
-    def _difference(self, image: _SerialImage, on_progress: OnProgress) -> str | None:
+    def _difference(self, image: Firmware, anchor: int, on_progress: OnProgress) -> str | None:
         """Return what differs between the image and the device."""
         # A cheap test before the CRCs: another build of the firmware nearly always has the function at another address.
-        if self._greeted.anchor | 1 != image.anchor | 1:
-            return f"{_ANCHOR} is at {self._greeted.anchor & ~1:#010x}, not {image.anchor & ~1:#010x}"
+        if self._greeted.anchor | 1 != anchor | 1:
+            return f"{_ANCHOR} is at {self._greeted.anchor & ~1:#010x}, not {anchor & ~1:#010x}"
         done, total = 0, sum(len(data) for _, data in image.constants)
         for address, data in image.constants:
             for at in range(0, len(data), _CHECKED):
@@ -241,39 +247,6 @@ class Serial:
                 self._link.connect(_CLOSE_SECONDS)  # a request may have been interrupted
                 self._link.reset(_CLOSE_SECONDS)
         self._stack.close()
-
-
-@dataclass(frozen=True)
-class _SerialImage:
-    anchor: int
-    """Address of ``mlf_serial_serve``."""
-    constants: tuple[tuple[int, bytes], ...]
-    """Load address and content of each segment that the firmware does not change."""
-    entry: int
-
-
-def _serial_image(path: Path) -> _SerialImage:
-    """Read what identifies the image ``path``, which is a sound ELF file."""
-    from elftools.elf.elffile import ELFFile
-
-    elf = ELFFile(io.BytesIO(read_bytes(path, "firmware image")))
-    table: Any = elf.get_section_by_name(".symtab")
-    symbols = table.get_symbol_by_name(_ANCHOR) if table is not None else None
-    if not symbols:
-        raise InputFileError(
-            "image-without-serial",
-            place=path,
-            reason=f"the image does not contain mlf_serial.c, or is stripped (it has no symbol {_ANCHOR})",
-            hint="add mlf_serial.c to the firmware, as in docs/serial.md",
-        )
-    constants = [
-        (segment["p_paddr"], segment.data())
-        for segment in elf.iter_segments("PT_LOAD")
-        # Constants are what can be compared while the firmware runs: a writable segment that is not copied elsewhere
-        # has changed since it was loaded.
-        if segment["p_filesz"] and not (segment["p_flags"] & _WRITABLE and segment["p_paddr"] == segment["p_vaddr"])
-    ]
-    return _SerialImage(symbols[0]["st_value"], tuple(constants), elf["e_entry"] & ~1)
 
 
 def _word(value: int) -> bytes:

@@ -113,13 +113,13 @@ def _run_function(firmware: Firmware, subject: Subject) -> tuple[int, bool]:
     else:
         reason = f"the image has neither {static} nor {reentrant}"
         hint = "call one of them in the firmware; link-time optimisation may inline it: build that file with -fno-lto"
-    raise InputFileError("run-function-missing", place=firmware.image.path, reason=reason, hint=hint)
+    raise InputFileError("run-function-missing", place=firmware.path, reason=reason, hint=hint)
 
 
 def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
     """Raise ``ProcessFailedError`` if the device holds another image than ``firmware``."""
     runner.reset()
-    for origin, data in firmware.image.segments:
+    for origin, data in firmware.segments:
         if origin <= address < origin + len(data):
             start = address - origin
             # A part of the function is enough: another build nearly always has other code there, or the function
@@ -130,7 +130,7 @@ def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
     raise ProcessFailedError(
         "device-holds-another-image",
         place=runner.name,
-        reason=f"the device does not hold {firmware.image.path.name}",
+        reason=f"the device does not hold {firmware.path.name}",
         hint="omit --no-flash, or write the image to the device",
     )
 
@@ -140,7 +140,7 @@ def _run_to_main(runner: Runner, firmware: Firmware) -> None:
     if main is None:
         raise InputFileError(
             "main-missing",
-            place=firmware.image.path,
+            place=firmware.path,
             reason="the image has no symbol main, at which it would be halted",
             hint="name the ELF file before it is stripped",
         )
@@ -151,12 +151,12 @@ def _run_to_main(runner: Runner, firmware: Firmware) -> None:
         at = runner.go([main, *faults], _START_SECONDS)
     except TimedOutError:
         where = firmware.place_of(runner.registers()["pc"] & ~1)
-        reason = f"{firmware.image.path.name} does not reach main within {_START_SECONDS:g} s; it is in {where}"
+        reason = f"{firmware.path.name} does not reach main within {_START_SECONDS:g} s; it is in {where}"
         hint = "check that it starts on this device without a debugger"
         raise ProcessFailedError("main-not-reached", place=runner.name, reason=reason, hint=hint) from None
     if at != main:
         output = describe_fault(runner, firmware)
-        reason = f"{firmware.image.path.name} faults before main"
+        reason = f"{firmware.path.name} faults before main"
         hint = "check that it starts on this device without a debugger, and makes no semihosting call before main"
         raise ProcessFailedError("main-not-reached", output, place=runner.name, reason=reason, hint=hint)
 

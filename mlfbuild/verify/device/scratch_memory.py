@@ -164,12 +164,12 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
         largest = max((end - begin for begin, end in gaps), default=0)
         raise UnsupportedModelError(
             "no-room-for-tensors",
-            place=firmware.image.path,
+            place=firmware.path,
             reason=f"the model's tensors and a stack need {size + _SMALLEST_STACK:,} bytes of RAM that the image does "
             f"not use, but the largest gap has {largest:,}",
             hint="make its heap or its buffers smaller, or correct the memory of the target's runner",
         )
-    bottom = own[0] if own else max((start for start, length in firmware.image.sections if start < pointer), default=0)
+    bottom = own[0] if own else max((start for start, length in firmware.sections if start < pointer), default=0)
     if own is not None and best < pointer:
         bottom = max(bottom, best + size)
     limits = (firmware.objects.get(name, 0) for name in _STACK_LIMITS)
@@ -178,7 +178,7 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
     if free < _SMALLEST_STACK:
         raise UnsupportedModelError(
             "no-room-for-stack",
-            place=firmware.image.path,
+            place=firmware.path,
             reason=f"only {free:,} bytes of stack are free when main starts",
             hint=f"give the image a stack of at least {_SMALLEST_STACK:,} bytes, and what the model needs",
         )
@@ -194,7 +194,7 @@ def _stack_size(free: int) -> int:
 def _gaps(firmware: Firmware, ram: MemoryRegion) -> Iterator[tuple[int, int]]:
     """Yield first address and end of each part of ``ram`` without a section, in ascending order."""
     at, end = ram.origin, ram.origin + ram.size
-    for start, size in firmware.image.sections:
+    for start, size in firmware.sections:
         # Sections in flash, and sections inside of others, such as overlays.
         if start + size <= at or start >= end:
             continue
