@@ -52,7 +52,11 @@ def rename_modules(library: Library, names: Mapping[str, str]) -> Library:
     compiled objects, whose symbols cannot be renamed.
     """
     _check(library, names)
-    headers = {name: new for old, new in _all_headers(library, names) for name in old}
+    headers = {
+        header: f"tvmgen_{names.get(module.name, module.name)}.h"
+        for module in library.modules
+        for header in header_names(module.name)
+    }
     edit = _edit_of(library, names)
     modules = tuple(
         _with_names(module, names.get(module.name, module.name), edit, headers) for module in library.modules
@@ -99,11 +103,6 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
             )
 
 
-def _all_headers(library: Library, names: Mapping[str, str]) -> Iterator[tuple[frozenset[str], str]]:
-    for module in library.modules:
-        yield header_names(module.name), f"tvmgen_{names.get(module.name, module.name)}.h"
-
-
 def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
     """Return the function that renames the symbols of modules in C text, in mixed, lower and upper case."""
     forms: dict[str, str] = {}
@@ -115,7 +114,9 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
     # `mlf:` begins the ID in an image, and `module "` ends the phrase of TVM's comments in headers. An underscore may
     # follow a name, as in tvmgen_kws_run; with a letter or digit, the name would be that of another module.
     pattern = re.compile(rf'(tvmgen_|TVMGEN_|mlf_|MLF_|mlf:|module ")({alternatives})(?![0-9A-Za-z])')
-    kept = _words_of_kernels(library)
+    # Renaming a module `conv2d` must not rename `mlf_conv2d` of a kernel.
+    kernels = (file for module in library.modules for file in module.codegen if is_kernel_header(file.path))
+    kept = frozenset(word for file in kernels for word in _WORD.findall(text_of(file.content)))
     usual = {f"tvmgen_{sanitize_name(module.name).lower()}.h" for module in library.modules}
     unusual = {
         header: f"tvmgen_{sanitize_name(module.name).lower()}.h"
@@ -135,12 +136,6 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
         return pattern.sub(changed, text)
 
     return edit
-
-
-def _words_of_kernels(library: Library) -> frozenset[str]:
-    """Return the words of the kernel headers, so that renaming a module ``conv2d`` does not rename ``mlf_conv2d``."""
-    files = (file for module in library.modules for file in module.codegen if is_kernel_header(file.path))
-    return frozenset(word for file in files for word in _WORD.findall(text_of(file.content)))
 
 
 def _with_names(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -> Module:

@@ -56,7 +56,8 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
     # The return address is where the device stands now: it is certainly executable, and the call leaves no trap behind
     # in flash or RAM.
     home = before["pc"]
-    stack = _stack_of(before["sp"], len(arguments))
+    # With the words that do not fit into registers; AAPCS requires a stack that is aligned to 8 bytes at a public call.
+    stack = (before["sp"] - 4 * max(0, len(arguments) - _IN_REGISTERS)) & ~7
     if stack_words := arguments[_IN_REGISTERS:]:
         runner.write(stack, struct.pack(f"<{len(stack_words)}I", *(word & 0xFFFF_FFFF for word in stack_words)))
     changed = {f"r{index}": word & 0xFFFF_FFFF for index, word in enumerate(arguments[:_IN_REGISTERS])}
@@ -84,12 +85,6 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
     # The called function has preserved r4 to r11 (AAPCS), so only the others are written back.
     runner.set_registers({name: before[name] for name in _CLOBBERED})
     return after["r0"]
-
-
-def _stack_of(pointer: int, arguments: int) -> int:
-    """Return the stack pointer at the call: aligned to 8 bytes, with the words that do not fit into registers."""
-    # AAPCS requires a stack that is aligned to 8 bytes at each public call.
-    return (pointer - 4 * max(0, arguments - _IN_REGISTERS)) & ~7
 
 
 def _fault_handlers(runner: Runner) -> list[int]:

@@ -167,6 +167,8 @@ class PyOcd:
 
     def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
         """Write the segments of ``image``, compare what the device holds then, and reset it."""
+        from pyocd.flash.file_programmer import FileProgrammer
+
         firmware = read_firmware(image)
         cpuid, mvfr0 = (int.from_bytes(self.read(address, 4), "little") for address in (_CPUID, MVFR0))
         check_image(firmware, "arm", cpuid, mvfr0, self.name)
@@ -183,7 +185,9 @@ class PyOcd:
 
         progress(0)
         with self._errors():
-            self._write(image, progress)
+            # trust_crc=False: pages are compared by their content. A CRC that happens to match would leave an old page
+            # in place.
+            FileProgrammer(self._session, progress=progress, trust_crc=False).program(str(image), file_format="elf")
         # Rule 1 of Runner: the whole image is compared, not only the pages that pyOCD has written.
         for origin, content in firmware.segments:
             if self.read(origin, len(content)) != content:
@@ -191,13 +195,6 @@ class PyOcd:
                 raise self._not_written(reason)
         on_progress("loading", firmware.size, firmware.size)
         self.reset()
-
-    def _write(self, image: Path, progress: Callable[[float], object]) -> None:
-        from pyocd.flash.file_programmer import FileProgrammer
-
-        # trust_crc=False: pages are compared by their content. A CRC that happens to match would leave an old page in
-        # place.
-        FileProgrammer(self._session, progress=progress, trust_crc=False).program(str(image), file_format="elf")
 
     def _known_memory(self) -> tuple[MemoryRegion, ...]:
         """Return the memories of the target type; adjacent ones are one, because an image may span them."""

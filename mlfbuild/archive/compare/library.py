@@ -170,7 +170,8 @@ def compare(a: Library, b: Library) -> LibraryComparison:
     for left, right in pairs:
         for part in _PARTS:
             differences += part(left, right)
-    notes = [*_version_note(a, b), *(note for pair in pairs for note in _notes(*pair))]
+    versions = [f"version of the format: {a.version} -> {b.version}"] if a.version != b.version else []
+    notes = [*versions, *(note for pair in pairs for note in _notes(*pair))]
     return LibraryComparison(tuple(differences), tuple(notes))
 
 
@@ -358,11 +359,6 @@ _PARTS: tuple[_Part, ...] = (
 
 
 # Notes ---------------------------------------------------------------------------------------------------------------
-
-
-def _version_note(a: Library, b: Library) -> Iterator[str]:
-    if a.version != b.version:
-        yield f"version of the format: {a.version} -> {b.version}"
 
 
 def _notes(left: Module, right: Module) -> Iterator[str]:

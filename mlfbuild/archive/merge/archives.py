@@ -114,7 +114,7 @@ def _renamed(part: MergedModule, parts: Sequence[MergedModule], conflicting: set
     included = set(_included(part)) if own else set()
 
     def change(file: CodegenFile) -> CodegenFile:
-        if file.path not in own or _is_named(file.path, part):
+        if file.path not in own or file.path.name.startswith(f"{part.module.name}_lib"):
             return file
         blob = device_of(file.path) is not None and file.path.suffix not in HEADER_SUFFIXES
         movable = (blob or file.path.suffix in LINKED_SUFFIXES) and file.path.name not in included
@@ -131,10 +131,6 @@ def _paths(part: MergedModule) -> list[PurePosixPath]:
 
 def _is_in(path: PurePosixPath, lowered: set[str]) -> bool:
     return str(path).lower() in lowered
-
-
-def _is_named(path: PurePosixPath, part: MergedModule) -> bool:
-    return path.name.startswith(f"{part.module.name}_lib")
 
 
 def _refused(part: MergedModule, file: CodegenFile, parts: Sequence[MergedModule]) -> CheckFailedError:

@@ -98,13 +98,9 @@ def _check_kept(conflict: MergeConflict, kept: Sequence[tuple[int, str]], parts:
 def _hint(conflict: MergeConflict) -> str:
     if conflict.symbol in _FIXED:
         return _FIXED[conflict.symbol][1]
-    if _has_object(conflict):
+    if any(path.suffix in OBJECT_SUFFIXES for path in conflict.files.values()):
         return "export one of them with the target c instead of llvm, or under another module name"
     return "export one of them again with its module's name in its functions (mod_name of the partitioner)"
-
-
-def _has_object(conflict: MergeConflict) -> bool:
-    return any(path.suffix in OBJECT_SUFFIXES for path in conflict.files.values())
 
 
 def new_name(symbol: str, module: str) -> str:

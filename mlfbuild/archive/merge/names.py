@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
@@ -151,33 +152,26 @@ def merged_unknown_fields(libraries: Sequence[tuple[str, Library]]) -> tuple[Unk
 
 
 def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None:
-    holding = [(name, library, files) for name, library in libraries if (files := _files_in(folder, library))]
+    files_of = [
+        {str(file.path): file for file in library.other_files if file.path.is_relative_to(folder)}
+        for _, library in libraries
+    ]
+    holding = [(*library, files) for library, files in zip(libraries, files_of, strict=True) if files]
     for name, library, files in holding[1:]:
         # Equality is transitive, so every archive is compared with the first one only.
         first, known, expected = holding[0]
-        different = next(_differences(expected, files), None)
+        # A file that only one side has explains more than one that changed, so these come first.
+        changed = (path for path in expected if expected[path].content != files[path].content)
+        different = next(chain(sorted(expected.keys() ^ files.keys()), changed), None)
         if different is not None:
-            releases = _releases(_crt_version(known), _crt_version(library))
+            one, two = _crt_version(known), _crt_version(library)
+            releases = f"builds of TVM {one}" if one == two else f"releases of TVM, {one} and {two}"
             raise CheckFailedError(
                 "merge-runtimes-differ",
                 place=f"{first} and {name}",
                 reason=f"the {folder}/ folders differ ({different}), so they come from different {releases}",
                 hint="export both with the same release of TVM",
             )
-
-
-def _releases(first: str, second: str) -> str:
-    return f"builds of TVM {first}" if first == second else f"releases of TVM, {first} and {second}"
-
-
-def _files_in(folder: str, library: Library) -> dict[str, ArchiveFile]:
-    return {str(file.path): file for file in library.other_files if file.path.is_relative_to(folder)}
-
-
-def _differences(left: Mapping[str, ArchiveFile], right: Mapping[str, ArchiveFile]) -> Iterator[str]:
-    # A file that only one side has explains more than one that changed, so these come first.
-    yield from sorted(left.keys() ^ right.keys())
-    yield from (path for path in left if left[path].content != right[path].content)
 
 
 def _crt_version(library: Library) -> str:

@@ -64,6 +64,10 @@ class MergedModule:
         files = (change(file) for file in self.module.codegen)
         return replace(self, module=replace(self.module, codegen=tuple(file for file in files if file is not None)))
 
+    def with_added(self, file: CodegenFile) -> MergedModule:
+        """Return this part with the further generated ``file``."""
+        return replace(self, module=replace(self.module, codegen=(*self.module.codegen, file)))
+
     def with_sources(self, edit: Callable[[str], str]) -> MergedModule:
         """Return the part with ``edit`` applied to the text of each C and C++ file; see ``source_text``."""
 
@@ -116,6 +120,10 @@ class SymbolTable:
             {file.path: self._of_file(file, part.archive) for file in part.of_kind(*LINKED_SUFFIXES)} for part in parts
         ]
 
+    def defines(self, number: int, symbol: str) -> bool:
+        """Return whether a file of the part ``number`` defines ``symbol``."""
+        return any(symbol in symbols.defined for symbols in self.of_part[number].values())
+
     def _of_file(self, file: CodegenFile, archive: str) -> Symbols:
         same_path = self.known.setdefault(file.path, [])
         for content, symbols in same_path:
@@ -141,10 +149,13 @@ def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[
     The parts do not change if at most one of them defines it.
     """
     # A single definition needs no attribute, so archives of one module keep their sources.
-    defining = {number for number in range(len(parts)) if _defines(table, number)}
+    defining = {number for number in range(len(parts)) if table.defines(number, MODULE_CONTEXT)}
     if len(defining) < 2:
         return list(parts)
-    return [part.with_sources(_weakened) if number in defining else part for number, part in enumerate(parts)]
+    return [
+        part.with_sources(lambda text: "".join(_weakened(text))) if number in defining else part
+        for number, part in enumerate(parts)
+    ]
 
 
 def with_strong_context(part: MergedModule) -> MergedModule:
@@ -152,15 +163,7 @@ def with_strong_context(part: MergedModule) -> MergedModule:
     return part.with_sources(lambda text: _WEAKENED.sub("", text))
 
 
-def _defines(table: SymbolTable, number: int) -> bool:
-    return any(MODULE_CONTEXT in symbols.defined for symbols in table.of_part[number].values())
-
-
-def _weakened(text: str) -> str:
-    return "".join(_pieces(text))
-
-
-def _pieces(text: str) -> Iterator[str]:
+def _weakened(text: str) -> Iterator[str]:
     """Yield ``text`` with the attribute before each ``void* __tvm_module_ctx`` that precedes a value or ``;``."""
     at = 0
     before: list[Token] = []  # the last four tokens
@@ -226,7 +229,12 @@ def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedM
             text = re.sub(rf'^(\s*#\s*include\s*"){folder.name}/', rf"\g<1>{name}/", text, flags=re.MULTILINE)
         return text
 
-    return part.with_sources(edit).with_codegen(lambda file: _moved(file, names))
+    def moved(file: CodegenFile) -> CodegenFile:
+        folder = file.path.parent
+        path = folder.with_name(names.get(folder, folder.name)) / file.path.name
+        return CodegenFile(path, file.content)
+
+    return part.with_sources(edit).with_codegen(moved)
 
 
 def _new_name(module: str, taken: set[str]) -> str:
@@ -238,8 +246,3 @@ def _new_name(module: str, taken: set[str]) -> str:
     name = next(name for name in names if name not in taken)
     taken.add(name)
     return name
-
-
-def _moved(file: CodegenFile, names: Mapping[PurePosixPath, str]) -> CodegenFile:
-    name = names.get(file.path.parent)
-    return file if name is None else CodegenFile(file.path.parent.with_name(name) / file.path.name, file.content)

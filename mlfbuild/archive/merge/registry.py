@@ -8,8 +8,8 @@ like those without ``system-lib``, and writes one table into a new file.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
@@ -40,14 +40,11 @@ def system_libraries(parts: Sequence[MergedModule], table: SymbolTable) -> list[
         for path, symbols in table.of_part[number].items():
             if SYSTEM_LIBRARY in symbols.defined:
                 found.setdefault((path, id(symbols)), []).append(number)
-    return [_system_library(path, parts, owners, table) for (path, _), owners in found.items()]
-
-
-def _system_library(
-    path: PurePosixPath, parts: Sequence[MergedModule], owners: Sequence[int], table: SymbolTable
-) -> SystemLibrary:
-    file = next(file for file in parts[owners[0]].module.codegen if file.path == path)
-    return SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table))
+    libraries = []
+    for (path, _), owners in found.items():
+        file = next(file for file in parts[owners[0]].module.codegen if file.path == path)
+        libraries.append(SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table)))
+    return libraries
 
 
 def _registry(
@@ -95,7 +92,7 @@ def _check_linked_parameters(
 ) -> None:
     graphs = [number for library in libraries for number in library.owners if parts[number].module.executor == "graph"]
     for number in sorted(set(graphs)):
-        if any(LINKED_PARAMETERS in symbols.defined for symbols in table.of_part[number].values()):
+        if table.defines(number, LINKED_PARAMETERS):
             for other in sorted(set(graphs) - {number}):
                 raise parts[number].refused(
                     parts[other],
@@ -122,7 +119,8 @@ def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[MergedMo
                 hint,
             )
     for part in parts:
-        version = next((_crt_versions(part)), None)
+        dependencies = part.module.external_dependencies
+        version = next((each.version_spec for each in dependencies if each.short_name == STANDALONE_CRT), None)
         if version is not None and part.archive != first.archive:
             raise first.refused(
                 part,
@@ -131,10 +129,6 @@ def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[MergedMo
                 f"{version} ({STANDALONE_CRT}), which does not read it",
                 hint,
             )
-
-
-def _crt_versions(part: MergedModule) -> Iterator[str]:
-    return (item.version_spec for item in part.module.external_dependencies if item.short_name == STANDALONE_CRT)
 
 
 def without_registries(parts: Sequence[MergedModule], libraries: Sequence[Registered]) -> list[MergedModule]:
@@ -160,12 +154,11 @@ def _with_numbered_objects(part: MergedModule) -> MergedModule:
     numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))
     paths: dict[PurePosixPath, PurePosixPath] = {}
     for _, group in groupby(numbered, lambda pair: pair[1].path.parent):
-        paths |= {file.path: _numbered(file.path, part, number) for number, (_, file) in enumerate(group)}
+        paths |= {
+            file.path: file.path.with_name(f"{part.module.name}_lib{number}{file.path.suffix}")
+            for number, (_, file) in enumerate(group)
+        }
     return part.with_codegen(lambda file: CodegenFile(paths.get(file.path, file.path), file.content))
-
-
-def _numbered(path: PurePosixPath, part: MergedModule, number: int) -> PurePosixPath:
-    return path.with_name(f"{part.module.name}_lib{number}{path.suffix}")
 
 
 def with_merged_library(
@@ -208,11 +201,7 @@ def with_merged_library(
     merged = CodegenFile(
         first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(f"{LICENCE}{source}")
     )
-    return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
-
-
-def _with_file(part: MergedModule, file: CodegenFile) -> MergedModule:
-    return replace(part, module=replace(part.module, codegen=(*part.module.codegen, file)))
+    return [part.with_added(merged) if number in owners else part for number, part in enumerate(parts)]
 
 
 _HELPERS = "__aeabi_"  # functions of the compiler's runtime library for Arm

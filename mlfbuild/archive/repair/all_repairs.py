@@ -193,7 +193,8 @@ def with_true_storage(library: Library) -> tuple[Library, tuple[Repair, ...]]:
         storage = _true_storage(module, graph)
         repairs: list[Repair] = []
         for index, new in enumerate(storage):
-            repairs += _changes(module.storage[index], new, graph, _entry_place(library, module, index))
+            key = f"memory[{index}]" if library.version == 1 else f"memory.sids[{index}]"
+            repairs += _changes(module.storage[index], new, graph, key_place(library, module, key))
         return replace(module, storage=storage), repairs
 
     return with_each_module(library, correct)
@@ -231,10 +232,6 @@ def _changes(old: StorageEntry, new: StorageEntry, graph: ExecutorGraph, place: 
 
 def _bound(entry: StorageEntry) -> str:
     return "bound to nothing" if entry.input_binding is None else f"bound to {entry.input_binding}"
-
-
-def _entry_place(library: Library, module: Module, index: int) -> str:
-    return key_place(library, module, f"memory[{index}]" if library.version == 1 else f"memory.sids[{index}]")
 
 
 def with_true_io_sizes(library: Library) -> tuple[Library, tuple[Repair, ...]]:

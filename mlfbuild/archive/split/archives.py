@@ -136,7 +136,7 @@ def _with_registry(
             )
     names = (shared.with_name(f"{part.module.name}_lib{number}.c") for number in range(len(files) + 1))
     added = CodegenFile(next(path for path in names if path not in files), source_bytes(f"{LICENCE}{text}"))
-    return replace(part, module=replace(part.module, codegen=(*part.module.codegen, added)))
+    return part.with_added(added)
 
 
 def split(library: Library, archive: str) -> dict[str, Library]:
