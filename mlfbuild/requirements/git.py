@@ -40,9 +40,8 @@ from mlfbuild.core import (
     write_if_changed,
 )
 from mlfbuild.project import git_problem
-from mlfbuild.requirements.cache import Cache
+from mlfbuild.requirements.cache import Cache, leading_out
 from mlfbuild.requirements.requirement_checks import USER_INFO, without_secret
-from mlfbuild.requirements.tree_hash import leading_out
 
 HEAD = "HEAD"
 """The version that is the repository's default branch."""
@@ -79,7 +78,7 @@ class GitPin(NamedTuple):
     commit: str
     """Hexadecimal, 40 or 64 digits."""
     tree: str
-    """SHA-256, see ``tree_hash``."""
+    """SHA-256, see ``tree_sha256``."""
 
 
 def fetch_version(url: str, version: str, cache: Cache, on_progress: OnProgress = no_progress) -> tuple[GitPin, bool]:

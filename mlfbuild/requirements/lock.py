@@ -60,7 +60,7 @@ class LockedProvider:
     commit: str = ""
     """Of Git, hexadecimal."""
     tree: str = ""
-    """SHA-256 of all files of the commit, see ``tree_hash``."""
+    """SHA-256 of all files of the commit, see ``tree_sha256``."""
     sha256: str = ""
     """Of the archive of a ``url``."""
     content: str = ""

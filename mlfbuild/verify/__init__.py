@@ -55,12 +55,12 @@ if TYPE_CHECKING:
     from mlfbuild.verify.firmware_run import flash_image, run_firmware, run_image
     from mlfbuild.verify.locate import first_wrong_operator
     from mlfbuild.verify.module import verify_image, verify_module
-    from mlfbuild.verify.origin import VectorsOrigin, vectors_file, vectors_origin, vectors_remarks
     from mlfbuild.verify.result import VerifyReport
     from mlfbuild.verify.sandbox import run_in_sandbox
     from mlfbuild.verify.semihosting_io import SECONDS_A_CASE
     from mlfbuild.verify.vectors import (
-        Vectors, count_cases, generated_inputs, load_inputs, load_vectors, random_array, read_arrays,
+        Vectors, VectorsOrigin, count_cases, generated_inputs, load_inputs, load_vectors, random_array, read_arrays,
+        vectors_file, vectors_origin, vectors_remarks,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,33 +1,44 @@
 """Vectors: inputs and expected outputs of a module, from an untrusted ``.npz`` file.
 
 Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``, with the name of the interface or the one in the
-model file; the first axis counts cases. The number
-``tolerance`` replaces the tolerance of floats that follows from the network.
+model file; the first axis counts cases. The number ``tolerance`` replaces the tolerance of floats that follows from the
+network.
+
+``mlfbuild vectors`` and ``mlfbuild init`` note where the expected outputs come from, as JSON in the comment of the
+``.npz`` file, which is a ZIP archive; other readers ignore it::
+
+    {"mlfbuild_vectors": 1, "judge": "TensorFlow Lite Micro 0.1.2", "checked": true, "seed": 0,
+     "model": "<SHA-256 of the model's files>", "arrays": "<SHA-256 of the arrays>"}
+
+``numpy.savez`` writes no comment, and arrays that were changed have another hash: such a file is the user's own, which
+mlfbuild never replaces.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import CheckFailedError, InputFileError, listed, printable, quoted, read_bytes, shown
+from mlfbuild.core import CheckFailedError, InputFileError, MlfError, listed, printable, quoted, read_bytes, shown
 from mlfbuild.executor import check_described
 from mlfbuild.library import Module, TensorInfo, dtype_called
 
 Array = npt.NDArray[Any]
 
 NOTE = "mlfbuild_vectors"
-"""The first key of the comment in files that mlfbuild wrote; ``origin`` describes it."""
+"""The first key of the comment in files that mlfbuild wrote; the page of this module describes it."""
 _OF_THE_MODEL = frozenset({
     "vectors-array-missing", "vectors-array-shape", "vectors-array-type", "vectors-unknown-array",
 })  # fmt: skip
@@ -283,3 +294,86 @@ def _shape_fits(array: Array, tensor: TensorInfo) -> bool:
     # Data sets usually have no batch axis, models have one of 1.
     shapes = [tensor.shape, tensor.shape[1:]] if tensor.shape[:1] == (1,) else [tensor.shape]
     return array.shape[1:] in shapes
+
+
+@dataclass(frozen=True)
+class VectorsOrigin:
+    """What computed the outputs of a vectors file, from which model and inputs."""
+
+    judge: str
+    """Name and version of the implementation."""
+    checked: bool
+    """Whether it is another implementation than mlfbuild's own."""
+    seed: int | None
+    """Seed of the random inputs; ``None`` for data of the user."""
+    model: str
+    """SHA-256 of the model's files, the ``model_id`` of archives."""
+    arrays: str = ""
+    """SHA-256 of names, types, shapes and bytes of the arrays."""
+
+
+def vectors_file(inputs: Sequence[Array], outputs: Sequence[Array], origin: VectorsOrigin) -> bytes:
+    """Return the bytes of a vectors file (``.npz``) with ``origin``; same arrays, same bytes.
+
+    The first axis of each array counts cases. ``in0``, ``in1``, ... and ``out0``, ... are their names in the file; the
+    hash of the arrays is added to the origin.
+    """
+    arrays = {f"in{index}": array for index, array in enumerate(inputs)}
+    arrays |= {f"out{index}": array for index, array in enumerate(outputs)}
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy's stubs take a name for the option allow_pickle
+    # In the comment, because readers would take an additional member for an array.
+    with zipfile.ZipFile(file, "a") as archive:
+        # A ZIP comment has at most 65,535 bytes; the note has some hundred bytes.
+        noted = {NOTE: 1, **asdict(replace(origin, arrays=_digest(arrays)))}
+        archive.comment = json.dumps(noted).encode()
+    return file.getvalue()
+
+
+def vectors_origin(path: Path) -> VectorsOrigin | None:
+    """Return the origin of the vectors at ``path``, ``None`` if mlfbuild did not write them as they are.
+
+    Raises ``InputFileError`` if they cannot be read.
+    """
+    arrays = read_arrays(path)
+    with zipfile.ZipFile(path) as archive:
+        comment = archive.comment
+    try:
+        fields = json.loads(comment)
+        if fields.pop(NOTE) != 1:
+            return None
+        origin = VectorsOrigin(**fields)
+    # Any program can write a comment. One of another form is simply not a note of mlfbuild.
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return None
+    return origin if origin.arrays == _digest(arrays) else None
+
+
+def vectors_remarks(path: Path, model: str) -> tuple[str, ...]:
+    """Return what a report says about the vectors at ``path`` beside a result for ``model``, the ``model_id``.
+
+    Empty if there is nothing to say, if mlfbuild did not write the file, or if it cannot be read, which the comparison
+    itself reports. ``model`` may be empty if it is not known.
+    """
+    try:
+        origin = vectors_origin(path)
+    except MlfError:
+        return ()
+    if origin is None:
+        return ()
+    remarks = []
+    if model and origin.model != model:
+        remarks.append(f"{path.name} was computed for another version of the model: run `mlfbuild vectors`")
+    if not origin.checked:
+        remarks.append(f"no second implementation checked the outputs in {path.name}: mlfbuild computed them itself")
+    return tuple(remarks)
+
+
+def _digest(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        # ascontiguousarray() makes a vector of a scalar, so the shape is that of the array as it was given.
+        digest.update(f"{name} {array.dtype.str} {list(arrays[name].shape)}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

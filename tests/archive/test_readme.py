@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
-from mlfbuild.archive.describe.calling import commands
-from mlfbuild.archive.describe.readme import README, is_derived, readme_text
+from mlfbuild.archive.describe.readme import README, commands, is_derived, readme_text
 from mlfbuild.library import (
     TVM_RUNTIME,
     ArchiveFile,

@@ -11,9 +11,8 @@ from faults.servers import _GOOD, _archive
 from faults.tally import Tally
 from mlfbuild.core import MlfError
 from mlfbuild.requirements.archives import archive_root, fetch_archive
-from mlfbuild.requirements.cache import Cache
+from mlfbuild.requirements.cache import Cache, tree_sha256
 from mlfbuild.requirements.git import fetch_version, git_root
-from mlfbuild.requirements.tree_hash import tree_sha256
 from support.git_remote import Remote
 
 _OTHER_USER = 12345

@@ -17,8 +17,7 @@ import pytest
 from mlfbuild.core import InputFileError, NotFetchedError, ProcessFailedError, UsageError
 from mlfbuild.requirements import archives
 from mlfbuild.requirements.archives import archive_root, fetch_archive
-from mlfbuild.requirements.cache import Cache
-from mlfbuild.requirements.tree_hash import tree_sha256
+from mlfbuild.requirements.cache import Cache, tree_sha256
 from support.errors import raises
 from support.http_source import Source, serving
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core import InputFileError, NotFetchedError, ProcessFailedError, ToolNotFoundError, UsageError
-from mlfbuild.requirements.cache import Cache
+from mlfbuild.requirements.cache import Cache, tree_sha256
 from mlfbuild.requirements.git import GitPin, fetch_commit, fetch_version, fetched_pin, git_root
-from mlfbuild.requirements.tree_hash import tree_sha256
 from support.errors import raises
 from support.git_remote import FILES, Remote, git, tree_object
 from support.http_source import serving

@@ -1,7 +1,7 @@
 """Describe the content of a library: as JSON-ready data, as text for people, and as the archive's ``README.md``.
 
 ``facts`` collects the data (``describe``), ``library_text`` prints it in tables (``describe_text``), and ``readme``
-with ``calling`` writes the page that each archive contains::
+writes the page that each archive contains::
 
     print(describe_text(open_archive(Path("kws.tar"))))
 """

@@ -8,7 +8,7 @@ archive, in up to five places. The most reliable one comes first:
 3. ``TVMMetadata`` in C code (``port_sources``): names, types and shapes, for packed functions of TVM 0.11 and later
 4. the graph of the graph executor: its inputs without parameters, and its heads
 5. the Relay text (``relay``): types of ``@main``. If it does not state a result type, the type follows from the
-   operators (``relay_body``, ``relay_operators``)
+   operators (``relay``, ``relay_operators``)
 
 If there is no text, types and sizes may follow from pointers in C, macros of the header and the size of all tensors
 together (``sized_signature`` in ``port_sources``).

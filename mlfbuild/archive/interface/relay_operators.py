@@ -110,7 +110,7 @@ def _windows(
         extent = found[at]
         if extent is not None:
             # As `Conv2DRel` and `Pool2DRel` of TVM: room for the dilated window, divided by the stride, rounded down
-            # unless ceil_mode is set. A window that does not fit gives a negative extent, which `relay_body` refuses.
+            # unless ceil_mode is set. A window that does not fit gives a negative extent, which `relay` refuses.
             room = extent + padding[axis] + padding[axis + 2] - dilation[axis] * (window[axis] - 1) - 1
             up = strides[axis] - 1 if _text(attributes, "ceil_mode", "0") not in {"0", "False"} else 0
             found[at] = (room + up) // strides[axis] + 1

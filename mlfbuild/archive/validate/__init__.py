@@ -2,8 +2,8 @@
 
 ``rules`` applies the rules to the views in ``views``. They are in modules named after their subjects: ``layout``
 (files), ``metadata`` (keys, types and dates, by the ``schema`` of the version), ``names`` (names, parameters and
-dependencies), ``memory``, ``graph`` and ``code``. Each rule looks at the whole archive and yields findings, whose codes
-and texts are in ``codes``::
+dependencies), ``memory``, ``graph`` and ``code``. Each rule looks at the archive or at one module and yields findings,
+whose codes and texts are in ``codes``::
 
     report = validate(members(path.open("rb"), str(path)), str(path))
     print(report.text())
@@ -19,8 +19,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.archive.validate.codes import CODES, FindingKind
-    from mlfbuild.archive.validate.findings import Finding, Severity
+    from mlfbuild.archive.validate.codes import CODES, Finding, FindingKind, Severity
     from mlfbuild.archive.validate.rules import Report, validate
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import CFile
 from mlfbuild.core import listed

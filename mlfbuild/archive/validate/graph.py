@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.library import LINKED_PARAMETERS, SYSTEM_LIBRARY, TensorInfo
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems

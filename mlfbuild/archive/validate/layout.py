@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.paths import params_path
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.schema import is_documented
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import CXX_SUFFIXES

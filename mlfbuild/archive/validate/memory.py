@@ -6,8 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.schema import is_documented
 from mlfbuild.archive.validate.views import ModuleView, of_each_module
 from mlfbuild.c_analysis import CFile

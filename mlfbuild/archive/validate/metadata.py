@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.schema import Shape, document_shape
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.library import DEVICE_NAMES, Module, parse_dtype

@@ -15,8 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from mlfbuild.archive.paths import params_path
-from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding, finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView, of_each_module
 from mlfbuild.c_analysis import KEYWORDS, CFile
 from mlfbuild.core import InputFileError

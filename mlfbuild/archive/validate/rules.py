@@ -12,8 +12,7 @@ from typing import Any
 
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import code, graph, layout, memory, metadata, names
-from mlfbuild.archive.validate.codes import CODES, finding
-from mlfbuild.archive.validate.findings import Finding, Severity
+from mlfbuild.archive.validate.codes import CODES, Finding, Severity, finding
 from mlfbuild.archive.validate.views import ArchiveView, Rule
 from mlfbuild.core import counted
 from mlfbuild.library import Content, parse_json

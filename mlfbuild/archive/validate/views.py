@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from mlfbuild.archive.interface.header import header_file
-from mlfbuild.archive.validate.findings import Finding
+from mlfbuild.archive.validate.codes import Finding
 from mlfbuild.c_analysis import (
     CXX_SUFFIXES,
     LINKED_SUFFIXES,
