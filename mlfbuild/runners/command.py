@@ -37,10 +37,6 @@ from mlfbuild.targets import MemoryRegion
 _FLASH_SECONDS = 300.0
 
 
-def _nobody(text: str) -> None:
-    del text
-
-
 @dataclass(frozen=True)
 class CommandRun:
     """How a command ended."""
@@ -51,12 +47,12 @@ class CommandRun:
     """Its exit status, which is that of the firmware; negative: the signal that ended it."""
 
 
-def flash_image(keys: RunnerKeys, image: Path, place: str, printed: Callable[[str], object] = _nobody) -> None:
-    """Write ``image`` to the device with the command ``flash`` of ``keys``; ``printed`` gets its output by lines.
+def flash_image(keys: RunnerKeys, image: Path, place: str) -> None:
+    """Write ``image`` to the device with the command ``flash`` of ``keys``.
 
     Raises ``ToolNotFoundError`` if there is no such program, and ``ProcessFailedError`` with its output if it fails.
     """
-    result = _ran(keys.flash, f"{place}.flash", keys, image, _FLASH_SECONDS, printed)
+    result = _ran(keys.flash, f"{place}.flash", keys, image, _FLASH_SECONDS)
     if result.exit_status != 0:
         raise ProcessFailedError(
             "flash-command-failed",
@@ -68,7 +64,7 @@ def flash_image(keys: RunnerKeys, image: Path, place: str, printed: Callable[[st
 
 
 def run_image(
-    keys: RunnerKeys, image: Path, place: str, timeout: float, printed: Callable[[str], object] = _nobody
+    keys: RunnerKeys, image: Path, place: str, timeout: float, printed: Callable[[str], object] = str
 ) -> CommandRun:
     """Run ``image`` with the command ``run`` of ``keys``, and return how it ended.
 
@@ -87,7 +83,7 @@ def _ran(
     keys: RunnerKeys,
     image: Path,
     timeout: float,
-    printed: Callable[[str], object],
+    printed: Callable[[str], object] = str,
 ) -> CommandRun:
     program, *arguments = command_words(words, place, keys, image)
     lines: list[str] = []
@@ -157,7 +153,7 @@ class Command:
             on_progress("flashing", 0, 0)
             flash_image(self._keys, image, self._place)
 
-    def run(self, image: Path, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:
+    def run(self, image: Path, timeout: float, printed: Callable[[str], object] = str) -> CommandRun:
         """Run ``image``; see ``run_image``."""
         return run_image(self._keys, image, self._place, timeout, printed)
 

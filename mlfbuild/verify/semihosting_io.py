@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mlfbuild.core import OnProgress, StorageError, TimedOutError, no_progress, 
 from mlfbuild.jobs.tree import Subject
 from mlfbuild.targets import Board
 from mlfbuild.verify.device import Connection
-from mlfbuild.verify.emulator.harness import run_harness
+from mlfbuild.verify.emulator.qemu import run_elf, run_program
 
 Array = npt.NDArray[Any]
 
@@ -74,27 +75,18 @@ def run_cases(
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     files = [_INPUTS, _OUTPUTS]
     if connection is not None:
-        return _run_on_device(connection, image, files, workdir, timeout, grown, on_progress)
+        ended = connection.run(image, files, workdir, timeout, grown, on_progress)
+        if ended.exit_status is None:
+            return ended.stopped
+        return _why_stopped(ended.exit_status, ended.output, workdir)
+    run = partial(run_program, [str(image.resolve()), *files], image)
+    if board is not None:
+        run = partial(run_elf, image, board, arguments=files, plugin=plugin)
     try:
-        result = run_harness(image, board, files, workdir, timeout, plugin, grown)
+        result = run(cwd=workdir, timeout=timeout, written=workdir / _OUTPUTS, grown=grown)
     except TimedOutError:
         return f"no result after {timeout:g} s, so it was stopped"
     return _why_stopped(result.exit_status, result.stdout, workdir)
-
-
-def _run_on_device(
-    connection: Connection,
-    image: Path,
-    files: Sequence[str],
-    workdir: Path,
-    timeout: float,
-    grown: Callable[[int], None] | None,
-    on_progress: OnProgress,
-) -> str | None:
-    result = connection.run(image, files, workdir, timeout, grown, on_progress)
-    if result.exit_status is None:
-        return result.stopped
-    return _why_stopped(result.exit_status, result.output, workdir)
 
 
 def _why_stopped(status: int, output: str, workdir: Path) -> str | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlfbuild.core import (
     OnProgress,
     ProcessFailedError,
-    TimedOutError,
     UnsupportedModelError,
     find_tool,
     holds,
@@ -27,8 +24,6 @@ from mlfbuild.jobs.tree import HOST, module_header
 from mlfbuild.library import Module
 from mlfbuild.targets import RUNTIME, Board, require_compiler
 from mlfbuild.verify.device.layout import Device
-from mlfbuild.verify.emulator.qemu import LONGER, EmulatorRun, run_elf
-from mlfbuild.verify.emulator.watch import run_while_it_writes
 
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
 """The message of GNU ld, and of LLVM's linker with other quotes."""
@@ -113,36 +108,3 @@ def _start_afresh_if(folder: Path, settings: str) -> None:
     if not holds(record, settings.encode()):
         shutil.rmtree(folder, ignore_errors=True)
         write_atomic(record, settings.encode())
-
-
-def run_harness(
-    image: Path,
-    board: Board | None,
-    arguments: Sequence[str],
-    workdir: Path,
-    timeout: float,
-    plugin: str | None = None,
-    grown: Callable[[int], None] | None = None,
-) -> EmulatorRun:
-    """Run the test firmware in ``workdir``; its ``arguments`` name a file to read and one to write.
-
-    ``plugin`` is a plugin of QEMU with its arguments. ``grown`` is called with the bytes written so far. A negative
-    exit status is the signal that ended a run on this machine. Raises ``TimedOutError`` if nothing is written for
-    ``timeout`` seconds, ``ProcessFailedError`` if it cannot be started.
-    """
-    written = workdir / arguments[-1]
-    if board is not None:
-        return run_elf(
-            image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written, plugin=plugin, grown=grown
-        )
-    command = [str(image.resolve()), *arguments]
-    try:
-        status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written, grown=grown)
-    except subprocess.TimeoutExpired:
-        raise TimedOutError(
-            "run-timed-out",
-            place=image,
-            reason=f"the run did not end within {timeout:g} s and was stopped",
-            hint=LONGER,
-        ) from None
-    return EmulatorRun(output.decode(errors="replace"), status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from mlfbuild.core import LOOK, InputFileError, ProcessFailedError, TimedOutErro
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
-LONGER = "set a longer time limit, or look for an endless loop"
 # Exit status 1 is also that of firmware whose main returns 1. A line that begins like this is QEMU's own.
 _COMPLAINT = re.compile(r"^qemu-system-\w+(\.\w+)?: (?!warning)", re.MULTILINE)
 
@@ -33,33 +32,22 @@ def run_elf(
     arguments: Sequence[str] = (),
     timeout: float | None = None,
     written: Path | None = None,
-    memory: Mapping[int, Path] | None = None,
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
 ) -> EmulatorRun:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
-    ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
-    has files by load address, for external flash. ``plugin`` is a plugin of QEMU with its arguments. ``grown``
-    is called with the size of the file ``written`` whenever that has changed.
+    ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``plugin``
+    is a plugin of QEMU with its arguments. ``grown`` is called with the size of the file ``written`` whenever that has
+    changed.
 
     Raises ``ToolNotFoundError`` without QEMU, ``InputFileError`` without the image, ``ProcessFailedError`` with the
     output if QEMU itself fails, and ``TimedOutError`` if the run takes longer than ``timeout`` seconds; the time starts
     again whenever the file ``written`` has grown.
     """
-    options = [*_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
-    command = emulator_command(elf, board, arguments, options)
-    try:
-        status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
-    except subprocess.TimeoutExpired as error:
-        raise TimedOutError(
-            "run-timed-out",
-            _text(error.output),
-            place=elf,
-            reason=f"the run on {board.name} did not end within {timeout:g} s and was stopped",
-            hint=LONGER,
-        ) from None
-    output = _text(printed)
+    command = emulator_command(elf, board, arguments, ["-plugin", plugin] if plugin else [])
+    result = run_program(command, elf, f" on {board.name}", cwd=cwd, timeout=timeout, written=written, grown=grown)
+    output, status = result.stdout, result.exit_status
     if status < 0:
         raise ProcessFailedError(
             "emulator-failed",
@@ -73,7 +61,35 @@ def run_elf(
         raise ProcessFailedError(
             "emulator-failed", output, place=elf, reason=f"{board.emulator} cannot run it on {board.name}", hint=LOOK
         )
-    return EmulatorRun(output, status)
+    return result
+
+
+def run_program(
+    command: Sequence[str],
+    image: Path,
+    on: str = "",
+    *,
+    cwd: Path | None,
+    timeout: float | None,
+    written: Path | None,
+    grown: Callable[[int], None] | None,
+) -> EmulatorRun:
+    """Run ``command``, which runs ``image``, until it ends; ``on`` says where in messages: `` on mps2-an386``.
+
+    A negative exit status is the signal that ended it. ``cwd``, ``timeout``, ``written`` and ``grown`` are those of
+    ``run_elf``. Raises ``TimedOutError``, and ``ProcessFailedError`` if it cannot be started.
+    """
+    try:
+        status, output = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
+    except subprocess.TimeoutExpired as error:
+        raise TimedOutError(
+            "run-timed-out",
+            (error.output or b"").decode(errors="replace"),
+            place=image,
+            reason=f"the run{on} did not end within {timeout:g} s and was stopped",
+            hint="set a longer time limit, or look for an endless loop",
+        ) from None
+    return EmulatorRun(output.decode(errors="replace"), status)
 
 
 def emulator_command(elf: Path, board: Board, arguments: Sequence[str] = (), options: Sequence[str] = ()) -> list[str]:
@@ -105,20 +121,3 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
         *board.machine, "-nographic", "-monitor", "none", "-serial", "none",
         "-semihosting-config", ",".join(semihosting),
     ]  # fmt: skip
-
-
-def _loaders(memory: Mapping[int, Path]) -> list[str]:
-    for path in memory.values():
-        if not path.is_file():
-            raise InputFileError(
-                "memory-file-missing", place=path, reason="no such file to load into memory", hint="build it first"
-            )
-    devices = [
-        f"loader,file={str(path.resolve()).replace(',', ',,')},addr={address:#x},force-raw=on"
-        for address, path in memory.items()
-    ]
-    return [word for device in devices for word in ("-device", device)]
-
-
-def _text(output: bytes | None) -> str:
-    return (output or b"").decode(errors="replace")
