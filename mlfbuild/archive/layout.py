@@ -72,10 +72,14 @@ def archive_files(library: Library, version: int | None = None, params: str = PA
     for module in library.modules:
         for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)
-        if module.style == OPERATOR:
-            _add_operator(files, module, params)
-        else:
-            _add_model(files, module, form, params)
+        if module.style != OPERATOR or module.params:
+            files.add(params_path(module.name, params), _SAVED[params](module.params))
+        for device, text in module.tir if module.style == OPERATOR else ():
+            files.add(tir_path(device), text)
+        if module.style != OPERATOR and len(module.source_text):
+            files.add(form.program_path(module.name), module.source_text)
+        if module.style != OPERATOR and module.graph_json is not None:
+            files.add(form.graph_path(module.name), module.graph_json)
     for other in library.other_files:
         files.add(str(other.path), other.content)
     # A page of another tool keeps its place.
@@ -112,21 +116,6 @@ def moved_fields(library: Library, version: int) -> tuple[str, ...]:
 def _metadata(library: Library, form: Format) -> bytes:
     extensions = {module.name: _extension(module, library, form) for module in library.modules}
     return metadata_json(library, source_datetime(), extensions)
-
-
-def _add_model(files: _Files, module: Module, form: Format, params: str) -> None:
-    files.add(params_path(module.name, params), _SAVED[params](module.params))
-    if len(module.source_text):
-        files.add(form.program_path(module.name), module.source_text)
-    if module.graph_json is not None:
-        files.add(form.graph_path(module.name), module.graph_json)
-
-
-def _add_operator(files: _Files, module: Module, params: str) -> None:
-    for device, text in module.tir:
-        files.add(tir_path(device), text)
-    if module.params:
-        files.add(params_path(module.name, params), _SAVED[params](module.params))
 
 
 class _Files(dict[str, Content]):

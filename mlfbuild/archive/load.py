@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
 from mlfbuild.archive.layout import PARAMS_FORMS, archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core import InputFileError, better_error, file_sha256, open_binary, write_atomic
-from mlfbuild.library import Content, Library
+from mlfbuild.library import Library
 
 
 def open_archive(path: Path) -> Library:
@@ -23,7 +23,9 @@ def open_archive(path: Path) -> Library:
     its place, if the archive is unsafe, damaged, or not in a supported version of Model Library Format, and
     ``StorageError`` if a compressed archive cannot be decompressed into the folder for temporary files.
     """
-    return read_files(_members(_opened(path), path), str(path))
+    with _recognised(path):
+        members = tar.members(open_binary(path, "archive"), str(path))
+    return read_files(members, str(path))
 
 
 def open_archive_with_id(path: Path) -> tuple[Library, str]:
@@ -31,7 +33,8 @@ def open_archive_with_id(path: Path) -> tuple[Library, str]:
 
     The hash and the library come from one open file, so they belong together even if the file is replaced meanwhile.
     """
-    file = _opened(path)
+    with _recognised(path):
+        file = open_binary(path, "archive")
     try:
         identity = file_sha256(file)
     except OSError as error:
@@ -42,7 +45,9 @@ def open_archive_with_id(path: Path) -> tuple[Library, str]:
             reason=f"cannot be read: {error.strerror or error}",
             hint="copy it to a local disk",
         ) from None
-    return read_files(_members(file, path), str(path)), identity
+    with _recognised(path):
+        members = tar.members(file, str(path))
+    return read_files(members, str(path)), identity
 
 
 def open_dated_archive(path: Path) -> tuple[Library, dict[str, int]]:
@@ -50,26 +55,18 @@ def open_dated_archive(path: Path) -> tuple[Library, dict[str, int]]:
 
     Times are seconds since 1970. Raises the errors of ``open_archive``.
     """
-    try:
-        members = tar.dated_members(_opened(path), str(path))
-    except InputFileError as error:
-        # `better_error` recognises files of other kinds, for which the tar reader has only its own complaint.
-        raise better_error(error, path) from None
+    with _recognised(path):
+        members = tar.dated_members(open_binary(path, "archive"), str(path))
     files = {name: content for name, (content, _) in members.items()}
     times = {name: time for name, (_, time) in members.items() if time is not None}
     return read_files(files, str(path)), times
 
 
-def _opened(path: Path) -> BinaryIO:
+@contextlib.contextmanager
+def _recognised(path: Path) -> Iterator[None]:
+    """Turn errors about ``path`` into those of ``better_error``: it recognises files of other kinds."""
     try:
-        return open_binary(path, "archive")
-    except InputFileError as error:
-        raise better_error(error, path) from None
-
-
-def _members(file: BinaryIO, path: Path) -> dict[str, Content]:
-    try:
-        return tar.members(file, str(path))
+        yield
     except InputFileError as error:
         raise better_error(error, path) from None
 

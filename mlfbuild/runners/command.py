@@ -140,7 +140,7 @@ def _end(status: int) -> str:
 class Command:
     """A device that only commands reach: it offers ``load`` and ``run``, and refuses the rest of ``Runner``."""
 
-    def __init__(self, keys: RunnerKeys, place: str) -> None:
+    def __init__(self, keys: RunnerKeys, place: str, _memory: Sequence[MemoryRegion] = ()) -> None:
         """Raise ``ConflictError`` if another process uses the same program and probe."""
         self.name = f"command {Path(keys.run[0]).name}"
         self._keys, self._place = keys, place
@@ -185,7 +185,4 @@ def no_memory_access(place: str) -> UsageError:
     )
 
 
-def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = ()) -> Command:
-    """Return the device of ``keys``; only the commands know its ``memory``."""
-    del memory
-    return Command(keys, place)
+connect = Command

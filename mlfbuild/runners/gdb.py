@@ -216,22 +216,23 @@ class Gdb:
 
     def _holds(self) -> bool:
         """Return whether the device holds the image already: flash wears out, and writing it takes time."""
-        try:
-            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
-        except GdbRefusal:
-            return False
-        return "matched." in printed and _MISMATCH.search(printed) is None
+        with contextlib.suppress(GdbRefusal):
+            printed = self._compared()
+            return "matched." in printed and _MISMATCH.search(printed) is None
+        return False
 
     def _compare(self, firmware: Firmware) -> None:
         try:
-            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+            wrong = _MISMATCH.search(self._compared())
         except GdbRefusal as error:
             raise self._not_written(firmware, error.words) from None
-        wrong = _MISMATCH.search(printed)
         if wrong is not None:
             section, begin, end = wrong.groups()
             reason = f"the memory from {begin} to {end} (section {section}) does not contain what was written"
             raise self._not_written(firmware, reason)
+
+    def _compared(self) -> str:
+        return self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
 
     def _not_written(self, firmware: Firmware, reason: str) -> ProcessFailedError:
         return not_written(firmware.path.name, reason, self.name, self._client.output)

@@ -48,40 +48,35 @@ _CALL_CLOBBERS = (*(f"s{number}" for number in range(16)), "fpscr", "vpr")
 class PyOcd:
     """A device behind a probe that pyOCD drives; see ``Runner`` for what its methods do."""
 
-    def __init__(
-        self, name: str, place: str, memory: Sequence[MemoryRegion] = (), timeout: float | None = None
-    ) -> None:
-        self.name = name
+    def __init__(self, keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> None:
+        """Connect to the device of ``keys``, whose probe pyOCD accesses, and halt it.
+
+        ``place`` locates the keys in messages; ``memory`` are the memories that an image must fit into.
+
+        Raises ``ToolNotFoundError`` without pyOCD or a probe, ``UsageError`` if several probes are connected or pyOCD
+        does not know the part, ``ConflictError`` if another process uses the probe, and ``ProcessFailedError`` if the
+        device does not answer.
+        """
+        self.name = f"pyocd {keys.address}"
         self.console: Callable[[], str] = str
         self._place = place
         self._memory = tuple(memory)
-        self._halt_seconds = _HALT_SECONDS if timeout is None else timeout
-        self._stack = contextlib.ExitStack()
+        self._halt_seconds = _HALT_SECONDS if keys.timeout is None else keys.timeout / 1e9
         self._messages = _Messages()
-        self._session: Session
-        self._target: Any
         self._breakpoints: set[int] = set()
-
-    # Connection ------------------------------------------------------------------------------------------------------
-
-    def connect(self, target: str, probe: str | None, console: tuple[str, int] | None = None) -> None:
-        """Connect to the only probe, or the one with the serial number ``probe``, of a device of the type ``target``.
-
-        ``console`` is a serial port with its bits per second.
-        """
-        require_extra("pyocd", self._place, "the connection to a probe")
+        require_extra("pyocd", place, "the connection to a probe")
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._messages.kept())
-            found = self._probe(probe)
+            found = self._probe(keys.probe)
             # By the serial number of the probe, so that two targets of a project with different probes are used at the
             # same time.
-            stack.enter_context(device_lock(f"probe {found.unique_id}", self._place))
-            if console is not None:
-                self.console = stack.enter_context(serial_console(*console, self._place)).read
+            stack.enter_context(device_lock(f"probe {found.unique_id}", place))
+            if keys.console:
+                self.console = stack.enter_context(serial_console(keys.console, keys.baud, place)).read
             with self._errors():
-                self._session = self._opened(found, target)
+                self._session = self._opened(found, keys.address)
             stack.callback(self._release)
-            self._target = self._session.target
+            self._target: Any = self._session.target
             self._target.halt()
             self._stack = stack.pop_all()
 
@@ -335,20 +330,8 @@ class _Messages(logging.Handler):
             logger.removeHandler(self)
 
 
-def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> PyOcd:
-    """Return the device of ``keys``, whose probe pyOCD accesses, halted.
-
-    ``place`` locates the keys in messages; ``memory`` are the memories that an image must fit into.
-
-    Raises ``ToolNotFoundError`` without pyOCD or a probe, ``UsageError`` if several probes are connected or pyOCD does
-    not know the part, ``ConflictError`` if another process uses the probe, and ``ProcessFailedError`` if the device
-    does not answer.
-    """
-    timeout = None if keys.timeout is None else keys.timeout / 1e9
-    runner = PyOcd(f"pyocd {keys.address}", place, memory, timeout)
-    runner.connect(keys.address, keys.probe, (keys.console, keys.baud) if keys.console else None)
-    return runner
-
-
 def _first_line(error: BaseException) -> str:
     return (str(error) or type(error).__name__).partition("\n")[0].rstrip(".")
+
+
+connect = PyOcd

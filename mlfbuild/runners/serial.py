@@ -253,6 +253,4 @@ def _word(value: int) -> bytes:
     return value.to_bytes(4, "little")
 
 
-def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = ()) -> Serial:
-    """Return the device of ``keys``; raises what ``Serial`` raises."""
-    return Serial(keys, place, memory)
+connect = Serial

@@ -18,7 +18,7 @@ from mlfbuild.native import NATIVE
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import Profile, profile_module
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, ideal_mcu
-from mlfbuild.verify.emulator.run import runnable
+from mlfbuild.verify.emulator.board_image import board_image
 from mlfbuild.verify.vectors import load_inputs
 
 BOARD = BOARDS["mps2-an386"]
@@ -40,7 +40,7 @@ def network(shared: Path, name: str, cpu: str, executor: str = "aot", **options:
 
 
 def counted(module: Module, vectors: Path, board: Board = BOARD) -> Profile:
-    image, _ = runnable(module, board, f"{module.name}.tar")
+    image = board_image(module, board, f"{module.name}.tar")
     return profile_module(module, image, board, load_inputs(vectors, module)[1], 120)
 
 
@@ -55,7 +55,7 @@ def committed(network: str, cpu: str) -> int | None:
 @pytest.mark.sweep
 def test_cycles_on_a_part_are_those_of_its_core_and_waits_for_its_memories(shared: Path) -> None:
     module = kws(shared, "aot")
-    image, _ = runnable(module, BOARD, "kws.tar")
+    image = board_image(module, BOARD, "kws.tar")
     inputs = load_inputs(shared / "golden/kws_int8.npz", module)[1]
     parts = (ideal_mcu("cortex-m4"), MCUS["stm32l4r5"], MCUS["stm32l4r5"])
     ideal, real, again = (profile_module(module, image, BOARD, inputs, 120, part) for part in parts)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from mlfbuild.runners import HostCalls
 from mlfbuild.verify.device.connection import Connection, connected
 from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.board_image import image_for_device
-from mlfbuild.verify.emulator.run import checked_runs, shaped
+from mlfbuild.verify.emulator.run import outputs_of, shaped
 from mlfbuild.verify.semihosting_io import case_size, flaws, runs_layout
 
 Array = npt.NDArray[Any]
@@ -51,11 +50,7 @@ def run_on_device(
     device = connection.device
     image = image_for_device(module, device, toolchain, where, libraries)
     subject = subject_of(module, device.name, device.ram_for_data)
-    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
-        runs = checked_runs(
-            image, subject, None, inputs, Path(folder), timeout, connection=connection, on_progress=on_progress
-        )
-    return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+    return outputs_of(image, subject, inputs, timeout, connection=connection, on_progress=on_progress)
 
 
 class _NextCase(io.RawIOBase):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def verify_shipped(
     pointer = connection.runner.registers()["sp"]
     block = Scratch(subject, workspace=with_workspace)
     room = find_room(firmware, connection.device.ram, pointer, block.size)
-    calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer)
+    calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer & ~7)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
     runs, stopped = calls.run(cases, timeout or SECONDS_A_CASE, on_progress)
     # The workspace is neither painted nor read over the wire, which would take longer than the run itself.
@@ -165,23 +165,18 @@ class _StoppedEarlyError(Exception):
     """A call did not return; the text says why."""
 
 
+@dataclass(frozen=True)
 class _Calls:
     """Calls of a run function on a device that is halted at ``main``."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        firmware: Firmware,
-        subject: Subject,
-        address: int,
-        block: Scratch,
-        base: int,
-        stack: int,
-        pointer: int,
-    ) -> None:
-        self._runner, self._firmware, self._subject = runner, firmware, subject
-        self._address, self._block, self._base = address, block, base
-        self._stack, self._pointer = stack, pointer & ~7
+    _runner: Runner
+    _firmware: Firmware
+    _subject: Subject
+    _address: int
+    _block: Scratch
+    _base: int
+    _stack: int
+    _pointer: int
 
     def run(
         self, cases: Sequence[Sequence[bytes]], timeout: float, on_progress: OnProgress

@@ -67,7 +67,21 @@ def _image(
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
     # A build takes seconds and its inputs rarely change, so images are kept by the hash of everything that goes in.
     path = cache_folder("board") / f"{_key(module, board, device, cpu, files, toolchain)}.elf"
-    return make_once(path, lambda folder: _built(module, board, device, files, toolchain, folder))
+
+    def built(folder: Path) -> Path:
+        write_tree(folder, files, Record.of(files))
+        try:
+            return build_harness(folder / "tree", module, board, toolchain, folder, twice=False, device=device)
+        except ProcessFailedError as error:
+            raise ProcessFailedError(
+                "module-not-built",
+                error.output,
+                place=module.name,
+                reason=f"its C code does not compile for {board.name if board else toolchain.stem}",
+                hint="see the output of the compiler below",
+            ) from None
+
+    return make_once(path, built)
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
@@ -115,24 +129,3 @@ def _key(
     ]
     parts += [f"{path} {sha256(chunks(content))}" for path, content in sorted(files.items())]
     return sha256("\n".join(parts).encode())
-
-
-def _built(
-    module: Module,
-    board: Board | None,
-    device: Device | None,
-    files: dict[str, Content],
-    toolchain: Path,
-    folder: Path,
-) -> Path:
-    write_tree(folder, files, Record.of(files))
-    try:
-        return build_harness(folder / "tree", module, board, toolchain, folder, twice=False, device=device)
-    except ProcessFailedError as error:
-        raise ProcessFailedError(
-            "module-not-built",
-            error.output,
-            place=module.name,
-            reason=f"its C code does not compile for {board.name if board else toolchain.stem}",
-            hint="see the output of the compiler below",
-        ) from None

@@ -40,24 +40,38 @@ def run_on_board(
     ``ProcessFailedError``, naming the case, if the run function returns an error, writes outside its buffers, faults or
     hangs.
     """
-    image, subject = runnable(module, board, where, libraries)
-    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
-        runs = checked_runs(image, subject, board, inputs, Path(folder), timeout)
-    return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
-
-
-def runnable(
-    module: Module, board: Board, where: str, libraries: Sequence[ResolvedLibrary] = ()
-) -> tuple[Path, Subject]:
-    """Return the image of ``module`` that runs each case once on ``board``, and its description.
-
-    Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.
-    """
     # The cheap checks are first: building the image takes seconds.
     find_tool(board.emulator)
     subject = subject_of(module, board.name)
-    _check_ram(module, board, where)
-    return board_image(module, board, where, libraries), subject
+    need = ram_size(module)
+    if need > board.ram.size:
+        raise UnsupportedModelError(
+            "board-too-small",
+            place=f"{where}: module {quoted(module.name)}",
+            reason=f"the module needs {need:,} bytes of RAM, but {board.name} has {board.ram.size:,}",
+            hint="choose a larger board or a smaller model",
+        )
+    return outputs_of(board_image(module, board, where, libraries), subject, inputs, timeout, board)
+
+
+def outputs_of(
+    image: Path,
+    subject: Subject,
+    inputs: Sequence[Array],
+    timeout: float,
+    board: Board | None = None,
+    connection: Connection | None = None,
+    on_progress: OnProgress = no_progress,
+) -> tuple[Array, ...]:
+    """Return the outputs of ``image`` for every case of ``inputs``, as ``run_on_board``.
+
+    It runs on ``board``, or on the device of ``connection``.
+    """
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        runs = checked_runs(
+            image, subject, board, inputs, Path(folder), timeout, connection=connection, on_progress=on_progress
+        )
+    return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
 
 
 def checked_runs(
@@ -82,18 +96,6 @@ def checked_runs(
     runs = read_runs(folder, subject, 1)["run0"]
     _check(subject, runs, len(inputs[0]), stopped)
     return runs
-
-
-def _check_ram(module: Module, board: Board, where: str) -> None:
-    """Raise ``UnsupportedModelError`` if the module takes more than the board's RAM, before anything is built."""
-    need = ram_size(module)
-    if need > board.ram.size:
-        raise UnsupportedModelError(
-            "board-too-small",
-            place=f"{where}: module {quoted(module.name)}",
-            reason=f"the module needs {need:,} bytes of RAM, but {board.name} has {board.ram.size:,}",
-            hint="choose a larger board or a smaller model",
-        )
 
 
 def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | None) -> None:
