@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         Lock, LockedModel, LockedProvider, LockedToolchain, check_replaceable, lock_path, read_lock,
     )
     from mlfbuild.requirements.lock_diff import differences, drift, left_over
-    from mlfbuild.requirements.provided import pin_of, provided_library, root_of
+    from mlfbuild.requirements.resolution import pin_of, provided_library, root_of
     from mlfbuild.requirements.requirement_checks import unsound, without_secret
     from mlfbuild.requirements.resolution import model_requirements, requirement_problems, resolve
     from mlfbuild.requirements.versions import is_range, same_version

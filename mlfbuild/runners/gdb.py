@@ -25,13 +25,13 @@ from mlfbuild.core import (
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
 from mlfbuild.runners.calls import call_function
-from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import check_port_is_free, gdb_server, is_unknown, recognised, unreachable, with_host
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
+from mlfbuild.runners.serial_port import serial_console
 from mlfbuild.targets import GdbServer, MemoryRegion
 
 ANSWER_SECONDS = 30.0

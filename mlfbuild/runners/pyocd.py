@@ -24,10 +24,10 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
-from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.firmware import read_firmware
 from mlfbuild.runners.image_checks import MVFR0, check_image, check_size, not_written
 from mlfbuild.runners.lock import device_lock
+from mlfbuild.runners.serial_port import serial_console
 from mlfbuild.targets import MemoryRegion
 
 if TYPE_CHECKING:

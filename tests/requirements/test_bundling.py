@@ -14,7 +14,7 @@ from mlfbuild.jobs.model_builds import archive_key, compile_if_needed
 from mlfbuild.jobs.model_job import CompileJob
 from mlfbuild.library import bundles
 from mlfbuild.project import Provider
-from mlfbuild.requirements.provided import public_address
+from mlfbuild.requirements.resolution import public_address
 from support.cmsis_nn import git, write_cmsis_nn_repository
 from support.firmware_repo import tiny_network
 from support.libraries import native_library

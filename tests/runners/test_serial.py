@@ -19,9 +19,8 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import open_runner
-from mlfbuild.runners.console import SerialConsole
 from mlfbuild.runners.serial import Serial
-from mlfbuild.runners.serial_port import SerialPort
+from mlfbuild.runners.serial_port import SerialConsole, SerialPort
 from support.device_firmware import device_firmware, symbols
 from support.errors import raises
 from support.examples import first_on_push

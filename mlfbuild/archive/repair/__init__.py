@@ -1,7 +1,7 @@
 """Correct the errors of known exporter bugs, if there is one right answer.
 
 Damaged files are not repaired here: a reader refuses them, and builds restore unpacked trees (``jobs/tree``).
-``all_repairs`` has a function for each bug, from a library to the repaired library and the list of its repairs, each
+``all_repairs`` has a function for each bug, from a module to the repaired module and the list of its repairs, each
 with the code of the finding of ``validate`` that it removes. They correct storage ids of graphs, sizes of inputs and
 outputs, C that contradicts itself, repeated entries of dependencies, and local time that is marked as UTC::
 

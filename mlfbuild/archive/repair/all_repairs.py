@@ -1,6 +1,6 @@
 """Correct the errors of known exporter bugs: the repairs, and their application in order.
 
-A repair is a function from a library to the repaired library and the list of its ``Repair`` objects, each with the code
+A repair is a function from a module to the repaired module and the list of its ``Repair`` objects, each with the code
 of the finding of ``validate`` that it removes, the place of the key in the archive that was read, and the values before
 and after. A repair must have one right answer that follows from the archive itself; ``_REPAIRERS`` lists them in the
 order in which they run.
@@ -31,10 +31,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TypeAlias
+from functools import partial
 
 from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.paths import METADATA
@@ -70,24 +70,20 @@ class DateInDoubt:
     reason: str
 
 
-def with_dates_in_utc(library: Library, times: Mapping[str, int]) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with dates in UTC where ``times``, of the members by path, prove their time zone (MLF206)."""
-
-    def correct(module: Module) -> tuple[Module, list[Repair]]:
-        offset = _offset(module, times) if is_local_time(module) else None
-        date = parsed_date(module.export_datetime)
-        if offset is None or date is None:
-            return module, []
-        new = (date - timedelta(seconds=offset)).strftime(DATE_FORMAT)
-        found = repair(
-            "MLF206",
-            key_place(library, module, "export_datetime"),
-            f"{module.export_datetime}, local time",
-            f"{new}, UTC (the times of the members prove the zone UTC{_shown_offset(offset)})",
-        )
-        return replace(module, export_datetime=new, export_utc=True), [found]
-
-    return with_each_module(library, correct)
+def with_date_in_utc(library: Library, module: Module, times: Mapping[str, int]) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with dates in UTC where ``times``, of the members by path, prove their time zone (MLF206)."""
+    offset = _offset(module, times) if is_local_time(module) else None
+    date = parsed_date(module.export_datetime)
+    if offset is None or date is None:
+        return module, []
+    new = (date - timedelta(seconds=offset)).strftime(DATE_FORMAT)
+    found = repair(
+        "MLF206",
+        key_place(library, module, "export_datetime"),
+        f"{module.export_datetime}, local time",
+        f"{new}, UTC (the times of the members prove the zone UTC{_shown_offset(offset)})",
+    )
+    return replace(module, export_datetime=new, export_utc=True), [found]
 
 
 def dates_in_doubt(library: Library, times: Mapping[str, int]) -> tuple[DateInDoubt, ...]:
@@ -159,19 +155,6 @@ def repair(code: str, place: str, before: object, after: object) -> Repair:
     return Repair(code, shown(place), shown(before), shown(after))
 
 
-def with_each_module(
-    library: Library, correct: Callable[[Module], tuple[Module, Iterable[Repair]]]
-) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with ``correct`` applied to each module, and the repairs that it returns.
-
-    ``correct`` gets one module, and must return it unchanged if there is nothing to correct. The order of modules
-    stays.
-    """
-    corrected = [correct(module) for module in library.modules]
-    modules = tuple(module for module, _ in corrected)
-    return replace(library, modules=modules), tuple(each for _, repairs in corrected for each in repairs)
-
-
 def key_place(library: Library, module: Module, key: str) -> str:
     """Return the place of ``key`` below the object of ``module`` in the metadata.
 
@@ -183,21 +166,17 @@ def key_place(library: Library, module: Module, key: str) -> str:
     return f"{METADATA}: modules.{module.name}.{key}" if inside else f"{METADATA}: {key}"
 
 
-def with_true_storage(library: Library) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with size and binding of each storage id as in the graph (MLF401 to MLF403)."""
-
-    def correct(module: Module) -> tuple[Module, list[Repair]]:
-        graph = _graph(module)
-        if graph is None:
-            return module, []
-        storage = _true_storage(module, graph)
-        repairs: list[Repair] = []
-        for index, new in enumerate(storage):
-            key = f"memory[{index}]" if library.version == 1 else f"memory.sids[{index}]"
-            repairs += _changes(module.storage[index], new, graph, key_place(library, module, key))
-        return replace(module, storage=storage), repairs
-
-    return with_each_module(library, correct)
+def with_true_storage(library: Library, module: Module) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with size and binding of each storage id as in the graph (MLF401 to MLF403)."""
+    graph = _graph(module)
+    if graph is None:
+        return module, []
+    storage = _true_storage(module, graph)
+    repairs: list[Repair] = []
+    for index, new in enumerate(storage):
+        key = f"memory[{index}]" if library.version == 1 else f"memory.sids[{index}]"
+        repairs += _changes(module.storage[index], new, graph, key_place(library, module, key))
+    return replace(module, storage=storage), repairs
 
 
 def _graph(module: Module) -> ExecutorGraph | None:
@@ -234,34 +213,26 @@ def _bound(entry: StorageEntry) -> str:
     return "bound to nothing" if entry.input_binding is None else f"bound to {entry.input_binding}"
 
 
-def with_true_io_sizes(library: Library) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with ``io_size_bytes`` as the sum of inputs and outputs (MLF412 and MLF413).
+def with_true_io_size(library: Library, module: Module) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with ``io_size_bytes`` as the sum of inputs and outputs (MLF412 and MLF413).
 
     Modules with several devices stay as they are, because the metadata does not record which tensor is where.
     """
-
-    def correct(module: Module) -> tuple[Module, list[Repair]]:
-        size = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
-        # The sum is only comparable if all tensors are known and on one device.
-        known = bool(module.inputs and module.outputs and len(module.main) == 1)
-        if not known or (old := module.main[0].io_size) == size:
-            return module, []
-        place = key_place(library, module, "memory.functions.main[0].io_size_bytes")
-        found = repair("MLF412" if old < size else "MLF413", place, counted(old, "byte"), counted(size, "byte"))
-        return replace(module, main=(replace(module.main[0], io_size=size),)), [found]
-
-    return with_each_module(library, correct)
+    size = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
+    # The sum is only comparable if all tensors are known and on one device.
+    known = bool(module.inputs and module.outputs and len(module.main) == 1)
+    if not known or (old := module.main[0].io_size) == size:
+        return module, []
+    place = key_place(library, module, "memory.functions.main[0].io_size_bytes")
+    found = repair("MLF412" if old < size else "MLF413", place, counted(old, "byte"), counted(size, "byte"))
+    return replace(module, main=(replace(module.main[0], io_size=size),)), [found]
 
 
 _SIZE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)).*", re.MULTILINE)
 
 
-def with_true_size_macros(library: Library) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with the sizes of the metadata in headers that TVM 0.11 wrote (MLF408)."""
-    return with_each_module(library, _correct)
-
-
-def _correct(module: Module) -> tuple[Module, list[Repair]]:
+def with_true_size_macros(_: Library, module: Module) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with the sizes of the metadata in a header that TVM 0.11 wrote (MLF408)."""
     file = header_file(module) if module.main else None
     if file is None or len(file.content) > MAX_TEXT:
         return module, []
@@ -290,48 +261,39 @@ def _corrected(module: Module, file: CodegenFile) -> tuple[CodegenFile, list[Rep
     return CodegenFile(file.path, text.encode("latin-1")) if repairs else file, repairs
 
 
-def with_one_declaration(library: Library) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with the real declaration in place of each contradicting one (MLF702)."""
-    repairs: dict[Repair, None] = {}  # a file that modules share is listed once
+def with_one_declaration(_: Library, module: Module) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with the real declaration in place of each contradicting one (MLF702)."""
+    repairs: list[Repair] = []
 
     def corrected(file: CodegenFile) -> CodegenFile:
-        found = dict.fromkeys(_repairs(file))
+        found = repeated_in(file)
+        for each in found:
+            place = f"codegen/{file.path}:{each.line}: {each.name}"
+            repairs.append(repair("MLF702", place, f"({', '.join(each.superfluous)})", f"({', '.join(each.real)})"))
         if not found:
             return file
-        repairs.update(found)
         return CodegenFile(file.path, without_repeated_declarations(file.data.decode("latin-1")).encode("latin-1"))
 
-    modules = tuple(replace(module, codegen=tuple(map(corrected, module.codegen))) for module in library.modules)
-    return replace(library, modules=modules), tuple(repairs)
+    return replace(module, codegen=tuple(map(corrected, module.codegen))), repairs
 
 
-def _repairs(file: CodegenFile) -> Iterator[Repair]:
-    for each in repeated_in(file):
-        place = f"codegen/{file.path}:{each.line}: {each.name}"
-        yield repair("MLF702", place, f"({', '.join(each.superfluous)})", f"({', '.join(each.real)})")
+def with_each_dependency_once(library: Library, module: Module) -> tuple[Module, list[Repair]]:
+    """Return ``module`` with each external dependency once per module (MLF806)."""
+    repairs: list[Repair] = []
+    seen: set[ExternalDependency] = set()
+    for index, entry in enumerate(module.external_dependencies):
+        if entry in seen:
+            place = key_place(library, module, f"external_dependencies[{index}]")
+            repairs.append(repair("MLF806", place, f"{entry.short_name}, as before", "removed"))
+        seen.add(entry)
+    # The first entry stays, in its place, as builds use it.
+    return replace(module, external_dependencies=tuple(dict.fromkeys(module.external_dependencies))), repairs
 
 
-def with_each_dependency_once(library: Library) -> tuple[Library, tuple[Repair, ...]]:
-    """Return ``library`` with each external dependency once per module (MLF806)."""
-
-    def correct(module: Module) -> tuple[Module, list[Repair]]:
-        repairs: list[Repair] = []
-        seen: set[ExternalDependency] = set()
-        for index, entry in enumerate(module.external_dependencies):
-            if entry in seen:
-                place = key_place(library, module, f"external_dependencies[{index}]")
-                repairs.append(repair("MLF806", place, f"{entry.short_name}, as before", "removed"))
-            seen.add(entry)
-        # The first entry stays, in its place, as builds use it.
-        return replace(module, external_dependencies=tuple(dict.fromkeys(module.external_dependencies))), repairs
-
-    return with_each_module(library, correct)
-
-
-_Repairer: TypeAlias = Callable[[Library], tuple[Library, tuple[Repair, ...]]]
+_Repairer = Callable[[Library, Module], tuple[Module, list[Repair]]]
 
 _REPAIRERS: tuple[_Repairer, ...] = (
-    with_true_storage, with_true_io_sizes, with_true_size_macros, with_one_declaration, with_each_dependency_once,
+    with_true_storage, with_true_io_size, with_true_size_macros, with_one_declaration, with_each_dependency_once,
 )  # fmt: skip
 
 
@@ -352,11 +314,13 @@ def repaired(library: Library, times: Mapping[str, int]) -> RepairedLibrary:
     ``in_doubt`` of the result has the dates that are still in local time because ``times`` do not prove their zone.
     Findings of ``validate`` without a repair stay as they are.
     """
-    repairs: tuple[Repair, ...] = ()
+    repairs: list[Repair] = []
     in_doubt = dates_in_doubt(library, times)
-    for repairer in _REPAIRERS:
-        library, found = repairer(library)
-        repairs += found
-    # Last, and apart from the others, because it also needs the times of the members.
-    library, found = with_dates_in_utc(library, times)
-    return RepairedLibrary(library, repairs + found, in_doubt)
+    # Dates are last, and apart from the others, because they also need the times of the members.
+    in_utc: _Repairer = partial(with_date_in_utc, times=times)
+    for repairer in (*_REPAIRERS, in_utc):
+        corrected = [repairer(library, module) for module in library.modules]
+        library = replace(library, modules=tuple(module for module, _ in corrected))
+        # A file that modules share is listed once.
+        repairs += dict.fromkeys(each for _, found in corrected for each in found)
+    return RepairedLibrary(library, tuple(repairs), in_doubt)
