@@ -155,6 +155,13 @@ def read_firmware(path: Path) -> Firmware:
         changing = [
             bool(segment["p_flags"] & _WRITABLE) and segment["p_paddr"] == segment["p_vaddr"] for segment in loaded
         ]
+        sections = tuple(
+            sorted(
+                (int(section["sh_addr"]), int(section["sh_size"]))
+                for section in elf.iter_sections()
+                if section["sh_flags"] & _ALLOC and section["sh_size"]
+            )
+        )
         image = Firmware(
             path,
             str(elf["e_machine"]),
@@ -167,7 +174,7 @@ def read_firmware(path: Path) -> Firmware:
             _fpu(elf),
             segments,
             tuple(segment for segment, changes in zip(segments, changing, strict=True) if not changes),
-            _sections(elf),
+            sections,
             elf,
         )
     if not segments:
@@ -208,12 +215,3 @@ def _fpu(elf: ELFFile) -> str:
     if fpu >= _FPV5 and 1 not in _attributes(elf, "TAG_ABI_HARDFP_USE"):
         return "double"
     return "single" if fpu else ""
-
-
-def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:
-    sections = (
-        (int(section["sh_addr"]), int(section["sh_size"]))
-        for section in elf.iter_sections()
-        if section["sh_flags"] & _ALLOC and section["sh_size"]
-    )
-    return tuple(sorted(sections))

@@ -34,7 +34,7 @@ from mlfbuild.runners.placeholders import filled
 from mlfbuild.runners.serial_port import serial_console
 from mlfbuild.targets import GdbServer, MemoryRegion
 
-ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 30.0
 """Default of the key ``timeout``."""
 _CONNECT_SECONDS = 10.0
 """Longest time until the server answers GDB. A program that is not a GDB server never does."""
@@ -60,22 +60,11 @@ _CALL_CLOBBERS = (*(f"d{number}" for number in range(8)), "fpscr", "vpr")
 class Gdb:
     """A device behind a GDB server; see ``Runner`` for what its methods do."""
 
-    def __init__(
-        self,
-        name: str,
-        place: str,
-        server: GdbServer,
-        *,
-        memory: Sequence[MemoryRegion] = (),
-        timeout: float = ANSWER_SECONDS,
-        console: Callable[[], str] = str,
-    ) -> None:
-        self.name = name
-        self.console = console
-        self._place = place
-        self._kind = server
-        self._memory = tuple(memory)
-        self._timeout = timeout
+    def __init__(self, keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion], server: GdbServer) -> None:
+        self.name = f"{keys.transport} {keys.address}"
+        self.console: Callable[[], str] = str
+        self._place, self._memory, self._kind = place, tuple(memory), server
+        self._timeout = _ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
         self._stack = contextlib.ExitStack()
         self._client: GdbClient
         self._breakpoints: dict[int, str] = {}
@@ -99,7 +88,10 @@ class Gdb:
         program = find_tool("gdb-multiarch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(device_lock(device or f"gdb {address}", self._place))
-            server = stack.enter_context(self._started(address, start)) if start else None
+            server = None
+            if start:
+                check_port_is_free(address, self._place)
+                server = stack.enter_context(background([str(find_tool(start[0])), *start[1:]]))
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
@@ -110,10 +102,6 @@ class Gdb:
             # Only now does close() have to undo all of it. Until here, the inner stack undoes what was done if a later
             # step fails.
             self._stack = stack.pop_all()
-
-    def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
-        check_port_is_free(address, self._place)
-        return background([str(find_tool(start[0])), *start[1:]])
 
     def _attach(self, address: str, server: Background | None) -> None:
         seconds = _CONNECT_SECONDS if server is None else self._timeout + _CONNECT_SECONDS
@@ -391,8 +379,7 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
     GDB cannot connect.
     """
     server = gdb_server(keys.server, keys.start, keys.address, place)
-    seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
-    runner = Gdb(f"gdb {keys.address}", place, server, memory=memory, timeout=seconds)
+    runner = Gdb(keys, place, memory, server)
     console = (keys.console, keys.baud) if keys.console else None
     start = filled(keys.start, keys.probe, place)
     runner.connect(keys.address, start, f"probe {keys.probe}" if keys.probe else "", console)

@@ -117,11 +117,8 @@ class HostCalls:
         arguments: Sequence[str] = (),
         printed: Callable[[str], object] = len,
     ) -> None:
-        stop, call, vectors = (
-            firmware.function("mlf_host_stop"),
-            firmware.objects.get("mlf_host_call"),
-            firmware.vectors(),
-        )
+        stop, call = firmware.function("mlf_host_stop"), firmware.objects.get("mlf_host_call")
+        vectors = firmware.vectors()
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",

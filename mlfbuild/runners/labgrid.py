@@ -97,7 +97,12 @@ def _place(name: str, where: str) -> LabgridPlace:
     try:
         session = start_session(_address())
     except Error:
-        raise _no_coordinator(where) from None
+        raise ToolNotFoundError(
+            "no-labgrid-coordinator",
+            place=where,
+            reason=f"no coordinator of labgrid answers at {_address()}",
+            hint="start it with labgrid-coordinator, or set LG_COORDINATOR to its address",
+        ) from None
     finally:
         logging.disable(logging.NOTSET)
     loop = session.loop
@@ -121,15 +126,6 @@ def _place(name: str, where: str) -> LabgridPlace:
     finally:
         loop.run_until_complete(session.stop())
         loop.run_until_complete(session.close())
-
-
-def _no_coordinator(where: str) -> ToolNotFoundError:
-    return ToolNotFoundError(
-        "no-labgrid-coordinator",
-        place=where,
-        reason=f"no coordinator of labgrid answers at {_address()}",
-        hint="start it with labgrid-coordinator, or set LG_COORDINATOR to its address",
-    )
 
 
 def _client(place: str, verb: str, where: str) -> None:

@@ -11,7 +11,7 @@ off. The best candidate has the least difference; what makes no difference is re
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,15 @@ from mlfbuild.core import (
     OnProgress,
     ProcessFailedError,
     UsageError,
-    find_tool,
     make_folder,
     no_progress,
-    run,
-    run_ninja,
 )
 from mlfbuild.runners import is_emulated, opener_in, read_firmware
 from mlfbuild.targets import RUNTIME, Board, Mcu
 from mlfbuild.verify.cycles import check_counted, check_pace
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.counter import OUTSIDE, REST, Counting
+from mlfbuild.verify.emulator.harness import run_cmake, runtime_definitions
 from mlfbuild.verify.emulator.qemu import run_elf
 
 KERNELS = (
@@ -187,17 +185,11 @@ def _not_identifiable(best: Mcu, modelled: Callable[[Mcu], Kernels]) -> Iterator
 # Images --------------------------------------------------------------------------------------------------------------
 
 
-def _build(folder: Path, toolchain: Path | None, definitions: dict[str, str], on_progress: OnProgress) -> Path:
+def _build(folder: Path, toolchain: Path | None, definitions: Mapping[str, str], on_progress: OnProgress) -> Path:
     make_folder(folder)
-    own = {"CMAKE_MAKE_PROGRAM": str(find_tool("ninja")), "CMAKE_BUILD_TYPE": "RelWithDebInfo", **definitions}
-    if toolchain is not None:
-        own["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
-    options = [f"-D{name}={value}" for name, value in own.items()]
-    build, cmake = folder / "build", find_tool("cmake")
-    on_progress("configuring", 0, 0)
+    build = folder / "build"
     # --fresh: CMake evaluates another toolchain file only in a folder that was not configured before.
-    run([cmake, "--fresh", "-G", "Ninja", "-S", RUNTIME / "profile", "-B", build, "--no-warn-unused-cli", *options])
-    run_ninja([cmake, "--build", build], on_progress)
+    run_cmake(["--fresh"], RUNTIME / "profile", build, runtime_definitions(toolchain, definitions), on_progress)
     return build / "calibrate.elf"
 
 

@@ -235,25 +235,20 @@ def _less(cycles: int, overhead: int) -> int:
     return max(cycles - overhead, 0)
 
 
+_FORBIDDEN = "debug authentication may forbid non-invasive debug, or the clock of the unit is off"
+_NO_TRACE = "the core has no trace unit, or its debug authentication forbids it"
 _REFUSALS = (
-    ("counter-trace-disabled", "tracing cannot be enabled (DEMCR.TRCENA stays 0)"),
-    ("counter-absent", "the core has no such counter"),
-    ("counter-disabled", "the counter cannot be enabled"),
-    ("counter-stopped", "the counter does not advance"),
+    ("counter-trace-disabled", "tracing cannot be enabled (DEMCR.TRCENA stays 0)", _NO_TRACE),
+    ("counter-absent", "the core has no such counter", "it was left out of this part"),
+    ("counter-disabled", "the counter cannot be enabled", _FORBIDDEN),
+    ("counter-stopped", "the counter does not advance", _FORBIDDEN),
 )
-"""Code and reason of each refusal of ``mlf_cycles_refusal``."""
+"""Code, reason and likely cause of each refusal of ``mlf_cycles_refusal``."""
 
 
-def _refused(runner: Runner, counter: str, refusal: tuple[str, str]) -> ProcessFailedError:
-    code, reason = refusal
-    if is_emulated(runner):
-        why = "QEMU does not emulate it"
-    elif code == "counter-trace-disabled":
-        why = "the core has no trace unit, or its debug authentication forbids it"
-    elif code == "counter-absent":
-        why = "it was left out of this part"
-    else:
-        why = "debug authentication may forbid non-invasive debug, or the clock of the unit is off"
+def _refused(runner: Runner, counter: str, refusal: tuple[str, str, str]) -> ProcessFailedError:
+    code, reason, cause = refusal
+    why = "QEMU does not emulate it" if is_emulated(runner) else cause
     other = "measure on another device" if counter == "systick" else "use counter: systick, which every Cortex-M has"
     return ProcessFailedError(
         code,

@@ -132,13 +132,18 @@ def read_bundle(path: Path) -> DeviceBundle:
     target, models = manifest.member("target"), manifest.objects("models")
     if not 0 < len(models) <= _MOST_MODELS:
         raise manifest.error("models", f"must have 1 to {_MOST_MODELS} items")
+    memory = None
+    if not target.is_null("memory"):
+        regions = target.member("memory")
+        flash = None if regions.is_null("flash") else _region(regions.member("flash"))
+        memory = DeviceMemoryKeys(_region(regions.member("ram")), flash)
     bundle = DeviceBundle(
         target.text("name"),
         _known(target, "cpu", CPUS),
         None if target.is_null("board") else _known(target, "board", BOARDS),
         None if target.is_null("mcu") else _known(target, "mcu", MCUS),
         tuple(_model(fields, files, path) for fields in models),
-        None if target.is_null("memory") else _memory(target.member("memory")),
+        memory,
         _hash(manifest, "image_sha256"),
     )
     known = {_MANIFEST, *(path for model in bundle.models for path in _paths(model))}
@@ -248,11 +253,6 @@ def _known(fields: Fields, key: str, table: Mapping[str, _Known]) -> _Known:
     if name not in table:
         raise fields.error(key, f"this mlfbuild has no {key} {name!a:.120}", hint="use the mlfbuild that wrote it")
     return table[name]
-
-
-def _memory(fields: Fields) -> DeviceMemoryKeys:
-    flash = None if fields.is_null("flash") else _region(fields.member("flash"))
-    return DeviceMemoryKeys(_region(fields.member("ram")), flash)
 
 
 def _region(fields: Fields) -> RegionKeys:

@@ -37,11 +37,6 @@ def read_subject(image: Path) -> Subject:
     where = str(image)
     content = _constant(read_bytes(image, "image"), where)
     subject = Subject.from_json(content, f"{where}: {SYMBOL}")
-    _check(subject, where)
-    return subject
-
-
-def _check(subject: Subject, where: str) -> None:
     # Test firmware for a device has the way in which the device is reached as its board (Device.name).
     if subject.board in TRANSPORTS:
         raise UsageError(
@@ -58,6 +53,7 @@ def _check(subject: Subject, where: str) -> None:
             hint="use the version of mlfbuild that built the image",
         )
     check_tensors(subject, f"{where}: {SYMBOL}")
+    return subject
 
 
 def check_tensors(subject: Subject, where: str) -> None:

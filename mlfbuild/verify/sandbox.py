@@ -87,8 +87,12 @@ def run_in_sandbox(
     # ulimit takes seconds for -t and kibibytes for -v.
     limits = [str(CPU_SECONDS), str(MEMORY // 1024)]
     words = [str(find_tool("bwrap")), *_walls(readable), "--", "/bin/sh", "-c", _RUN, "sh", *limits, *command]
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("MLFBUILD_")}
+    # A thread of OpenBLAS for each CPU reserves more memory than the limit.
+    home = "/tmp"  # noqa: S108 - a path inside the sandbox
+    environment = {**kept, "HOME": home, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryFile() as errors:
-        with running(words, env=_environment(), stderr=errors) as process:
+        with running(words, env=environment, stderr=errors) as process:
             # A timer, because the read below blocks until the pipe ends, and only the death of the process ends it.
             stop = threading.Timer(seconds, process.kill)
             stop.start()
@@ -133,13 +137,6 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
             yield from ("--ro-bind-try", str(path.absolute()), str(path.absolute()))
     here = str(Path.cwd())
     yield from ("--dir", here, "--chdir", here)
-
-
-def _environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("MLFBUILD_")}
-    # A thread of OpenBLAS for each CPU reserves more memory than the limit.
-    home = "/tmp"  # noqa: S108 - a path inside the sandbox
-    return {**kept, "HOME": home, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _error(text: str, status: int) -> MlfError:

@@ -12,10 +12,9 @@ from hypothesis import given, strategies as st
 
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.interface.entry import entry_signature, entry_text, internal_pools
-from mlfbuild.archive.interface.header import read_header
 from mlfbuild.archive.interface.port_sources import metadata_signature
 from mlfbuild.archive.interface.relay import relay_signature
-from mlfbuild.archive.interface.signature import Argument, Signature
+from mlfbuild.archive.interface.signature import Argument, Signature, read_header
 from mlfbuild.archive.load import open_archive
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import CodegenFile, MainMemory, Module, Pool, TensorInfo, text_of

@@ -18,9 +18,9 @@ from pyocd.probe.debug_probe import DebugProbe
 from pyocd.target import TARGET
 
 from mlfbuild.core import MlfError
+from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.gdb import Gdb
 from mlfbuild.runners.qemu import EmulatedBoard
-from mlfbuild.targets import BOARDS
 
 DHCSR, DCRSR, DCRDR, DEMCR, AIRCR = 0xE000EDF0, 0xE000EDF4, 0xE000EDF8, 0xE000EDFC, 0xE000ED0C
 C_DEBUGEN, C_HALT, C_STEP, S_REGRDY, S_HALT, S_RESET_ST = 1, 1 << 1, 1 << 2, 1 << 16, 1 << 17, 1 << 25
@@ -308,8 +308,7 @@ def emulated_probe(protected: tuple[int, ...] = ()) -> Iterator[EmulatedProbe]:
     """Connect a probe to an emulated board, for the target type ``emulated``."""
     EmulatedFlash.protected = protected
     TARGET["emulated"] = EmulatedPart
-    board = EmulatedBoard(BOARDS["mps2-an385"], "the emulated board of the probe")
-    board.start()
+    board = EmulatedBoard(RunnerKeys(qemu="mps2-an385"), "the emulated board of the probe", ())
     try:
         yield EmulatedProbe(board)
     finally:

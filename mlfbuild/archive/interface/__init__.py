@@ -3,7 +3,7 @@
 TVM's ``metadata.json`` sorts tensors by name, and has none before version 7. Their order is recorded elsewhere in the
 archive, in up to five places. The most reliable one comes first:
 
-1. the header of the C interface (``header``): the members of two structs, in call order, without types
+1. the header of the C interface (``read_header``): the members of two structs, in call order, without types
 2. the entry file (``entry``): the parameters of the main function; not read if there is a header, which has the same
 3. ``TVMMetadata`` in C code (``port_sources``): names, types and shapes, for packed functions of TVM 0.11 and later
 4. the graph of the graph executor: its inputs without parameters, and its heads
@@ -44,6 +44,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.archive.interface.combine import with_interface
-    from mlfbuild.archive.interface.header import Header, header_file, read_header
+    from mlfbuild.archive.interface.signature import Header, header_file, read_header
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mlfbuild.archive.interface.entry import internal_pools
-from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.interface.port_sources import Places
-from mlfbuild.archive.interface.signature import Argument
+from mlfbuild.archive.interface.signature import Argument, header_file
 from mlfbuild.library import OPERATOR, Module, TensorInfo, sanitize_name
 
 _NUMBERED = re.compile(r"output([0-9]{1,9})")

@@ -14,9 +14,8 @@ from functools import cached_property
 from itertools import combinations, islice
 
 from mlfbuild.archive.interface.entry import entry_signature, entry_text, main_function
-from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.archive.interface.relay import relay_signature
-from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
+from mlfbuild.archive.interface.signature import Argument, Header, Signature, read_header, small_text, sources
 from mlfbuild.c_analysis import MAX_TEXT, Token, in_braces, string_value, tokens
 from mlfbuild.library import C_TYPES, CODE_NAMES, LINKED_ARRAY, Module, TensorInfo, symbol_prefix
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph

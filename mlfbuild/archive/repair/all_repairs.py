@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
-from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.interface.signature import header_file
 from mlfbuild.archive.paths import METADATA
 from mlfbuild.archive.validate.memory import has_garbage_sizes, is_size, sizes_by_macro, wrong_size_code
 from mlfbuild.archive.validate.metadata import DATE_FORMAT, is_local_time, parsed_date

@@ -27,7 +27,7 @@ from mlfbuild.core import InputFileError, quoted, storage_error
 from mlfbuild.library import CHUNK, Content, Stored, StoredFile
 
 _MAGIC, _MAGIC_AT = b"ustar", 257
-_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
+_COMPRESSED = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\0"}
 
 
 def looks_like_archive(path: Path) -> bool:
@@ -36,7 +36,7 @@ def looks_like_archive(path: Path) -> bool:
     A compressed file counts whatever is in it; ``members`` finds out whether that is a tar.
     """
     start = _start(path)
-    return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
+    return start.startswith(tuple(_COMPRESSED.values())) or start[_MAGIC_AT:] == _MAGIC
 
 
 def is_plain_tar(path: Path) -> bool:
@@ -60,8 +60,6 @@ MAX_INFLATED = 1024 * 1024 * 1024
 """Larger contents of compressed archives are refused, because they may be decompression bombs."""
 _AT_ONCE = 1024 * 1024  # bytes; smaller files are read at once and closed
 _IN_MEMORY = 8 * 1024 * 1024  # bytes; smaller contents need no temporary file
-_GZIP = b"\x1f\x8b"
-_XZ = b"\xfd7zXZ\0"
 _Reader = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
 _READERS: Mapping[str, Callable[[IO[bytes]], _Reader]] = {
     "gzip": lambda file: gzip.GzipFile(fileobj=file),
@@ -82,13 +80,10 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
     stored = StoredFile(file, where)
     # Ten bytes: `BZh`, a digit, and the six with which a bzip2 block begins.
     start = stored.read(0, 10)
-    if start.startswith(_GZIP):
-        return _inflated(file, "gzip", where, check)
+    kind = next((kind for kind, magic in _COMPRESSED.items() if start.startswith(magic)), "")
     # The three letters alone could begin any text.
-    if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
-        return _inflated(file, "bzip2", where, check)
-    if start.startswith(_XZ):
-        return _inflated(file, "xz", where, check)
+    if kind and (kind != "bzip2" or start[4:] in _BZIP2_BLOCKS):
+        return _inflated(file, kind, where, check)
     # Small archives are closed at once, because a merge may open more of them than a process may have files.
     return StoredFile(io.BytesIO(stored.read(0, stored.size)), where) if stored.size <= _AT_ONCE else stored
 

@@ -93,12 +93,13 @@ def document_shape(document: Mapping[str, object], version: int) -> Shape:
 def _module(fields: Mapping[str, object], version: int) -> Shape:
     operator = fields.get("style") == "operator"
     executors = "executors" if version >= 5 else "runtimes"
+    memory = _STORAGE if version == 1 else _object({"functions": _FUNCTIONS}, {"sids": _STORAGE})
     required: dict[str, Shape] = {
         "model_name": _TEXT,
         "export_datetime": _TEXT,
         "target": _list(_TEXT) if version >= 6 else _map(_TEXT),
         executors: _list(_TEXT),
-        "memory": _map(_list(_BUFFER)) if operator else _memory(version),
+        "memory": _map(_list(_BUFFER)) if operator else memory,
     }
     if version >= 4:
         required["style"] = _TEXT
@@ -119,7 +120,3 @@ def _documented_memory(memory: object) -> Shape:
     named = {name: _list(_WORKSPACE) for name, value in functions.items() if isinstance(value, list)}
     shape = _object({"main": _list(_MAIN)}, {**named, **_FUNCTIONS.required})
     return _object({"functions": shape}, {"sids": _STORAGE})
-
-
-def _memory(version: int) -> Shape:
-    return _STORAGE if version == 1 else _object({"functions": _FUNCTIONS}, {"sids": _STORAGE})

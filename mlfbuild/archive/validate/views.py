@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.interface.signature import header_file
 from mlfbuild.archive.validate.codes import Finding
 from mlfbuild.c_analysis import (
     CXX_SUFFIXES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.core import (
@@ -58,11 +59,8 @@ def build_harness(
     # An unchanged header keeps its time, so that Ninja compiles nothing again.
     write_if_changed(generated / "verify_module.h", header.encode())
     require_compiler(toolchain)
-    cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
-    definitions = {
-        "CMAKE_MAKE_PROGRAM": str(ninja),
-        # Optimised, as in a product; the debug information serves backtraces and does not change the code.
-        "CMAKE_BUILD_TYPE": "RelWithDebInfo",
+    folder = workdir / "build"
+    own = {
         "MLF_TREE": str(tree.resolve()),
         "MLF_MODULE": module.name,
         "MLF_GENERATED": str(generated.resolve()),
@@ -70,23 +68,42 @@ def build_harness(
         "MLF_PLACEMENT": str(placement.resolve()) if placement else "",
     }
     if counter:
-        definitions["MLF_COUNTER"] = counter.upper()
+        own["MLF_COUNTER"] = counter.upper()
     if device is not None:
-        definitions |= device.definitions(generated.resolve())
-    if toolchain is not None:
-        definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
+        own |= device.definitions(generated.resolve())
+    definitions = runtime_definitions(toolchain, own)
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
-    options = [f"-D{name}={value}" for name, value in definitions.items()]
-    on_progress("configuring", 0, 0)
     try:
         with writing_to(folder):
-            run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
-            run_ninja([cmake, "--build", folder], on_progress)
+            run_cmake([], RUNTIME / "verify", folder, definitions, on_progress)
     except ProcessFailedError as error:
         # The output of the linker, which users would have to interpret, is replaced only for these two causes, which
         # they can act on.
         raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"
+
+
+def runtime_definitions(toolchain: Path | None, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the CMake variables of a project in ``RUNTIME``: those of ``own``, the build type and the tools.
+
+    Raises ``ToolNotFoundError`` without Ninja.
+    """
+    # Optimised, as in a product; the debug information serves backtraces and does not change the code.
+    found = {"CMAKE_MAKE_PROGRAM": str(find_tool("ninja")), "CMAKE_BUILD_TYPE": "RelWithDebInfo", **own}
+    return found if toolchain is None else {**found, "CMAKE_TOOLCHAIN_FILE": str(toolchain.resolve())}
+
+
+def run_cmake(
+    options: Sequence[str], source: Path, build: Path, definitions: Mapping[str, str], on_progress: OnProgress
+) -> None:
+    """Configure and build the CMake project ``source`` in the folder ``build``.
+
+    Raises ``ToolNotFoundError`` without CMake, and ``ProcessFailedError`` with the output if one of the steps fails.
+    """
+    cmake, variables = find_tool("cmake"), [f"-D{name}={value}" for name, value in definitions.items()]
+    on_progress("configuring", 0, 0)
+    run([cmake, *options, "-G", "Ninja", "-S", source, "-B", build, "--no-warn-unused-cli", *variables])
+    run_ninja([cmake, "--build", build], on_progress)
 
 
 def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError | None:

@@ -140,7 +140,10 @@ class Child:
             self._process = self._start()
             # Not at the start: a child that hangs while it loads the object is then ended by the time limit of the
             # first run.
-            request = self._sizes() + request
+            # The child first reads three lines with the sizes of all tensors.
+            groups = (self._module.inputs, self._module.outputs, self._traced)
+            sizes = (" ".join(str(tensor.size) for tensor in tensors) for tensors in groups)
+            request = "".join(f"{line}\n" for line in sizes).encode() + request
         process = self._process
         try:
             answer = _exchange(process, request, size, self._timeout)
@@ -164,11 +167,6 @@ class Child:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._kept.enter_context(kept(process))
         return process
-
-    def _sizes(self) -> bytes:
-        """Return the three lines that the child reads first."""
-        groups = (self._module.inputs, self._module.outputs, self._traced)
-        return "".join(f"{' '.join(str(tensor.size) for tensor in tensors)}\n" for tensors in groups).encode()
 
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:

@@ -55,24 +55,17 @@ def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> 
     files |= {path: bytes(content) for path, content in build.generated.items()}
     files["host_shim.c"] = print_shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
-    build, files = _with_libraries(build, files, libraries)
-    path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
-    return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
-
-
-def _with_libraries(
-    build: Executable, files: dict[str, bytes], libraries: Sequence[ResolvedLibrary]
-) -> tuple[Executable, dict[str, bytes]]:
-    """Return ``build`` and ``files`` with ``libraries``; their options are ignored, because they are for targets."""
+    # Without the options of libraries, which are for targets.
     for source in libraries:
         folder = f"dependencies/{source.name}"
-        files = {**files, **{f"{folder}/{path}": bytes(content) for path, content in source.files.items()}}
+        files |= {f"{folder}/{path}": bytes(content) for path, content in source.files.items()}
         build = replace(
             build,
             files=(*build.files, *(f"{folder}/{path}" for path in source.sources)),
             private_include_dirs=(*(f"{folder}/{path}" for path in source.include_dirs), *build.private_include_dirs),
         )
-    return build, files
+    path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
+    return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
 
 
 def _executable(module: Module) -> Executable:
