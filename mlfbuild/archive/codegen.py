@@ -35,7 +35,11 @@ def _borne_name(path: PurePosixPath) -> str:
 
 
 def check_no_shared_library(paths: Iterable[str], where: str) -> None:
-    """Raise ``InputFileError`` if there is generated code for TVM's C++ runtime."""
+    """Raise ``InputFileError`` if there is generated code for TVM's C++ runtime.
+
+    ``paths`` are those of all members, and ``where`` is the archive in messages. Such code is a shared library, which
+    is recognised by its suffix: ``.so``, ``.dylib`` or ``.dll``.
+    """
     for path in paths:
         if path.startswith(CODEGEN) and _SHARED_LIBRARY.fullmatch(path):
             raise InputFileError(

@@ -21,7 +21,11 @@ def origin(requirement: Requirement) -> str:
 
 
 def library_title(name: str) -> str:
-    """Return the usual name of the library ``name``."""
+    """Return the usual name of the library ``name``.
+
+    Libraries that mlfbuild knows have one, such as ``CMSIS-NN`` for ``cmsis-nn``. Any other name comes from an archive,
+    and is returned without control characters.
+    """
     known = known_library(name)
     return known.title if known else shown(name)
 

@@ -260,7 +260,11 @@ class FolderFile(LazyBytes):
         return self._size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``; raises ``InputFileError`` if they can no longer be read."""
+        """Return ``size`` bytes from ``offset``; raises ``InputFileError`` if they can no longer be read.
+
+        The size is that of the first look: what was appended since is not returned. Raises ``InputFileError`` as well
+        if the file became shorter.
+        """
         # The size is that of the first look, which hashes and archives rely on; a file that has grown since is cut
         # there.
         wanted = max(0, min(size, self._size - offset))

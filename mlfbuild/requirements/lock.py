@@ -91,7 +91,11 @@ class Lock:
     """By target."""
 
     def to_text(self) -> str:
-        """Return the content of the file: equal locks give equal text."""
+        """Return the content of the file: equal locks give equal text.
+
+        It is sorted JSON with one fact per line, and without empty members. ``content-hash`` is the SHA-256 of the
+        facts, by which ``read_lock`` finds changes that were made by hand or by a merge.
+        """
         facts: dict[str, object] = {
             "archives": {name: dict(sorted(of.items())) for name, of in sorted(self.archives.items()) if of},
             "dependencies": {name: _members(entry) for name, entry in sorted(self.dependencies.items())},

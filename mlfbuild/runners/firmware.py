@@ -79,7 +79,11 @@ class Firmware:
         return functions, objects
 
     def function(self, name: str) -> int | None:
-        """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
+        """Return the address of the function ``name``, ``None`` if the image has no such symbol.
+
+        The address has no Thumb bit. If several files have a static function of the name, it is that of the last
+        symbol. Raises ``InputFileError`` if the symbols are damaged.
+        """
         found = self.functions.get(name)
         return None if found is None else found[0]
 
@@ -98,7 +102,11 @@ class Firmware:
         return None
 
     def place_of(self, address: int) -> str:
-        """Return the function, file and line of ``address``: ``main (main.c:12)``; the address if it has none."""
+        """Return the function, file and line of ``address``: ``main (main.c:12)``; the address if it has none.
+
+        File and line need debug information, which is decoded at each call and may take seconds. Damaged information is
+        ignored; damaged symbols raise ``InputFileError``.
+        """
         name = next((name for name, (start, size) in self.functions.items() if start <= address < start + size), None)
         line = self._line_of(address)
         if name is None:

@@ -164,7 +164,12 @@ class Gdb:
     # Loading ---------------------------------------------------------------------------------------------------------
 
     def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
-        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
+        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device.
+
+        GDB also reads the symbols of ``image``. Raises ``UnsupportedModelError`` if it is for another CPU or FPU or
+        does not fit the memories, and ``ProcessFailedError`` if the device does not take it or holds something else
+        afterwards.
+        """
         firmware = read_firmware(image)
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks

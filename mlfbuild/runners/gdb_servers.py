@@ -75,7 +75,10 @@ def gdb_server(chosen: str | None, start: Sequence[str], address: str, place: st
 
 
 def with_host(address: str) -> str:
-    """Return ``address`` with the host that servers on this machine have if it has none."""
+    """Return ``address`` with the host that servers on this machine have if it has none.
+
+    ``:3333`` becomes ``localhost:3333``; ``board.local:3333`` and the file ``/dev/ttyACM0`` stay as they are.
+    """
     return f"localhost{address}" if address.startswith(":") else address
 
 
@@ -101,7 +104,11 @@ def unreachable(address: str, words: str, output: str, place: str, *, started: b
 
 
 def check_port_is_free(address: str, place: str) -> None:
-    """Raise ``ConflictError`` if another program listens at ``address``: GDB would connect to that one."""
+    """Raise ``ConflictError`` if another program listens at ``address``: GDB would connect to that one.
+
+    ``place`` locates the runner in messages. Addresses of other machines and device files are not checked. The test
+    listens and does not connect: a server that takes one client would end after it.
+    """
     host, _, port = with_host(address).rpartition(":")
     if not port.isdecimal() or host not in {"localhost", "127.0.0.1", "[::1]"}:
         return

@@ -141,7 +141,11 @@ def _too_large(image: Firmware, reason: str) -> UnsupportedModelError:
 
 
 def memory_map(printed: str) -> tuple[MemoryRegion, ...]:
-    """Return the regions that GDB ``printed`` for ``info mem``; adjacent ones, such as flash sectors, are joined."""
+    """Return the regions that GDB ``printed`` for ``info mem``; adjacent ones, such as flash sectors, are joined.
+
+    Only enabled regions count. They are called ``the flash`` or ``the memory``, because GDB knows no names. Empty if
+    the server does not describe its memories.
+    """
     regions: list[MemoryRegion] = []
     for low, high, attributes in _REGION.findall(printed):
         # GDB prints 0 for an end at 4 GiB.

@@ -40,7 +40,11 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
 
 
 def is_emulated(runner: Runner) -> bool:
-    """Return whether an emulator is known to be behind ``runner``; a serial line does not reveal that."""
+    """Return whether an emulator is known to be behind ``runner``; a serial line does not reveal that.
+
+    Cycles that are counted there are not those of hardware, and counters that QEMU does not emulate are no fault of the
+    device.
+    """
     return bool(getattr(runner, "emulated", False))
 
 

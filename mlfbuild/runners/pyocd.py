@@ -161,7 +161,12 @@ class PyOcd:
     # Loading ---------------------------------------------------------------------------------------------------------
 
     def load(self, image: Path, on_progress: OnProgress = no_progress) -> None:
-        """Write the segments of ``image``, compare what the device holds then, and reset it."""
+        """Write the segments of ``image``, compare what the device holds then, and reset it.
+
+        pyOCD writes only pages that differ. Raises ``UnsupportedModelError`` if ``image`` is for another CPU or FPU or
+        does not fit the memories, and ``ProcessFailedError`` if the device does not take it or holds something else
+        afterwards.
+        """
         from pyocd.flash.file_programmer import FileProgrammer
 
         firmware = read_firmware(image)

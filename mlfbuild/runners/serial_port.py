@@ -45,7 +45,11 @@ class SerialPort:
             raise _not_opened(url, where, error) from None
 
     def reopen(self) -> None:
-        """Open the port, after closing it if it is open."""
+        """Open the port, after closing it if it is open.
+
+        Other programs cannot open a device file at the same time. Raises ``OSError`` if the port is missing, in use or
+        forbidden, and ``ValueError`` for an invalid address or speed.
+        """
         import serial
 
         self.close()

@@ -95,7 +95,11 @@ class Runner(Protocol):
         """
 
     def registers(self) -> Mapping[str, int]:
-        """Return the core's registers by their names in GDB: ``r0`` to ``r12``, ``sp``, ``lr``, ``pc``, ``xpsr``."""
+        """Return the core's registers by their names in GDB: ``r0`` to ``r12``, ``sp``, ``lr``, ``pc``, ``xpsr``.
+
+        Values are unsigned and have 32 bits. ``msp`` and ``psp`` are included if the debugger has them. Raises
+        ``UsageError`` if the device is reached by a serial line or by commands only.
+        """
 
     def set_registers(self, values: Mapping[str, int]) -> None:
         """Change registers.
@@ -110,4 +114,8 @@ class Runner(Protocol):
         """
 
     def close(self) -> None:
-        """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""
+        """Reset the device, let it run and release it; stop what was started for it. It may be called twice.
+
+        Errors are ignored: the device may be the reason why the work ends. Memory that was written stays as it is until
+        the firmware changes it.
+        """

@@ -68,12 +68,20 @@ class Traced:
     tensors: Sequence[TracedTensor]
 
     def names(self) -> list[str]:
-        """Return distinct names of the tensors, without TVM's prefix of the module."""
+        """Return distinct names of the tensors, without TVM's prefix of the module.
+
+        They are in the order of ``tensors``; the second tensor with a name is ``<name>#2``.
+        """
         return list(distinct(each.tensor.name.removeprefix(f"tvmgen_{self.name}_") for each in self.tensors))
 
 
 def pair_traced(first: Traced, second: Traced) -> tuple[TensorPair, ...]:
-    """Pair the tensors that operators of two networks write, in the order of the first; omit unpaired ones."""
+    """Pair the tensors that operators of two networks write, in the order of the first; omit unpaired ones.
+
+    Tensors are paired by name if type and size are equal. The rest is paired by order among tensors of one type and
+    shape, in which dimensions of 1 do not count, if both networks have equally many of them. The numbers of a pair are
+    positions in ``Traced.tensors``.
+    """
     pairs = list(_by_name(first, second))
     taken = [{pair.first for pair in pairs}, {pair.second for pair in pairs}]
     pairs += _by_order(*(_groups(side.tensors, known) for side, known in zip((first, second), taken, strict=True)))
@@ -149,7 +157,10 @@ class TensorDifference:
         }
 
     def described(self) -> str:
-        """Return operator, name, type and function on one line."""
+        """Return operator, name, type and function on one line.
+
+        The function is left out if it has the name of the tensor. Names come from archives and are quoted.
+        """
         tensor, function = self.tensor.tensor, self.tensor.function
         called = f", function {quoted(function)}" if function and function != tensor.name else ""
         return f"{self.tensor.operator} {quoted(tensor.name)}, {_type(tensor)}{called}".lstrip()

@@ -63,7 +63,11 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[int]) -> Spread:
-        """Return the minimum, the median (the lower one of two) and the maximum of ``values``."""
+        """Return the minimum, the median (the lower one of two) and the maximum of ``values``.
+
+        ``values`` are counts of cycles. The lower median is one that was measured, not a mean of two. Raises
+        ``ValueError`` without values.
+        """
         return cls(min(values), statistics.median_low(values), max(values))
 
 
@@ -204,7 +208,12 @@ def _evaluated(found: Array, connection: Connection, counter: str, runs: int) ->
 
 
 def check_counted(runner: Runner, counter: str, ended: HostRun, place: str) -> None:
-    """Raise ``ProcessFailedError`` if firmware with ``counter`` has not ``ended`` well."""
+    """Raise ``ProcessFailedError`` if firmware with ``counter`` has not ``ended`` well.
+
+    ``place`` is the model or the program in messages. An exit status of ``mlf_cycles_refusal`` becomes the error with
+    its reason and the registers of the counter; any other status but 0, and a fault, becomes ``run-failed`` with the
+    output.
+    """
     status = ended.exit_status
     if status is not None and _EXIT_COUNTER < status <= _EXIT_COUNTER + len(_REFUSALS):
         raise _refused(runner, counter, _REFUSALS[status - _EXIT_COUNTER - 1])
@@ -215,7 +224,11 @@ def check_counted(runner: Runner, counter: str, ended: HostRun, place: str) -> N
 
 
 def check_pace(runner: Runner, counter: str, pace: int) -> None:
-    """Raise ``ProcessFailedError`` if ``counter`` advances by ``pace`` in a loop that takes more cycles."""
+    """Raise ``ProcessFailedError`` if ``counter`` advances by ``pace`` in a loop that takes more cycles.
+
+    ``pace`` is what the counter advanced in ``_PACE_ROUNDS`` rounds, which take at least a cycle each. A counter of a
+    slower clock would give figures that look right but are too small. An emulator may be slower.
+    """
     if pace == 0:
         raise _refused(runner, counter, _REFUSALS[-1])
     # A counter of a slower clock, such as SysTick with an external reference, would give figures that look right but

@@ -41,11 +41,19 @@ class VerifyReport:
         return self.module if self.model in ("", self.module) else f"{self.model} (module {self.module})"
 
     def for_model(self, model: str) -> VerifyReport:
-        """Return the report under the name that the project gives the model; all problems begin with it."""
+        """Return the report under the name that the project gives the model; all problems begin with it.
+
+        The project may give a model another name than its module has; the title is then ``kws (module kws_int8)``.
+        Counts and memory stay as they are.
+        """
         return self._renamed(replace(self, model=model))
 
     def called(self, title: str) -> VerifyReport:
-        """Return the report with ``title`` at the beginning of all lines, such as ``kws for m55``."""
+        """Return the report with ``title`` at the beginning of all lines, such as ``kws for m55``.
+
+        Use it where one model is verified several times, for example for several targets. The report forgets the names
+        of module and model.
+        """
         return self._renamed(replace(self, module=title, model=""))
 
     def _renamed(self, named: VerifyReport) -> VerifyReport:

@@ -120,7 +120,10 @@ def read_runs(workdir: Path, subject: Subject, runs: int, words: int = 0) -> npt
 
 
 def case_size(subject: Subject, runs: int) -> int:
-    """Return the bytes that the firmware writes for a case of ``runs`` runs."""
+    """Return the bytes that the firmware writes for a case of ``runs`` runs.
+
+    A case has one record for each run: status, damage, use of workspace and stack, and the outputs.
+    """
     return runs_layout(subject, runs).itemsize
 
 

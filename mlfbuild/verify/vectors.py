@@ -121,7 +121,11 @@ def _loaded(path: Path, module: HasTensors) -> Vectors:
 
 
 def count_cases(path: Path) -> int:
-    """Return the number of cases in ``path``, whatever module they are for; raises as ``load_vectors``."""
+    """Return the number of cases in ``path``, whatever module they are for; raises as ``load_vectors``.
+
+    A scalar counts as one case, and the array ``tolerance`` is no input. Raises ``CheckFailedError`` if there are no
+    cases, and ``InputFileError`` if the arrays have different numbers of them.
+    """
     arrays = read_arrays(path)
     arrays.pop("tolerance", None)
     return _cases(path, [array if array.ndim else array.reshape(1) for array in arrays.values()])

@@ -41,13 +41,21 @@ class LibraryComparison:
         return not self.differences
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as JSON-ready data."""
+        """Return the comparison as JSON-ready data.
+
+        It has ``equal``, ``differences`` with the fields of ``LibraryDifference``, and ``notes``, in the order in which
+        the text shows them.
+        """
         differences = [asdict(difference) for difference in self.differences]
         return {"equal": self.equal, "differences": differences, "notes": list(self.notes)}
 
 
 def distinct(names: Iterable[str]) -> Iterator[str]:
-    """Yield ``names`` with numbers after repeated ones: a second ``add`` is ``add#2``."""
+    """Yield ``names`` with numbers after repeated ones: a second ``add`` is ``add#2``.
+
+    The order stays, so that the results can be zipped with what ``names`` belong to. A name that already ends like that
+    is not recognised: ``add#2``, ``add``, ``add`` yields ``add#2`` twice.
+    """
     seen: Counter[str] = Counter()
     for name in names:
         seen[name] += 1

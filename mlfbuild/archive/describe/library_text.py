@@ -55,7 +55,11 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
 
 
 def interface_text(library: Library) -> str:
-    """Return the inputs and outputs of all modules as in ``describe_text``."""
+    """Return the inputs and outputs of all modules as in ``describe_text``.
+
+    A line has the direction, the size in bytes, the name, the type with the shape, and the quantisation and the name in
+    the model if they are known. The last line has no line end.
+    """
     rows = (row for module in describe(library)["modules"] for row in _rows(module, verbose=False))
     return _table(row for row in rows if row[0] in {"input", "output"})
 

@@ -144,7 +144,11 @@ def is_derived(content: Content) -> bool:
 
 
 def is_written_archive(files: Mapping[str, Content]) -> bool:
-    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive."""
+    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive.
+
+    ``files`` has contents by path. Only the beginning of the page is read. A page of another tool, or one without the
+    mark of mlfbuild, does not count.
+    """
     return README in files and is_derived(files[README])
 
 
@@ -154,7 +158,11 @@ def has_page(paths: Iterable[str]) -> bool:
 
 
 def readme_text(library: Library) -> str:
-    """Return the page for ``library``, in Markdown; ``library.version`` must be the version of the archive."""
+    """Return the page for ``library``, in Markdown; ``library.version`` must be the version of the archive.
+
+    Equal libraries give equal pages. Names from the archive are escaped, so that they begin neither formatting nor HTML
+    nor another block.
+    """
     modules = library.modules
     names = [module.name for module in modules]
     declared = dict.fromkeys(item for module in modules for item in module.external_dependencies)

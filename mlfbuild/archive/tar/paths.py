@@ -14,7 +14,11 @@ _DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)  # an absolute path on Windows
 
 
 def plain_path(name: str) -> str:
-    """Return the name of a member without ``.`` and empty parts: ``./codegen//host/`` is ``codegen/host``."""
+    """Return the name of a member without ``.`` and empty parts: ``./codegen//host/`` is ``codegen/host``.
+
+    A leading slash is lost and ``..`` stays: check the name with ``name_fault`` before. The result is empty for the
+    archive itself (``./``).
+    """
     return "/".join(part for part in name.split("/") if part not in {"", "."})
 
 
@@ -64,7 +68,12 @@ class Paths:
         self._folders: dict[str, str] = {}
 
     def fault(self, path: str) -> str | None:
-        """Add the plain relative ``path`` of a file; returns its conflict with the paths so far, or ``None``."""
+        """Add the plain relative ``path`` of a file; returns its conflict with the paths so far, or ``None``.
+
+        Two paths are in conflict if some file system cannot hold both: they are equal, differ only in case or in the
+        composition of letters (NFC), or one is a file where the other needs a folder. The text follows a name in a
+        sentence: ``occurs twice in the archive``.
+        """
         key = _folded(path)
         if key in self._files:
             other = self._files[key]

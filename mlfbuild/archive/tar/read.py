@@ -176,7 +176,11 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
 
 
 def dated_members(file: IO[bytes], where: str) -> dict[str, tuple[Content, int | None]]:
-    """Return what ``members`` returns, each file with its modification time in seconds since 1970, if it has one."""
+    """Return what ``members`` returns, each file with its modification time in seconds since 1970, if it has one.
+
+    The order is that of the file, and folders are left out. Times are as untrusted as everything else in the file.
+    Raises as ``members``.
+    """
     source = _Source(plain_file(file, where, partial(_check_start, where=where)), where)
     paths = Paths()
     files: dict[str, tuple[Content, int | None]] = {}

@@ -33,7 +33,11 @@ class Finding:
     """Whether ``mlfbuild convert --repair`` corrects it; a date only if its time zone is proved."""
 
     def diagnostic(self, where: object) -> Diagnostic:
-        """Return the finding in the form of the findings of errors; ``where`` is the archive."""
+        """Return the finding in the form of the findings of errors; ``where`` is the archive.
+
+        ``kws.tar: metadata.json: modules.kws.target`` becomes its place, the message its reason, and the advice its
+        hint.
+        """
         return Diagnostic(self.code, place=f"{where}: {self.place}", reason=self.message, hint=self.advice)
 
 

@@ -41,7 +41,11 @@ class Report:
         return sum(finding.severity == severity for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON-ready data; CI reads ``valid``, the counts and ``findings[].code``."""
+        """Return the report as JSON-ready data; CI reads ``valid``, the counts and ``findings[].code``.
+
+        Findings have the fields of ``Finding``. ``errors``, ``warnings`` and ``notes`` are the counts; ``valid`` is
+        false if there are errors.
+        """
         return {
             "archive": self.where,
             "valid": not self.failed,
@@ -52,7 +56,11 @@ class Report:
         }
 
     def text(self) -> str:
-        """Return the report as lines for people, one paragraph per code, the last line without a line end."""
+        """Return the report as lines for people, one paragraph per code, the last line without a line end.
+
+        A paragraph has the code with its meaning, the first findings and the advice. The last line has the verdict and
+        the number of errors, warnings and notes.
+        """
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:

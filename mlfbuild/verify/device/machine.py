@@ -110,7 +110,12 @@ class DeviceMachine:
         self.close = weakref.finalize(self, stack.close)
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
-        """Return the status and the outputs for inputs in call order."""
+        """Return the status and the outputs for inputs in call order.
+
+        The first run loads the image, which may take seconds. A status other than 0 is that of the run function. A
+        state continues from the last run. Raises ``ProcessFailedError`` if the firmware ends, faults, hangs or writes
+        outside its buffers.
+        """
         calls = self._calls = self._calls or self._start()
         self._next.data = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in inputs)
         self._results.content = b""
@@ -142,7 +147,10 @@ class DeviceMachine:
         )
 
     def reset(self) -> int:
-        """Restart the firmware, so that the model has its initial state."""
+        """Restart the firmware, so that the model has its initial state.
+
+        It is loaded and started by the next ``run``. Returns 0, the status of a reset that succeeded.
+        """
         self._calls = None
         return 0
 

@@ -48,7 +48,12 @@ def board_image(module: Module, board: Board, where: str, libraries: Sequence[Re
 def image_for_device(
     module: Module, device: Device, toolchain: Path, where: str, libraries: Sequence[ResolvedLibrary] = ()
 ) -> Path:
-    """Return the image that runs ``module`` on ``device``, compiled with ``toolchain``; see ``board_image``."""
+    """Return the image that runs ``module`` on ``device``, compiled with ``toolchain``; see ``board_image``.
+
+    Its memories and the stack are those of ``device.layout``, and it talks to its host as the runner requires. The
+    image is cached by the hash of everything that goes into it. Raises as ``board_image``, also if the objects of the
+    module are for another CPU.
+    """
     check_fit(Library((module,)), device.cpu, where)
     return _image(module, None, device, device.cpu, toolchain, libraries)
 

@@ -150,7 +150,11 @@ class Model:
         return self._module.network.layers if self._module.network else 0
 
     def bound(self, output: int) -> int:
-        """Return the greatest magnitude of the output with this index; 0 if it is unknown."""
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown.
+
+        Tolerances of floats are relative to the largest expected value, and to this one if it is larger: see
+        ``first_difference``. ``output`` counts from 0.
+        """
         return self._module.bound(output)
 
     @property
@@ -206,7 +210,11 @@ class Model:
         return self.run_traced(inputs)[1]
 
     def run_traced(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Run once and return the results of both ``run`` and ``trace``; raises as ``trace`` does."""
+        """Run once and return the results of both ``run`` and ``trace``; raises as ``trace`` does.
+
+        The first mapping has the outputs, the second one the intermediate tensors, both by name. A network with a state
+        advances by one step only.
+        """
         if not self.traced:
             raise UnsupportedModelError(
                 "module-not-traceable",
@@ -239,11 +247,19 @@ class Model:
         return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
 
     def reset(self) -> None:
-        """Reset the state of a network that keeps some between runs; no effect on others."""
+        """Reset the state of a network that keeps some between runs; no effect on others.
+
+        The state belongs to this object: two models of one archive have one each. A model that was not run yet has its
+        initial state.
+        """
         self._machine.reset()
 
     def close(self) -> None:
-        """Release the resources of the model, which cannot run afterwards."""
+        """Release the resources of the model, which cannot run afterwards.
+
+        It ends the process of an isolated model; a library in this process stays loaded. A ``with`` block does it at
+        its end.
+        """
         self._machine.close()
 
     def __enter__(self) -> Self:
