@@ -139,6 +139,10 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
 
 
 def _with_names(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -> Module:
+    graph: Content | None = None
+    if module.graph_json is not None:
+        parsed = parse_graph(bytes(module.graph_json), f"{module.name}.graph")
+        graph = graph_text(replace(parsed, nodes=tuple(_node(node, edit) for node in parsed.nodes))).encode()
     return replace(
         module,
         name=new,
@@ -147,7 +151,7 @@ def _with_names(module: Module, new: str, edit: Edit, headers: Mapping[str, str]
         trace=tuple(replace(traced, function=edit(traced.function)) for traced in module.trace),
         network=None if module.network is None else module.network.renamed(edit),
         operator_functions=tuple(replace(f, name=edit(f.name)) for f in module.operator_functions),
-        graph_json=None if module.graph_json is None else _graph(bytes(module.graph_json), module.name, edit),
+        graph_json=graph,
     )
 
 
@@ -180,11 +184,6 @@ def _lines(content: Content) -> Iterator[str]:
         else:
             rest += chunk
     yield rest.decode("latin-1")
-
-
-def _graph(data: bytes, module: str, edit: Edit) -> bytes:
-    graph = parse_graph(data, f"{module}.graph")
-    return graph_text(replace(graph, nodes=tuple(_node(node, edit) for node in graph.nodes))).encode()
 
 
 def _node(node: GraphNode, edit: Edit) -> GraphNode:

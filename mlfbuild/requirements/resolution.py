@@ -239,15 +239,14 @@ def _all_required(requirements: Sequence[Requirement]) -> str:
     return next((version for version in versions if not is_range(version)), ",".join(versions))
 
 
-def provided_library(provider: Provider, pin: GitPin | None = None) -> ResolvedLibrary:
+def provided_library(provider: Provider) -> ResolvedLibrary:
     """Return the library of ``provider``, which is not a ``package``.
 
-    ``pin`` is the commit of a repository, by default that of ``pin_of``. Raises as ``root_of`` and ``folder_library``.
+    Raises as ``root_of`` and ``folder_library``.
     """
     cache = default_cache()
     # Once for both uses below: the record of the last fetch may change in between.
-    if provider.kind == "git" and pin is None:
-        pin = pin_of(provider, cache)
+    pin = pin_of(provider, cache) if provider.kind == "git" else None
     library = folder_library(root_of(provider, cache, pin), provider, commit=pin.commit if pin else "")
     return replace(library, url=public_address(provider))
 

@@ -53,12 +53,14 @@ def flash_image(keys: RunnerKeys, image: Path, place: str) -> None:
     Raises ``ToolNotFoundError`` if there is no such program, and ``ProcessFailedError`` with its output if it fails.
     """
     result = _ran(keys.flash, f"{place}.flash", keys, image, _FLASH_SECONDS)
-    if result.exit_status != 0:
+    status = result.exit_status
+    if status != 0:
+        end = f"exit status {status}" if status > 0 else f"ended by signal {-status}"
         raise ProcessFailedError(
             "flash-command-failed",
             result.output,
             place=f"{place}.flash",
-            reason=f"{Path(keys.flash[0]).name} did not write {image}: {_end(result.exit_status)}",
+            reason=f"{Path(keys.flash[0]).name} did not write {image}: {end}",
             hint=LOOK if result.output.strip() else RUN_BY_HAND,
         )
 
@@ -133,10 +135,6 @@ def command_words(words: Sequence[str], place: str, keys: RunnerKeys, image: Pat
     return [str(find_tool(program)), *arguments]
 
 
-def _end(status: int) -> str:
-    return f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
-
-
 class Command:
     """A device that only commands reach: it offers ``load`` and ``run``, and refuses the rest of ``Runner``."""
 
@@ -159,7 +157,12 @@ class Command:
 
     def _cannot(self, *arguments: object, **named: object) -> NoReturn:
         del arguments, named
-        raise no_memory_access(self._place)
+        raise UsageError(
+            "runner-cannot",
+            place=self._place,
+            reason="a command gives no access to the memory of its device, which this needs",
+            hint="reach the device by gdb, pyocd or serial; `run` is for run-firmware and flash",
+        )
 
     reset = go = read = write = registers = set_registers = _cannot
 
@@ -170,19 +173,6 @@ class Command:
     def close(self) -> None:
         """Release the device. It may be called twice."""
         self._stack.close()
-
-
-def no_memory_access(place: str) -> UsageError:
-    """Return the error for work that needs more of a device than a command.
-
-    ``place`` locates the runner in the project file.
-    """
-    return UsageError(
-        "runner-cannot",
-        place=place,
-        reason="a command gives no access to the memory of its device, which this needs",
-        hint="reach the device by gdb, pyocd or serial; `run` is for run-firmware and flash",
-    )
 
 
 connect = Command

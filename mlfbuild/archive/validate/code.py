@@ -129,17 +129,14 @@ def entry_functions(view: ModuleView) -> Iterator[Finding]:
     entries = [f"{name}_run"]
     if view.module.interface != "c":  # TVM's C++ runtime calls the function that it wraps
         entries += [f"{name}___tvm_main__", f"{name}_run_model"]
-    if view.module.executor == "aot" and view.known.isdisjoint(entries) and _bears_names(view):
+    # Symbols of versions 1 and 2 do not contain the module's name, even after conversion.
+    bears_names = not view.definitions or any(name.startswith(_SYMBOLS) for name in view.known)
+    if view.module.executor == "aot" and view.known.isdisjoint(entries) and bears_names:
         yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
     for index, function in enumerate(view.module.operator_functions):
         if function.name not in view.known:
             key = function.name if view.module.style == OPERATOR else f"functions.operator_functions[{index}]"
             yield finding("MLF710", view.place(f"memory.{key}"), f"no file of {view.name} defines {function.name}")
-
-
-def _bears_names(view: ModuleView) -> bool:
-    """Return whether symbols contain the module's name; those of versions 1 and 2 do not, even after conversion."""
-    return not view.definitions or any(name.startswith(_SYMBOLS) for name in view.known)
 
 
 def declared_functions(archive: ArchiveView) -> Iterator[Finding]:

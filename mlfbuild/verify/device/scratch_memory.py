@@ -156,7 +156,9 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
     own = next(((begin, end) for begin, end in gaps if begin < pointer <= end), None)
     best = 0
     for begin, end in gaps:
-        top = pointer - _stack_size(pointer - begin - size) if (begin, end) == own else end
+        # The stack keeps half of what is free.
+        stack = max(_SMALLEST_STACK, min(_LARGEST_STACK, (pointer - begin - size) // 2)) + GUARD
+        top = pointer - stack if (begin, end) == own else end
         base = (top - size) // ALIGNMENT * ALIGNMENT
         if base >= begin and (best == 0 or base - begin > best - begin):
             best = base
@@ -184,11 +186,6 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
         )
     # The memory protection unit may guard bytes below the stack, and QEMU accesses memory in pages of 1 KiB.
     return ScratchRoom(best, max(pointer - _LARGEST_STACK, -(-bottom // _PAGE) * _PAGE))
-
-
-def _stack_size(free: int) -> int:
-    """Return the part of ``free`` bytes that remains for the stack."""
-    return max(_SMALLEST_STACK, min(_LARGEST_STACK, free // 2)) + GUARD
 
 
 def _gaps(firmware: Firmware, ram: MemoryRegion) -> Iterator[tuple[int, int]]:
