@@ -38,5 +38,4 @@ def source_datetime() -> str:
 
     Without ``SOURCE_DATE_EPOCH`` it is ``UNDATED``, which ``mlfbuild inspect`` does not show.
     """
-    moment = dt.datetime.fromtimestamp(source_date(), tz=dt.timezone.utc)
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
+    return dt.datetime.fromtimestamp(source_date(), tz=dt.timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -89,7 +89,22 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     not pass.
     """
     try:
-        return _loaded(path, module)
+        if isinstance(module, Module):
+            check_described(module)
+        arrays = read_arrays(path)
+        inputs = _arrays_of(path, arrays, "in", module.inputs)
+        outputs = _arrays_of(path, arrays, "out", module.outputs)
+        tolerance = _tolerance(path, arrays.pop("tolerance", None))
+        # A misspelled name would otherwise be an output that is never compared.
+        if arrays:
+            raise InputFileError(
+                "vectors-unknown-array",
+                place=f"{path}: {listed([shown(name) for name in sorted(arrays)])}",
+                reason=f"no such input or output, {module.name} has {_names('in', module.inputs)} and "
+                f"{_names('out', module.outputs)}",
+                hint="rename or remove the array",
+            )
+        return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs, tolerance)
     except InputFileError as error:
         if error.code in _OF_THE_MODEL and _is_from_mlfbuild(path):
             error.hint = "the model has changed since: run `mlfbuild vectors`, which computes them again"
@@ -99,25 +114,6 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
 def _is_from_mlfbuild(path: Path) -> bool:
     with zipfile.ZipFile(path) as archive:
         return archive.comment.startswith(f'{{"{NOTE}"'.encode())
-
-
-def _loaded(path: Path, module: HasTensors) -> Vectors:
-    if isinstance(module, Module):
-        check_described(module)
-    arrays = read_arrays(path)
-    inputs = _arrays_of(path, arrays, "in", module.inputs)
-    outputs = _arrays_of(path, arrays, "out", module.outputs)
-    tolerance = _tolerance(path, arrays.pop("tolerance", None))
-    # A misspelled name would otherwise be an output that is never compared.
-    if arrays:
-        raise InputFileError(
-            "vectors-unknown-array",
-            place=f"{path}: {listed([shown(name) for name in sorted(arrays)])}",
-            reason=f"no such input or output, {module.name} has {_names('in', module.inputs)} and "
-            f"{_names('out', module.outputs)}",
-            hint="rename or remove the array",
-        )
-    return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs, tolerance)
 
 
 def count_cases(path: Path) -> int:
