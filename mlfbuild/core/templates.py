@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def text_templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
-    """Return the templates in ``folder``, which may use ``filters`` by their names.
+def text_templates(folder: Path, *functions: Callable[..., Any], **filters: Callable[..., Any]) -> Environment:
+    """Return the templates in ``folder``, whose filters are ``functions``, by their own names, and ``filters``.
 
     A line that has only a statement or a comment of Jinja leaves no line in the text. A template that uses a value
     that it was not given raises ``jinja2.UndefinedError``, so that a misspelled name is no empty string. Nothing is
@@ -28,5 +28,5 @@ def text_templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters |= filters
+    templates.filters |= {each.__name__: each for each in functions} | filters
     return templates

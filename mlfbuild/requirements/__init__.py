@@ -53,9 +53,10 @@ if TYPE_CHECKING:
         Lock, LockedModel, LockedProvider, LockedToolchain, check_replaceable, lock_path, read_lock,
     )
     from mlfbuild.requirements.lock_diff import differences, drift, left_over
-    from mlfbuild.requirements.resolution import pin_of, provided_library, root_of
     from mlfbuild.requirements.requirement_checks import unsound, without_secret
-    from mlfbuild.requirements.resolution import model_requirements, requirement_problems, resolve
+    from mlfbuild.requirements.resolution import (
+        model_requirements, pin_of, provided_library, requirement_problems, resolve, root_of,
+    )
     from mlfbuild.requirements.versions import is_range, same_version
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -32,10 +32,6 @@ def merged(**libraries: Library) -> Library:
     return merge([(f"{name}.tar", library) for name, library in libraries.items()])
 
 
-def remerged(parts: dict[str, Library]) -> Library:
-    return merge([(f"{name}.tar", library) for name, library in parts.items()])
-
-
 def assert_divided(both: Library, *originals: Library) -> None:
     """Check that ``both`` becomes ``originals``, byte by byte, and that merging these gives ``both`` again."""
     parts = split(both, "both.tar")
@@ -45,7 +41,7 @@ def assert_divided(both: Library, *originals: Library) -> None:
     assert {name: pack_archive(part) for name, part in parts.items()} == {
         name: pack_archive(library) for name, library in expected.items()
     }
-    assert pack_archive(remerged(parts)) == pack_archive(both)
+    assert pack_archive(merged(**parts)) == pack_archive(both)
 
 
 # Archives of TVM -----------------------------------------------------------------------------------------------------
@@ -73,8 +69,8 @@ def test_an_archive_of_several_modules_merges_to_itself(name: str, shared: Path)
     parts = split(library, name)
     for part in parts.values():
         assert read_archive(pack_archive(part), "part.tar") == part
-    assert remerged(parts) == library
-    assert pack_archive(remerged(parts)) == pack_archive(library)
+    assert merged(**parts) == library
+    assert pack_archive(merged(**parts)) == pack_archive(library)
 
 
 @pytest.mark.parametrize("name", ["conv-aotp", "operator-add", "v5-add-graph"])
@@ -106,7 +102,7 @@ def test_each_module_gets_its_own_functions(left: str, right: str, shared: Path)
             rest = {file.path: file.data for file in original.codegen if file.path.name != f"{name}_lib0.c"}
             if "__tvm_main__" not in {each for each, _ in expected}:
                 assert rest.items() <= {file.path: file.data for file in module.codegen}.items()
-    assert pack_archive(remerged(parts)) == pack_archive(both)
+    assert pack_archive(merged(**parts)) == pack_archive(both)
 
 
 @pytest.mark.parametrize(("left", "right"), TABLES[:3])
@@ -143,7 +139,7 @@ def test_a_table_that_contradicts_the_code_gets_a_file(shared: Path) -> None:
     names = {file.path.name: file.data for file in parts["add"].modules[0].codegen}
     assert set(names) == {"add_lib0.c", "add_lib1.c", "add_lib2.c"}
     assert parse_registry(names["add_lib2.c"].decode()) is not None
-    assert pack_archive(remerged(parts)) == pack_archive(both)
+    assert pack_archive(merged(**parts)) == pack_archive(both)
 
 
 def test_a_shared_table_of_unknown_form_is_refused() -> None:

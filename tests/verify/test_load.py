@@ -188,19 +188,17 @@ def test_crash_is_an_error_of_that_run_only(tmp_path: Path, opened: list[Model])
     assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
 
 
-def test_hanging_run_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
-    hang = "    for (volatile int i = 0;; i++) {}\n}"
-    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", hang)), isolated=True, timeout=0.5)
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("for (volatile int i = 0;; i++) {}", "run-timed-out"), ("extern void _exit(int); _exit(3);", "run-crashed")],
+)
+def test_a_run_that_hangs_or_ends_the_process_is_reported(
+    tmp_path: Path, opened: list[Model], code: str, error: str
+) -> None:
+    library = changed("    return 0;\n}", f"    {code}\n    return 0;\n}}")
+    model = mlfbuild.load(saved(tmp_path, library), isolated=True, timeout=0.5 if error == "run-timed-out" else 60)
     opened.append(model)
-    with raises(TimedOutError, "run-timed-out", "net"):
-        model.run({"x": X, "kept": X})
-
-
-def test_code_that_ends_the_process_is_reported(tmp_path: Path, opened: list[Model]) -> None:
-    leave = "    extern void _exit(int); _exit(3);\n    return 0;\n}"
-    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", leave)), isolated=True)
-    opened.append(model)
-    with raises(ProcessFailedError, "run-crashed", "net"):
+    with raises(TimedOutError if error == "run-timed-out" else ProcessFailedError, error, "net"):
         model.run({"x": X, "kept": X})
 
 
