@@ -42,12 +42,7 @@ class RemovedChannels:
     """Multiply-accumulates of one run."""
 
     def __add__(self, other: RemovedChannels) -> RemovedChannels:
-        return RemovedChannels(
-            self.channels + other.channels,
-            self.of + other.of,
-            self.weights + other.weights,
-            self.macs + other.macs,
-        )
+        return RemovedChannels(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,15 +21,10 @@ class CycleCount:
     @property
     def total(self) -> int:
         """All cycles."""
-        return self.arithmetic + self.memory + self.branches + self.waiting
+        return sum(vars(self).values())
 
     def __add__(self, other: CycleCount) -> CycleCount:
-        return CycleCount(
-            self.arithmetic + other.arithmetic,
-            self.memory + other.memory,
-            self.branches + other.branches,
-            self.waiting + other.waiting,
-        )
+        return CycleCount(*map(operator.add, vars(self).values(), vars(other).values()))
 
 
 def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
@@ -38,5 +34,4 @@ def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
     one by one, so a total may differ from the rounded total by up to two cycles.
     """
     # Integers, so that the result is the same on every machine.
-    arithmetic, memory, branches, waiting = ((2 * each + scale) // (2 * scale) for each in units)
-    return CycleCount(arithmetic, memory, branches, waiting)
+    return CycleCount(*((2 * each + scale) // (2 * scale) for each in units))

@@ -67,7 +67,7 @@ class Step:
     second one of a pair; with the tag ``either slot`` it may be."""
     lists: int = 0
     """Words per cycle of a load of a list, whose results are made one after the other; 0 for other steps."""
-    address: tuple[str, int] | None = None
+    place: tuple[str, int] | None = None
     """Base register and constant offset of a load."""
     branches: bool = False
 
