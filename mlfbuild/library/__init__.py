@@ -50,13 +50,13 @@ if TYPE_CHECKING:
         unsafe_option,
     )
     from mlfbuild.library.c_interface import (
-        CInterface, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
+        CInterface, HookedOperator, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
+        print_hook_type, print_operators, print_static_hooked_run,
     )
     from mlfbuild.library.content import CHUNK, Content, LazyBytes, Stored, StoredFile, chunks, spooled, text_of
     from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, element_size, parse_dtype, tensor_size
     from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, URL_TYPES, archive_folder, problems
     from mlfbuild.library.fields import Fields, parse_json
-    from mlfbuild.library.hook import HookedOperator, print_hook_type, print_operators, print_static_hooked_run
     from mlfbuild.library.identity import Identity, identities
     from mlfbuild.library.kernel_headers import (
         KERNEL_FOLDER, corrected_files, corrected_sources, included_names, is_kernel_header, kernel_include_dirs,

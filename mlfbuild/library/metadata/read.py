@@ -23,7 +23,7 @@ from mlfbuild.library.metadata.extension import (
     read_extension,
 )
 from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, read_dependencies
-from mlfbuild.library.metadata.read_memory import read_memory
+from mlfbuild.library.metadata.memory import read_memory
 from mlfbuild.library.metadata.unknown import MOST, collected, merged, too_many
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
 from mlfbuild.library.value import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField

@@ -19,8 +19,7 @@ from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob, image_title
 from mlfbuild.library import Fields, parse_json
 from mlfbuild.project import Project
-from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of, taken_by
-from mlfbuild.report.budgets.record import Taken
+from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, Taken, subjects_of, taken_by
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.owners import Sizes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import Diagnostic, UsageError, listed, unknown
 from mlfbuild.jobs import TargetBudgets
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets import sizes, stack
-from mlfbuild.report.budgets.record import BudgetRecord
+from mlfbuild.report.budgets.check import size_excesses, stack_excesses
+from mlfbuild.report.budgets.limits import BudgetRecord
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
@@ -69,12 +69,12 @@ def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
 
     Raises as ``analysed_stacks`` if there are budgets of stack.
     """
-    problems = list(sizes.excesses(found.sizes, limits.budgets, _NEVER_BUILT))
+    problems = list(size_excesses(found.sizes, limits.budgets, _NEVER_BUILT))
     stacks = {name: budget.stack for name, budget in limits.budgets.items() if budget.stack is not None}
     if stacks:
         from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
 
-        problems += stack.excesses(analysed_stacks(found), stacks, _NEVER_BUILT)
+        problems += stack_excesses(analysed_stacks(found), stacks, _NEVER_BUILT)
     # Budgets of several targets may be checked in one build, so the place names image and target.
     place = f"{found.image.path.name} for {limits.target}"
     return [replace(problem, place=f"{place}: {problem.place}") for problem in problems]

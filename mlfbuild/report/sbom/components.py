@@ -17,9 +17,8 @@ from mlfbuild.native import kernel_headers, model_facts
 from mlfbuild.project import ModelSpec, Project, Provider
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bom import BomFile, Component, How, Kind
-from mlfbuild.report.sbom.code import BUILD, Code
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
-from mlfbuild.report.sbom.sbom_document import Bill, bom_file
+from mlfbuild.report.sbom.sbom_document import BUILD, Bill, Code, bom_file
 
 _BOARD = "board/"
 

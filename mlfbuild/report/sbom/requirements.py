@@ -10,9 +10,8 @@ from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER
 from mlfbuild.library import Requirement, bundle_names, bundles
 from mlfbuild.project import Project, Provider
 from mlfbuild.report.sbom.bom import Component, How
-from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
 from mlfbuild.report.sbom.components import bundled_component, dependency_component, required_component
-from mlfbuild.report.sbom.sbom_document import Bill
+from mlfbuild.report.sbom.sbom_document import BUILD, REPAIR, Bill, Code
 from mlfbuild.report.sbom.trees import read_dependencies
 from mlfbuild.requirements import GitPin, default_cache, pin_of
 
