@@ -60,14 +60,15 @@ def test_an_image_over_its_budget_lists_owners() -> None:
 
 
 def test_a_record_is_read_back_and_damaged_ones_are_empty(tmp_path: Path) -> None:
-    record = read_record(tmp_path / "sizes.json")
-    assert (record.state, record.taken, record.before("kws", "flash")) == ("", {}, None)
-    record.write(state_of(1, "a"), {"kws": {"flash": 7}})
-    again = read_record(record.path)
-    assert (again.state, again.before("kws", "flash")) == (state_of(1, "a"), 7)
+    record = read_record(tmp_path / "sizes.json", state_of(1, "a"))
+    assert (record.current, record.taken, record.before("kws", "flash")) == (False, {}, None)
+    record.write({"kws": {"flash": 7}})
+    again = read_record(record.path, record.state)
+    assert (again.current, again.before("kws", "flash")) == (True, 7)
+    assert not read_record(record.path, state_of(2, "a")).current
     for content in ("", "[]", "{}", '{"state": "", "taken": {"kws": 3}}', '{"kws": {"flash": 7}}'):
         record.path.write_text(content)
-        assert read_record(record.path) == record
+        assert read_record(record.path, record.state) == record
 
 
 def test_sizes_of_models_and_image() -> None:
