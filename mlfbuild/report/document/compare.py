@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from mlfbuild.report.document.pairing import Unit, UnitPair, paired_operators, paired_units
 from mlfbuild.report.document.read import Report, title_of
+from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 MEMORIES = ("flash", "ram")
@@ -235,10 +236,10 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
         kinds,
         *_pieces(now, before),
         _operators(now, before),
-        _where_known(now, before, _instructions),
+        _where_known(now, before, lambda owner: run_figure(owner, "instructions")),
         _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
-        _where_known(now, before, lambda owner: modelled_in(owner, "cycles")),
-        _where_known(now, before, lambda owner: modelled_in(owner, "latency")),
+        _where_known(now, before, lambda owner: run_figure(owner, "cycles")),
+        _where_known(now, before, lambda owner: run_figure(owner, "latency")),
     )
 
 
@@ -250,16 +251,14 @@ def _where_known(now: Report | None, before: Report | None, figure: Callable[[Re
     return Change(old, new) if known else Change(None, None)
 
 
-def _instructions(owner: Report) -> int | None:
-    profiles = [network.get("profile") for network in owner.get("networks", ())]
-    return sum(profile["instructions"] for profile in profiles) if profiles and all(profiles) else None
+def run_figure(owner: Report, key: str) -> int | None:
+    """Return the ``instructions``, or the modelled ``cycles`` or ``latency``, of one run of all networks of a model.
 
-
-def modelled_in(owner: Report, key: str) -> int | None:
-    """Return the modelled cycles or latency of all networks of a model; ``None`` if one of them has none."""
+    ``None`` if one of the networks has none: the sum of some networks would look like that of all.
+    """
     profiles = [network.get("profile") or {} for network in owner.get("networks", ())]
-    known = [profile["modelled"][key] for profile in profiles if "modelled" in profile]
-    return sum(known) if known and len(known) == len(profiles) else None
+    figures = [(profile if key == "instructions" else profile.get("modelled", {})).get(key) for profile in profiles]
+    return total(figures) if figures else None
 
 
 def _figure(owner: Report | None, path: Iterable[str]) -> int | None:

@@ -100,6 +100,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.tests["wide"] = spans
-    names = ("compact", "count", "size", "share", "sign", "shorter", "ending", "short_name", "per_cent", "signed")
+    names = ("compact", "count", "size", "share", "shape", "sign", "shorter", "ending", "short_name")
     made.filters |= {"changed": numbers.change_text, **{name: getattr(numbers, name) for name in names}}
     return made
