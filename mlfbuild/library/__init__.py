@@ -45,9 +45,9 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.library.bundling import (
-        BACKEND, FOLDER, INCLUDE_DIR, TVM_RUNTIME, DifferentBundlesError, bundle, bundle_dependency, bundle_files,
-        bundle_folder, bundle_name, bundle_names, bundled_configuration, bundles, description_path, united,
-        unsafe_option,
+        BACKEND, FOLDER, INCLUDE_DIR, TVM_RUNTIME, DifferentBundlesError, ResolvedLibrary, bundle, bundle_dependency,
+        bundle_files, bundle_folder, bundle_name, bundle_names, bundled_configuration, bundles, description_path,
+        united, unsafe_option,
     )
     from mlfbuild.library.c_interface import (
         CInterface, HookedOperator, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
@@ -88,7 +88,6 @@ if TYPE_CHECKING:
         requirements_of, runtime_requirement, with_requirements,
     )
     from mlfbuild.library.requirement_names import NAME, short_name
-    from mlfbuild.library.resolved_library import ResolvedLibrary
     from mlfbuild.library.value import (
         CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
         MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mlfbuild.timing.costs import DecodedInstruction
-from mlfbuild.timing.listing import Instruction
-from mlfbuild.timing.syntax import listed_registers, operand_parts, registers_in
+from mlfbuild.timing.listing import Instruction, listed_registers, operand_parts, registers_in
 
 FLAGS = "flags"
 """The condition flags, with those of DSP instructions (GE)."""

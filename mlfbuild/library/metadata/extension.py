@@ -16,9 +16,8 @@ from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.keys import fact_name_problem, fact_problem
-from mlfbuild.library.metadata.contexts import context_json, read_contexts
-from mlfbuild.library.metadata.external_dependencies import dependencies_json, read_dependencies
 from mlfbuild.library.metadata.memory import functions_json, main_json, read_functions, read_main
+from mlfbuild.library.metadata.module_keys import context_json, dependencies_json, read_contexts, read_dependencies
 from mlfbuild.library.metadata.unknown import kept_fields
 from mlfbuild.library.network import (
     ARENA,

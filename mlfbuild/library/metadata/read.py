@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.metadata.extension import (
     EXTENSION,
     KEPT_FACTS,
@@ -22,8 +21,8 @@ from mlfbuild.library.metadata.extension import (
     contradiction,
     read_extension,
 )
-from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, read_dependencies
 from mlfbuild.library.metadata.memory import read_memory
+from mlfbuild.library.metadata.module_keys import DEPENDENCIES, read_contexts, read_dependencies
 from mlfbuild.library.metadata.unknown import MOST, collected, merged, too_many
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
 from mlfbuild.library.value import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField

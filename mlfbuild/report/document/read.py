@@ -1,10 +1,11 @@
-"""Read a report's JSON: of an earlier build or of another machine, and untrusted.
+"""The JSON form of a report: its schema, and reading a file, of an earlier build or of another machine, and untrusted.
 
 A report that was read fits the schema, and its sums are right, so the code that shows or compares it may rely on both.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +24,6 @@ from mlfbuild.library import (
     parse_json,
 )
 from mlfbuild.project import Budget
-from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun
@@ -34,6 +34,17 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
     from mlfbuild.verify import CycleRuns, Spread
+
+
+FORMAT = 2
+"""Version of the JSON form."""
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output of ``mlfbuild report --format json``, the file ``report.schema.json``."""
+    schema: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8"))
+    return schema
+
 
 # Other programs read numbers into 64 bits; Python would accept a number of a million digits, and be slow.
 _LARGEST = 2**63 - 1

@@ -35,7 +35,7 @@ _STEPS = "".join(
 def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) -> str:
     """Return a report's JSON as one HTML page, with the differences from ``against`` if that is given.
 
-    Both are reports that fit the schema of ``report/document/schema.py``; names in them are untrusted. The page loads
+    Both are reports that fit the schema of ``report/document/read.py``; names in them are untrusted. The page loads
     nothing: its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no
     network. The same reports make the same page::
 

@@ -1,4 +1,4 @@
-"""The data of a model and its networks for the templates."""
+"""The data of a model and its networks for the templates, with the result of ``mlfbuild verify`` in words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,52 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlfbuild.core import counted
 from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, timeline
-from mlfbuild.report.html.verified import VerifiedView, verified_views
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
+# The overview has one word for an image, that of its worst model.
+_WORST_FIRST = ("failed", "outdated", "never", "passed")
+_WORDS = {"failed": "FAILED", "outdated": "outdated", "never": "not yet", "passed": "passed"}
+
+
+@dataclass(frozen=True)
+class VerifiedView:
+    """The check of a model, or of one of its modules."""
+
+    state: str
+    text: str
+    note: str
+
+
+def verified_views(model: _Json) -> Iterator[VerifiedView]:
+    """Yield the checks of a model; none if it has no vectors, or if the report does not know of them."""
+    for check in model.get("verify", ()):
+        name = f"{check['module']}: " if check["module"] else ""
+        note = str(check.get("problem", "")) if check["state"] == "failed" else ""
+        yield VerifiedView(check["state"], f"{name}{_text(check)}", note)
+
+
+def _text(check: _Json) -> str:
+    ran = f"{counted(check.get('cases', 0), 'case')} on {check.get('board', '')}"
+    return {
+        "passed": f"passed, {ran}",
+        "failed": f"FAILED, {ran}",
+        "outdated": f"outdated: model or vectors changed since {ran}",
+        "never": "not yet: run mlfbuild verify",
+    }[check["state"]]
+
+
+def state_of(models: Iterable[_Json]) -> str:
+    """Return the worst result of all checks of an image, empty without any."""
+    states = {check["state"] for model in models for check in model.get("verify", ())}
+    return next((_WORDS[state] for state in _WORST_FIRST if state in states), "")
 
 
 @dataclass(frozen=True)

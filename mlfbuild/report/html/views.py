@@ -9,11 +9,10 @@ from typing import Any
 from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange, compare_reports
 from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers
-from mlfbuild.report.html.model_view import ModelView, figure_of, memory_bars, model_view
+from mlfbuild.report.html.model_view import ModelView, figure_of, memory_bars, model_view, state_of
 from mlfbuild.report.html.numbers import short_name
 from mlfbuild.report.html.operators import Cell
 from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
-from mlfbuild.report.html.verified import state_of
 from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
         model_component, runtime_component, tvm_runtime_component, tvm_tool,
     )
     from mlfbuild.report.sbom.licenses import spdx_expression
-    from mlfbuild.report.sbom.requirements import add_declared, add_dependencies
+    from mlfbuild.report.sbom.requirements import TreeContents, add_declared, add_dependencies, read_tree
     from mlfbuild.report.sbom.sbom_document import BUILD, REPAIR, Bill, Code
-    from mlfbuild.report.sbom.trees import TreeContents, read_tree
 else:
     __getattr__ = lazy_attributes(__name__)

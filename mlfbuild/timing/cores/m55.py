@@ -42,7 +42,7 @@ from mlfbuild.timing.cores.operands import (
     uses,
 )
 from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
-from mlfbuild.timing.syntax import operand_parts
+from mlfbuild.timing.listing import operand_parts
 
 _DELAYS = delays("""
             any stored shifted scattered

@@ -35,7 +35,7 @@ from mlfbuild.timing.cores.operands import (
     uses,
 )
 from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
-from mlfbuild.timing.syntax import operand_parts
+from mlfbuild.timing.listing import operand_parts
 
 _DELAYS = delays("""
               early late beside factor sum stored fp fp_factor fp_sum fp_stored moved

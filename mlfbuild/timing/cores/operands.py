@@ -19,7 +19,7 @@ from typing import Any
 from mlfbuild.timing.cores.issue import Step, tagged
 from mlfbuild.timing.costs import DecodedInstruction, WorkKind
 from mlfbuild.timing.decode import address_registers, updates_base
-from mlfbuild.timing.syntax import operand_parts, registers_in
+from mlfbuild.timing.listing import operand_parts, registers_in
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})

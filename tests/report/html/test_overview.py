@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.html.numbers import NONE, compact
 from mlfbuild.report.html.views import overview
