@@ -218,7 +218,10 @@ class Network:
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
         """Return the network with ``edit`` applied to the names in C."""
-        operators = tuple(_renamed(operator, edit) for operator in self.operators)
+        operators = tuple(
+            replace(each, function=edit(each.function), symbols=tuple(map(edit, each.symbols)))
+            for each in self.operators
+        )
         constants = tuple(replace(constant, symbol=edit(constant.symbol)) for constant in self.constants)
         return replace(self, operators=operators, constants=constants)
 
@@ -231,8 +234,3 @@ def _covered(places: Iterable[tuple[int, int]]) -> int:
         size += max(0, start + length - max(start, end))
         end = max(end, start + length)
     return size
-
-
-def _renamed(operator: NetworkOperator, edit: Callable[[str], str]) -> NetworkOperator:
-    symbols = tuple(edit(name) for name in operator.symbols)
-    return replace(operator, function=edit(operator.function), symbols=symbols)

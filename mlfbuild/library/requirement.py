@@ -23,10 +23,6 @@ from mlfbuild.library.dependency_problems import archive_folder
 from mlfbuild.library.requirement_names import short_name
 from mlfbuild.library.value import ExternalDependency, Module
 
-__all__ = [
-    "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownLibrary", "known_library", "library_of_header",
-    "short_name",
-]  # fmt: skip
 STANDALONE_CRT = "tvm_standalone_crt"
 """The ``short_name`` of the C runtime that TVM writes to ``runtime/``."""
 _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?(?P<development>\.dev\d+)?(?:\+.*)?")

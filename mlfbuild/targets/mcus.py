@@ -25,15 +25,10 @@ def _mcus() -> Mapping[str, Mcu]:
 def part_of_keys(name: str, keys: PartKeys, base: Mcu | None) -> Mcu:
     """Return the part ``name`` with the values of ``keys``, and those of ``base`` for what ``keys`` leaves out."""
     base = base or Mcu(name, keys.title, "", 0, {})
-    given = {
-        "cpu": keys.cpu,
-        "sources": keys.sources,
-        "assumptions": keys.assumptions,
-        "error": int(keys.error or 0),
-        "memory": keys.memory,
-    }
+    given = {key: getattr(keys, key) for key in ("cpu", "sources", "assumptions", "memory")}
+    given["error"] = int(keys.error or 0)
     changes = {field: value for field, value in given.items() if value}
-    return replace(base.changed(keys), name=name, title=keys.title, **changes)  # type: ignore[arg-type]
+    return replace(base.changed(keys), name=name, title=keys.title, **changes)
 
 
 MCUS = _mcus()

@@ -42,6 +42,6 @@ if TYPE_CHECKING:
     from mlfbuild.timing.listing import (
         REGISTER_ALIASES, Disassembly, Instruction, ListedFunction, listed_registers, operand_parts,
     )
-    from mlfbuild.timing.objdump import LinkedCode, damaged_image, disassembled
+    from mlfbuild.timing.objdump import LinkedCode, disassembled, opened_image
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlfbuild.core import lazy_module
@@ -62,9 +63,9 @@ def array_lines(values: Array) -> Iterator[str]:
     if flat.dtype == np.float32:
         width, lines = 7, _float_lines
     elif flat.dtype.itemsize == 8:
-        width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
+        width, lines = 4, partial(_lines, before="UINT64_C(", after=")") if flat.dtype == np.uint64 else _int64_lines
     else:
-        lines = _uint32_lines if flat.dtype == np.uint32 else _integer_lines
+        lines = partial(_lines, before="", after="u") if flat.dtype == np.uint32 else _integer_lines
         width = 24 if flat.dtype.itemsize == 1 else 9
     for start in range(0, flat.size, width * _ROWS):
         part = flat[start : start + width * _ROWS]
@@ -97,20 +98,14 @@ def _integer_lines(rows: Array) -> list[str]:
     return [f"    {line}," for line in text.split("], [")]
 
 
-def _uint32_lines(rows: Array) -> list[str]:
-    return [f"    {'u, '.join(row)}u," for row in rows.astype(str).tolist()]
+def _lines(rows: Array, before: str, after: str) -> list[str]:
+    """Return a line for each row, with ``before`` and ``after`` around each value."""
+    return [f"    {before}{f'{after}, {before}'.join(row)}{after}," for row in rows.astype(str).tolist()]
 
 
 def _int64_lines(rows: Array) -> list[str]:
     least = -(1 << 63)
-    return [
-        f"    {', '.join(_NAMED[least] if value == least else f'INT64_C({value})' for value in row)},"
-        for row in rows.tolist()
-    ]
-
-
-def _uint64_lines(rows: Array) -> list[str]:
-    return [f"    {', '.join(f'UINT64_C({value})' for value in row)}," for row in rows.tolist()]
+    return [line.replace(f"INT64_C({least})", _NAMED[least]) for line in _lines(rows, "INT64_C(", ")")]
 
 
 def _float_lines(rows: Array) -> list[str]:
@@ -118,4 +113,4 @@ def _float_lines(rows: Array) -> list[str]:
     # numpy prints nan and inf.
     if not np.isfinite(rows).all():
         return [f"    {', '.join(map(floating, row))}," for row in rows]
-    return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]
+    return _lines(rows, "", "f")

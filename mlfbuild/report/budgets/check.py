@@ -10,7 +10,7 @@ from mlfbuild.core import Diagnostic, OnProgress, OverBudgetError, no_progress, 
 from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
+from mlfbuild.report.budgets.growth import accepted_sizes, growths
 from mlfbuild.report.budgets.limits import MEMORIES, BudgetRecord, image_record, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.runs import exceeded_runs
 
@@ -35,13 +35,15 @@ def exceeded_sizes(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Dia
     limits = [limit for budget in budgets.values() for limit in (budget.flash, budget.ram)]
     if job.target.toolchain is None or not any(limit is not None for limit in [*limits, job.budget_file]):
         return []
-    accepted, growth = accepted_sizes(job), str(job.budget_file.growth) if job.budget_file else None
+    file, accepted = job.budget_file, accepted_sizes(job)
     allowed = {name: asdict(budget) for name, budget in budgets.items()}
-    record = image_record(job, "sizes", allowed, accepted, growth)
+    record = image_record(job, "sizes", allowed, accepted, str(file.growth) if file else None)
     if record.current:
         return []
     sizes = read().sizes
-    found = [*size_excesses(sizes, budgets, record), *growth_of(job, sizes, accepted)]
+    found = list(size_excesses(sizes, budgets, record))
+    if file is not None:
+        found += growths(sizes, accepted, file.growth, file.path)
     if not found:
         record.write(taken_by(sizes))
     return found

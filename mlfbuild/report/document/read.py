@@ -166,8 +166,12 @@ def read_report(path: Path) -> Report:
 
 def title_of(image: Report) -> str:
     """Return the title of an image, such as ``app for m4``, or the name of its file without a project."""
-    target = image.get("target")
-    return f"{image['firmware']} for {target}" if target else str(image["firmware"])
+    return named_title(image["firmware"], image.get("target"))
+
+
+def named_title(firmware: str, target: str | None) -> str:
+    """Return the title of the image of ``firmware`` for ``target``; ``None`` is an image without a project."""
+    return f"{firmware} for {target}" if target else firmware
 
 
 def sizes_in(image: Report) -> tuple[Sizes, dict[str, Budget], Budget]:

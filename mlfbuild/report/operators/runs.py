@@ -57,7 +57,6 @@ from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.operator_runs import ModelRun, operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
-from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import Board
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify import (
@@ -167,8 +166,6 @@ def _hooked_tree(job: ProfileJob, name: str, folder: Path) -> Module:
     write_dependencies(folder / DEPENDENCIES_FOLDER, target_dependencies(job.target))
     return chosen_module(library, name, str(job.model.archive))
 
-
-__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
 
 Array = npt.NDArray[Any]
 

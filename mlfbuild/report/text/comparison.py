@@ -13,6 +13,7 @@ from mlfbuild.report.document.compare import (
     PieceChange,
     ReportComparison,
 )
+from mlfbuild.report.document.read import named_title
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 from mlfbuild.report.text.columns import WIDTH, fitted_table, shortened
 
@@ -25,17 +26,15 @@ _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
     """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
-    unpaired = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
-    unpaired += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
+    unpaired = [
+        f"{printable(named_title(*names))}: not in {before}, so it is not compared" for names in comparison.only_now
+    ]
+    unpaired += [f"{printable(named_title(*names))}: only in {before}" for names in comparison.only_before]
     return "\n\n".join([*parts, "\n".join(unpaired)] if unpaired else parts)
 
 
-def _title(firmware: str, target: str | None) -> str:
-    return printable(f"{firmware} for {target}" if target else firmware)
-
-
 def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
-    title = _title(image.firmware, image.target)
+    title = printable(named_title(image.firmware, image.target))
     if image.unchanged:
         yield f"{title}: the same image as in {before}"
         return
