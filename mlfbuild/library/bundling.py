@@ -228,19 +228,9 @@ def _union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
 def _described(fields: Fields, name: str, files: Mapping[str, Content]) -> ResolvedLibrary:
     if fields.integer("version") != _VERSION:
         raise fields.error("version", f"must be {_VERSION}")
-    library = ResolvedLibrary(
-        name=fields.text("name"),
-        version=fields.text("release", default=""),
-        files=files,
-        sources=fields.texts("sources"),
-        include_dirs=fields.texts("include_dirs"),
-        license_files=fields.texts("license_files"),
-        license=fields.text("license", default=""),
-        url=fields.text("url", default=""),
-        commit=fields.text("commit", default=""),
-        compile_options=fields.texts("compile_options"),
-        public_headers="public_headers" in fields and fields.flag("public_headers"),
-    )
+    # The others describe a package of the firmware's own build, which an archive cannot name.
+    others = dict.fromkeys(("package", "target", "wanted"), "")
+    library = fields.record(ResolvedLibrary, version=fields.text("release", default=""), files=files, **others)
     if library.name != name:
         raise fields.error("name", f"is {quoted(library.name)}, but the folder is called {name}")
     for key, text in (("release", library.version), ("license", library.license), ("url", library.url)):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, TypeGuard
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any, NoReturn, TypeGuard, TypeVar
 
 from mlfbuild.core import InputFileError, shown
 
@@ -42,6 +43,9 @@ def parse_json(data: bytes, where: str, advice: str = "write the file again") ->
 
 def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+_Record = TypeVar("_Record")
 
 
 class Fields:
@@ -190,6 +194,20 @@ class Fields:
             return float(value)
         raise self._type_error(key, "a number")
 
+    def record(self, kind: type[_Record], **given: Any) -> _Record:
+        """Return the dataclass ``kind`` with the members that are called like its fields, and the values ``given``.
+
+        Types of fields are texts, whole numbers of at least 0, numbers, flags, and tuples of texts or numbers. Fields
+        with a default may be absent. For example, ``record(Span)`` reads ``{"size": 4, "first": 0, "last": 1}``. Raises
+        as the methods for single members.
+        """
+        for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+            optional = each.default is not MISSING or each.default_factory is not MISSING
+            if each.name not in given and (each.name in self or not optional):
+                # The types are texts, because all modules postpone the evaluation of annotations.
+                given[each.name] = _READERS[str(each.type).removesuffix(" | None")](self, each.name)
+        return kind(**given)
+
     def member(self, key: str) -> Fields:
         """Return an object."""
         value = self._get(key)
@@ -245,3 +263,10 @@ class Fields:
         if not isinstance(value, list):
             raise self._type_error(key, "a list")
         return value
+
+
+_READERS: Mapping[str, Callable[[Fields, str], object]] = {
+    "str": Fields.text, "int": Fields.integer, "float": Fields.number, "bool": Fields.flag,
+    "tuple[str, ...]": Fields.texts, "tuple[int, ...]": Fields.integers,
+}  # fmt: skip
+"""The methods of ``Fields.record`` by the type of a field."""

@@ -224,8 +224,36 @@ class ExternalDependency:
     unknown: tuple[UnknownField, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModuleFacts:
+    """Facts of a module that TVM's metadata does not have; archives record them in the key ``mlfbuild``."""
+
+    model_id: str = ""
+    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
+    state_size: int = 0
+    """Bytes that the module keeps from one run to the next, in addition to its workspace."""
+    workspace_bound: int | None = None
+    """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
+    trace: tuple[TracedTensor, ...] = ()
+    """The tensors that a traced run reports, in order: by ``mlf_<module>_run_traced``, or by the calls of a graph."""
+    network: Network | None = None
+    """Operators and tensors with the places that the compiler planned; ``None`` if the archive does not record them."""
+    hook: bool = False
+    """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
+    runtime: str = ""
+    """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
+    tflm: str = ""
+    """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
+    source_sha256: str = ""
+    """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
+    notes: tuple[str, ...] = ()
+    """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
+    """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
+
+
 @dataclass(frozen=True)
-class Module:
+class Module(ModuleFacts):
     """One network of a library, or one operator."""
 
     name: str
@@ -260,8 +288,6 @@ class Module:
     devices: tuple[str, ...] = ()
     """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
     contexts: tuple[DeviceContext, ...] = ()
-    state_size: int = 0
-    """Bytes that the module keeps from one run to the next, in addition to its workspace."""
     source_text: Content = b""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
     tir: tuple[tuple[int, Content], ...] = ()
@@ -271,26 +297,6 @@ class Module:
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
     export_utc: bool = field(default=False, compare=False)
     """Whether the date is known to be UTC, although TVM writes local time marked Z. Not compared."""
-    model_id: str = ""
-    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
-    workspace_bound: int | None = None
-    """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
-    trace: tuple[TracedTensor, ...] = ()
-    """The tensors that a traced run reports, in order: by ``mlf_<module>_run_traced``, or by the calls of a graph."""
-    network: Network | None = None
-    """Operators and tensors with the places that the compiler planned; ``None`` if the archive does not record them."""
-    hook: bool = False
-    """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
-    runtime: str = ""
-    """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
-    tflm: str = ""
-    """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
-    source_sha256: str = ""
-    """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
-    notes: tuple[str, ...] = ()
-    """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
-    extensions: Mapping[str, Fact] = field(default_factory=dict)
-    """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
     device_files: tuple[CodegenFile, ...] = ()
     """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
     unknown: tuple[UnknownField, ...] = ()

@@ -105,9 +105,9 @@ def opened_image(path: Path) -> Iterator[tuple[ELFFile, bytes]]:
         raise
     # pyelftools checks little: damaged files end in errors of all these types.
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
-        reason = printable(str(error).partition("\n")[0] or type(error).__name__)
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise InputFileError(
-            "image-damaged", place=path, reason=f"the ELF image is damaged ({reason})", hint="build it again"
+            "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
         ) from None
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import Diagnostic, UsageError, listed, unknown
+from mlfbuild.core import Diagnostic, listed, unknown
 from mlfbuild.jobs import TargetBudgets
+from mlfbuild.library import refused
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.check import size_excesses, stack_excesses
 from mlfbuild.report.budgets.limits import BudgetRecord
@@ -60,8 +61,7 @@ def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (
 
 def _check_name(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        mistake = unknown(what, name, known)
-        raise UsageError(mistake.code, place=f"--{what}", reason=mistake.reason, hint=mistake.hint)
+        raise refused(f"--{what}", unknown(what, name, known))
 
 
 def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:

@@ -90,9 +90,15 @@ class OwnerChange:
     """Modelled nanoseconds of one run of a model; ``None`` in both reports unless both have them."""
 
     @property
+    def figures(self) -> Mapping[str, Change]:
+        """The numbers besides sizes, by their names for people."""
+        modelled = {"modelled cycles": self.cycles, "modelled ns": self.latency}
+        return {"stack": self.stack, "instructions": self.instructions, **modelled}
+
+    @property
     def changed(self) -> bool:
         """Whether a number changed."""
-        return self.weight > 0 or any(each.more for each in (self.instructions, self.stack, self.cycles, self.latency))
+        return self.weight > 0 or any(each.more for each in self.figures.values())
 
     @property
     def weight(self) -> int:

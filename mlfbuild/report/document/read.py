@@ -190,10 +190,7 @@ def _network(found: Report) -> NetworkSizes:
     tensors = tuple(NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
     operators = tuple(
         NetworkOperator(
-            name=operator["name"],
-            operator=operator["operator"],
-            function=operator["function"],
-            macs=operator["macs"],
+            **{key: operator[key] for key in ("name", "operator", "function", "macs")},
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
             scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
@@ -223,13 +220,8 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
 
     operators = tuple(
         OperatorRun(
-            function=operator["function"],
-            instructions=operator["instructions"],
+            **{key: operator[key] for key in ("function", "instructions", "name", "operator", "macs", "bound")},
             number=number,
-            name=operator["name"],
-            operator=operator["operator"],
-            macs=operator["macs"],
-            bound=operator["bound"],
             cycles=CycleCount(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
             measured=_spread(operator["measured"]) if "measured" in operator else None,
         )

@@ -261,10 +261,7 @@ def _tensor_json(tensor: NetworkTensor) -> dict[str, Any]:
 
 def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]:
     return {
-        "name": operator.name,
-        "operator": operator.operator,
-        "function": operator.function,
-        "macs": operator.macs,
+        **{key: getattr(operator, key) for key in ("name", "operator", "function", "macs")},
         "inputs": list(operator.inputs),
         "outputs": list(operator.outputs),
         "scratch": None if operator.scratch is None else vars(operator.scratch),

@@ -92,12 +92,7 @@ def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
             # The name is shortened, and never the words that say what the row counts.
             yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
-    for title, change in (
-        ("stack", owner.stack),
-        ("instructions", owner.instructions),
-        ("modelled cycles", owner.cycles),
-        ("modelled ns", owner.latency),
-    ):
+    for title, change in owner.figures.items():
         if change.more:
             yield _row(f"{shortened(name, _NAME - len(title) - 2)}, {title}", change)
 

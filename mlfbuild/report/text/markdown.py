@@ -73,10 +73,9 @@ def _changes(image: ImageChange, before: str) -> Iterator[str]:
     rows = [_change("**the image**, flash", image.flash), _change("**the image**, RAM", image.ram)]
     for owner in image.owners:
         name = f"model {markdown_code(owner.name)}" if owner.model else markdown_code(owner.name)
-        figures = {
-            "flash": owner.flash, "RAM": owner.ram, "stack": owner.stack, "instructions": owner.instructions,
-            "modelled cycles": owner.cycles,
-        }  # fmt: skip
+        figures = {"flash": owner.flash, "RAM": owner.ram, **owner.figures}
+        # The time follows from the cycles.
+        figures.pop("modelled ns")
         rows += [_change(f"{name}, {title}", change) for title, change in figures.items() if change.more]
     yield markdown_table(_CHANGES, rows, align="lrrr")
 
