@@ -16,7 +16,7 @@ from markupsafe import Markup
 from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.nodes import spans
-from mlfbuild.report.html.views import ImageView, overview_of, views
+from mlfbuild.report.html.views import ImageView, overview, views
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")
@@ -49,7 +49,7 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
         .get_template("page.html")
         .render(
             images=images,
-            rows=overview_of(report, against),
+            rows=overview(report, against),
             gone=_gone(report, against),
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files

@@ -169,29 +169,30 @@ class OverviewRow:
     verified: str
 
 
-def overview(images: Iterable[tuple[str, str, _Json, _Json | None]]) -> tuple[OverviewRow, ...]:
-    """Return a row for each image: its key, its title, its JSON, and that in the other report.
+def overview(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
+    """Return a row for each image, with the keys of ``views``.
 
     Without another report, changes are those since the baseline, if the project has one.
     """
-    listed = list(images)
-    names = [
-        *_FIGURES,
-        *(["cycles"] if any(image_figure(image, "cycles") is not None for _, _, image, _ in listed) else []),
-    ]
-    figures = [{name: image_figure(image, name) for name in names} for _, _, image, _ in listed]
+    listed, former = [_linked(image) for image in report["images"]], _by_title(against)
+    names = [*_FIGURES, *(["cycles"] if any(image_figure(image, "cycles") is not None for image in listed) else [])]
+    figures = [{name: image_figure(image, name) for name in names} for image in listed]
     most = {name: max((found[name] or 0 for found in figures), default=0) for name in names}
     return tuple(
         OverviewRow(
-            key,
-            title,
+            f"image-{index}",
+            title_of(image),
             tuple(Cell(numbers.count(found[name]), numbers.step(found[name], most[name]), name) for name in names),
             _most_used(image),
-            tuple(_changes(image, old)),
+            tuple(_changes(image, former.get(title_of(image)))),
             state_of(image["models"]),
         )
-        for (key, title, image, old), found in zip(listed, figures, strict=True)
+        for index, (image, found) in enumerate(zip(listed, figures, strict=True))
     )
+
+
+def _by_title(report: _Json | None) -> dict[str, _Json]:
+    return {title_of(image): _linked(image) for image in report["images"]} if report else {}
 
 
 def image_figure(image: _Json, name: str) -> int | None:
@@ -265,7 +266,7 @@ class ImageView:
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return the data of each image; ``against`` is the report to compare with."""
     images = [_linked(image) for image in report["images"]]
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    former = _by_title(against)
     compared = compare_reports(report, against) if against else None
     changes = {(change.firmware, change.target): change for change in compared.images} if compared else {}
     return tuple(
@@ -276,15 +277,6 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
             differences(changes.get((image["firmware"], image.get("target")))) if compared else None,
         )
         for index, image in enumerate(images)
-    )
-
-
-def overview_of(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
-    """Return the table of all images, with the keys of ``views``."""
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
-    return overview(
-        (f"image-{index}", title_of(image), _linked(image), former.get(title_of(image)))
-        for index, image in enumerate(report["images"])
     )
 
 
