@@ -41,8 +41,12 @@ def parse_json(data: bytes, where: str, advice: str = "write the file again") ->
     raise InputFileError("json-invalid", place=where, reason=f"the text is not valid JSON: {reason}", hint=advice)
 
 
+def _is(value: object, kind: type[object]) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
 def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return _is(value, int)
 
 
 _Record = TypeVar("_Record")
@@ -87,15 +91,12 @@ class Fields:
 
     def holds(self, key: str, kind: type[object]) -> bool:
         """Return whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``."""
-        value = self._members.get(key)
-        return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        return _is(self._members.get(key), kind)
 
     def holds_all(self, key: str, kind: type[object]) -> bool:
         """Return whether the member is a list in which each item is a ``kind``."""
         value = self._members.get(key)
-        return isinstance(value, list) and all(
-            isinstance(item, kind) and not (kind is int and isinstance(item, bool)) for item in value
-        )
+        return isinstance(value, list) and all(_is(item, kind) for item in value)
 
     def is_null(self, key: str) -> bool:
         """Return whether the member is null or absent."""

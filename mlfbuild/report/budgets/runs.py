@@ -57,21 +57,13 @@ def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
     budgets.
     """
     folder = build or project.root / BUILD_FOLDER
-    return [
-        job
-        for target in targets
-        for limited in [_limited(project, target)]
-        for job in profile_jobs(project, target, folder)
-        if job.model.model in limited
-    ]
-
-
-def _limited(project: Project, target: TargetJob) -> set[str]:
-    """Return the models whose runs on ``target`` have a budget, of their own or of a firmware."""
-    wanted = {*run_limits({name: model.budget for name, model in project.models.items()}, target)}
-    for firmware in project.firmware.values():
-        wanted |= {*firmware.models} if run_limits({"": firmware.budget}, target) else set()
-    return wanted
+    found = []
+    for target in targets:
+        limited = {*run_limits({name: model.budget for name, model in project.models.items()}, target)}
+        for firmware in project.firmware.values():
+            limited |= {*firmware.models} if run_limits({"": firmware.budget}, target) else set()
+        found += [job for job in profile_jobs(project, target, folder) if job.model.model in limited]
+    return found
 
 
 def check_runs(project: Project, jobs: Sequence[ProfileJob], progress: Progress | None = None) -> None:

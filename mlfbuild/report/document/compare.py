@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, TypeVar
 
 from mlfbuild.report.document.pairing import Unit, UnitPair, paired_operators, paired_units
@@ -159,29 +159,22 @@ def compare_reports(now: Report, before: Report) -> ReportComparison:
 def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
     """Return the comparison as plain JSON values, as ``compared`` in ``report.schema.json`` describes them."""
     return {
-        "images": [
-            {**_named(image.firmware, image.target), **_without(_plain(image), "firmware", "target")}
-            for image in comparison.images
-        ],
+        "images": [{**_plain(image), **_named(image.firmware, image.target)} for image in comparison.images],
         "only_before": [_named(*names) for names in comparison.only_before],
         "only_now": [_named(*names) for names in comparison.only_now],
     }
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+    if is_dataclass(value) or isinstance(value, Mapping):
+        members = value if isinstance(value, Mapping) else vars(value)
+        # Images without a project have no target.
+        return {key: _plain(each) for key, each in members.items() if key != "target" or each}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _named(firmware: str, target: str | None) -> dict[str, str]:
     return {"firmware": firmware, **({"target": target} if target else {})}
-
-
-def _without(members: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if key not in keys}
 
 
 def _names(image: Report) -> tuple[str, str | None]:

@@ -77,10 +77,6 @@ def tagged(instruction: DecodedInstruction, names: Iterable[str] = ()) -> frozen
     return frozenset({*names, "narrow"} if instruction.size == 2 else names)
 
 
-def _never(_steps: Sequence[Step]) -> bool:
-    return False
-
-
 @dataclass(frozen=True, kw_only=True)
 class InOrderCore:
     """The rules of a core."""
@@ -90,7 +86,7 @@ class InOrderCore:
     """Returns the mean cost of issuing the second step with the first one; ``None`` if that is impossible."""
     taken: Callable[[Step, Step | None], Fraction]
     """Returns the further cycles of a taken branch; the second step is the one that it is issued together with."""
-    across_branches: Callable[[Sequence[Step]], bool] = _never
+    across_branches: Callable[[Sequence[Step]], bool] = lambda _steps: False
     """Whether the branch at the end of a loop can be issued together with the first instruction of the loop."""
 
 
