@@ -73,7 +73,11 @@ TVM_RUNTIME = ExternalDependency(STANDALONE_CRT, "https://github.com/apache/tvm"
 
 
 def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:
-    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built."""
+    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built.
+
+    It is a template for ``crt_config.h`` in TVM's runtime. Without it, or without the sources of the back end, an
+    archive has only headers of the runtime.
+    """
     paths = {file.path for file in files}
     if PurePosixPath(BACKEND) not in paths or not any(path.is_relative_to(INCLUDE_DIR) for path in paths):
         return None
@@ -111,7 +115,11 @@ def description_path(name: str) -> PurePosixPath:
 
 
 def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
-    """Return the entry of the metadata for a bundled library."""
+    """Return the entry of the metadata for a bundled library.
+
+    Its ``url`` is the folder in the archive, and ``url_type`` is ``mlf_path``, so that other tools find the files
+    as well.
+    """
     return ExternalDependency(library.name, f"./{bundle_folder(library.name)}", ARCHIVE_FOLDER, library.version)
 
 

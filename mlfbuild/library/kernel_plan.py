@@ -20,7 +20,11 @@ _VERSION_KEY, _VERSION = "mlfbuild_plan", 1
 
 
 def operator_plan(operator: NetworkOperator) -> dict[str, Any]:
-    """Return the kernels of ``operator`` as JSON values, without unknown ones; empty if all are unknown."""
+    """Return the kernels of ``operator`` as JSON values, without unknown ones; empty if all are unknown.
+
+    The keys are ``kernels``, a list with an object for each kernel, and ``by_rows``. ``with_plan`` reads the same
+    form, and reports have it as well.
+    """
     kernels = [
         {key: value for key, value in vars(kernel).items() if value not in ("", None)} for kernel in operator.kernels
     ]

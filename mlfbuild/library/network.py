@@ -217,7 +217,11 @@ class Network:
         return tuple(usage)
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
-        """Return the network with ``edit`` applied to the names in C."""
+        """Return the network with ``edit`` applied to the names in C.
+
+        These are the functions and symbols of operators and of constants. Names in the model and of tensors are
+        kept.
+        """
         operators = tuple(
             replace(each, function=edit(each.function), symbols=tuple(map(edit, each.symbols)))
             for each in self.operators

@@ -121,7 +121,11 @@ _BY_HEADER = {header: known for known in KNOWN for header in known.headers}
 
 
 def known_library(name: str) -> KnownLibrary | None:
-    """Return the library with this short name in any spelling, ``None`` if it is not known."""
+    """Return the library with this short name in any spelling, ``None`` if it is not known.
+
+    For example, ``CMSIS_NN`` for ``CMSIS-NN`` or ``cmsis_nn``. A library that is not known can still be required
+    and provided.
+    """
     return _BY_NAME.get(short_name(name))
 
 

@@ -82,7 +82,11 @@ class TensorInfo:
         return result
 
     def dequantized(self, stored: Array) -> Array:
-        """Return the real numbers, float32, of an array of the tensor; the array itself without a scale."""
+        """Return the real numbers, float32, of an array of the tensor; the array itself without a scale.
+
+        ``stored`` has the tensor's dtype and any shape. The formula is (stored - zero point) * scale, in
+        float32, as ``mlf_<model>_dequantize_<tensor>`` of the C header computes it.
+        """
         import numpy as np
 
         if self.scale is None:
@@ -313,7 +317,10 @@ class Module(ModuleFacts):
         return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
     def bound(self, output: int) -> int:
-        """Return the greatest magnitude of the output with this index; 0 if it is unknown (``Network.bound``)."""
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown (``Network.bound``).
+
+        It is 1 behind operators such as LOGISTIC, and sets the tolerance by which float outputs are compared.
+        """
         tensor = self.outputs[output]
         return self.network.bound(output, tensor.source_name or tensor.name) if self.network else 0
 

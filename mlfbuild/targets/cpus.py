@@ -88,7 +88,10 @@ def toolchain_file(cpu: Cpu, compiler: str | None = None) -> Path | None:
 
 
 def shared_toolchain_files() -> tuple[Path, ...]:
-    """Return the files that the toolchain files of mlfbuild include, sorted."""
+    """Return the files that the toolchain files of mlfbuild include, sorted.
+
+    The lock file and caches depend on them: a change of one may change what every toolchain file compiles.
+    """
     # Whatever is in the folder and not the file of a CPU is included by one.
     own = {cpu.toolchain_with(compiler) for cpu in CPUS.values() for compiler in cpu.compilers}
     return tuple(sorted(path for path in toolchain_folder().glob("*.cmake") if path.name not in own))

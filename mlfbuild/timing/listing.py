@@ -134,7 +134,11 @@ class Disassembly:
         return function if function is not None and address in function.places else None
 
     def begins(self, address: int) -> bool:
-        """Return whether a function begins at ``address``; a ``.cold`` part is not a separate function."""
+        """Return whether a function begins at ``address``; a ``.cold`` part is not a separate function.
+
+        For targets of branches: one that enters another function at its begin is a tail call. Data and labels
+        in functions are no begin.
+        """
         function = self.function_at(address)
         return (
             function is not None

@@ -55,7 +55,11 @@ class LinkedCode:
         return self._number(address, 4)
 
     def half(self, address: int) -> int | None:
-        """Return the two bytes at an address of the image; ``None`` if there are none."""
+        """Return the two bytes at an address of the image; ``None`` if there are none.
+
+        They are unsigned and little-endian. The first half of a Thumb instruction shows whether it has 16 or 32
+        bits.
+        """
         return self._number(address, 2)
 
     def _number(self, address: int, size: int) -> int | None:

@@ -26,7 +26,11 @@ _WORDS = 9
 
 
 def integer(value: int) -> str:
-    """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
+    """Return an int64 value as a C literal, of type int if it fits in 32 bits.
+
+    Larger ones get ``INT64_C``, and the least values of both types their names in stdint.h, as C has no literals
+    for them.
+    """
     # -2147483648 in C is minus 2147483648, which is a long.
     if value in _NAMED:
         return _NAMED[value]
@@ -34,7 +38,10 @@ def integer(value: int) -> str:
 
 
 def floating(value: float) -> str:
-    """Return a float32 value as the shortest C literal that reads back as the same value."""
+    """Return a float32 value as the shortest C literal that reads back as the same value.
+
+    For example, ``0.1f``. NaN and infinities are the macros of math.h, whose header the caller includes.
+    """
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -43,7 +50,11 @@ def floating(value: float) -> str:
 
 
 def text(value: str) -> str:
-    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs."""
+    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs.
+
+    The result has its quotes. Other than plain characters are octal escapes of three digits, which end before a
+    digit that follows.
+    """
     plain = (32 <= byte < 127 and chr(byte) not in '"\\?' for byte in value.encode())
     pairs = zip(value.encode(), plain, strict=True)
     return f'"{"".join(chr(byte) if printable else f"{chr(92)}{byte:03o}" for byte, printable in pairs)}"'
@@ -55,7 +66,11 @@ def braces(values: Sequence[int]) -> str:
 
 
 def array_lines(values: Array) -> Iterator[str]:
-    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
+    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time.
+
+    Types are bool, float32, and integers of 1 to 8 bytes; others would be printed wrongly. The caller prints the
+    braces.
+    """
     flat = values.reshape(-1)
     # Python would print True and False.
     if flat.dtype == np.bool_:
@@ -87,7 +102,10 @@ def hexadecimal_lines(values: Array) -> Iterator[str]:
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
-    """Yield initialisers of structs as indented lines, ``per_line`` on each."""
+    """Yield initialisers of structs as indented lines, ``per_line`` on each.
+
+    ``records`` are the texts of initialisers, with their braces. The caller prints the braces of the array.
+    """
     for start in range(0, len(records), per_line):
         yield f"    {', '.join(records[start : start + per_line])},"
 

@@ -41,7 +41,11 @@ _COLLECTED = re.compile(r"\.(text|rodata|data|bss|noinit)(\..*)?|\.(isr_)?vector
 
 
 def section_problem(section: str, content: SectionContent) -> Mistake | None:
-    """Return why no section called ``section`` can contain functions, constants, or a workspace or a state."""
+    """Return why no section called ``section`` can contain functions, constants, or a workspace or a state.
+
+    ``content`` is what the caller wants to put there. ``None`` if it fits: other names of sections may contain
+    anything.
+    """
     other = "choose another name"
     mistake = SECTION.check(section)
     # Reserved names come before the content, because nothing may be placed in them.
@@ -130,7 +134,11 @@ class Placement(Keys):
     """Section of the operators' functions, which start-up code copies to RAM: .ramfunc"""
 
     def constants(self, name: str) -> str | None:
-        """Return the section of the constants of the class ``name``, ``None`` for the compiler's default."""
+        """Return the section of the constants of the class ``name``, ``None`` for the compiler's default.
+
+        ``name`` is one of ``CONSTANT_CLASSES``. A section for the class takes precedence over that for all
+        constants.
+        """
         # A section for one class of constants takes precedence over the section for all constants.
         section: str | None = getattr(self, name)
         return section or self.params
@@ -146,7 +154,11 @@ class Placement(Keys):
         return any(content_of(name) is SectionContent.CONSTANTS for name in self.sections)
 
     def problems(self) -> Iterator[tuple[str, Mistake]]:
-        """Yield (class, mistake) for each section that cannot contain that class."""
+        """Yield (class, mistake) for each section that cannot contain that class.
+
+        Of two classes in one section with other contents, the second is the mistake. Classes are the names of
+        fields, or ``params``.
+        """
         contents: dict[str, SectionContent] = {}
         for name, section in self.sections.items():
             content = content_of(name)

@@ -113,7 +113,11 @@ def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
 
 
 def read_unknown(document: Fields, records: Sequence[ModuleRecord]) -> tuple[UnknownField, ...]:
-    """Return the unknown fields of the document that belong to no module; raises ``InputFileError``."""
+    """Return the unknown fields of the document that belong to no module; raises ``InputFileError``.
+
+    ``records`` are those of ``read_modules``, which must have read the document before: what it has read is not
+    unknown.
+    """
     beside = [name for name in document.names() if _MODULES in document and name not in {"version", _MODULES}]
     found = collected((((name,), document.raw(name)) for name in beside), document)
     for record in records:

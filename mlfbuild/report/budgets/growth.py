@@ -227,12 +227,19 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
 
 
 def baseline_of(job: FirmwareJob) -> Taken | None:
-    """Return the accepted sizes of the job's image, ``None`` if there are none; raises ``InputFileError``."""
+    """Return the accepted sizes of the job's image, ``None`` if there are none; raises ``InputFileError``.
+
+    Sizes are bytes by model and memory, and the empty name is the whole image. A missing file is no error here.
+    """
     return None if job.budget_file is None else (_read_if_there(job.budget_file.path) or {}).get(job.title)
 
 
 def difference_lines(job: FirmwareJob, sizes: Sizes) -> Iterator[str]:
-    """Yield lines that compare an image with the project's baseline, if it has one; raises ``InputFileError``."""
+    """Yield lines that compare an image with the project's baseline, if it has one; raises ``InputFileError``.
+
+    The first line names the file, the others a model or the image each, with the changes of flash and RAM. For the
+    text of a report.
+    """
     if job.budget_file is not None:
         yield from differences(sizes, baseline_of(job), job.models, job.budget_file.path)
 

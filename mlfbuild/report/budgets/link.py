@@ -81,7 +81,10 @@ def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
 
 
 def not_checked(found: ImageSizes, limits: LinkBudgets) -> Iterator[str]:
-    """Yield a line for each budget that a link cannot check, with the command that does, or with the reason."""
+    """Yield a line for each budget that a link cannot check, with the command that does, or with the reason.
+
+    Builds of mlfbuild and ``mlfbuild profile`` check these budgets. Lines are for people, without a prefix.
+    """
     target = f"--target {limits.target}"
     for name, budget in limits.budgets.items():
         rest = [key for key, limit in vars(budget).items() if limit is not None and key not in _OF_LINKS]

@@ -67,7 +67,10 @@ def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
 
 
 def check_runs(project: Project, jobs: Sequence[ProfileJob], progress: Progress | None = None) -> None:
-    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``."""
+    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``.
+
+    ``jobs`` are those of ``budgeted_jobs``. ``progress`` shows each run; runs that are up to date are not repeated.
+    """
     if jobs:
         from mlfbuild.report.operators.runs import watched_runs  # loads the emulator
 

@@ -49,7 +49,11 @@ class SourceFacts:
 
 
 def source_facts(job: CompileJob) -> SourceFacts:
-    """Return the facts of the model's file; none if the source is an archive or cannot be read any more."""
+    """Return the facts of the model's file; none if the source is an archive or cannot be read any more.
+
+    Reads and parses the model again, which takes as long as the front end of the compiler does. Nothing is raised:
+    a report is complete without these facts.
+    """
     source = job.request.source
     if source.suffix.lower() in _MODEL_FILES:
         # The report is complete without these facts, and the model file may be gone.

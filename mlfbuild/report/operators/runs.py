@@ -216,7 +216,11 @@ def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFaile
 def watched_runs(
     job: ProfileJob, watch: Progress, connection: Connection | None = None, runs: int = MEASURED_RUNS
 ) -> list[ModelRun]:
-    """Return the runs of the job's model and show their progress; raises as ``model_runs``."""
+    """Return the runs of the job's model and show their progress; raises as ``model_runs``.
+
+    ``watch`` gets one task for the model. Without ``connection``, runs are counted on the emulator only, and
+    ``runs`` is not used.
+    """
     task = Task("profile", job.model.title, job.target.name, model=job.model.model)
     with watched(watch, task):
         found = list(model_runs(job, functools.partial(watch.step, task), connection, runs))

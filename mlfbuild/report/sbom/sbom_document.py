@@ -72,7 +72,11 @@ class Bill:
         return list(self._components.values())
 
     def relate(self, source: str, how: How, target: str) -> None:
-        """Add a relation: ``source`` contains, depends on, ... ``target``."""
+        """Add a relation: ``source`` contains, depends on, ... ``target``.
+
+        Both are references of components, which need not be added yet. Relations that are added twice count
+        once.
+        """
         self._relations.add((source, how, target))
 
     def note(self, text: str) -> None:

@@ -24,7 +24,11 @@ _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 
 
 def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
-    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
+    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``.
+
+    ``before`` is the name of the older report's file. Lines have at most 80 columns, and tables list the largest
+    changes first.
+    """
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
     unpaired = [
         f"{printable(named_title(*names))}: not in {before}, so it is not compared" for names in comparison.only_now

@@ -44,7 +44,10 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
-    """Yield the table of each of ``runs``, and the used part of the budgets ``limits``."""
+    """Yield the table of each of ``runs``, and the used part of the budgets ``limits``.
+
+    ``limits`` has the budgets of runs by model and key; the empty name has those of the sum of all models.
+    """
     yield from (run_text(run, verbose=verbose) for run in runs)
     lines = list(_budget_lines(runs, limits))
     if lines:
