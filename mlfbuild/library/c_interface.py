@@ -74,9 +74,8 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     words = macro_words(distinct)
     for member in distinct.values():
         kind = "Input" if member in interface.inputs else "Output"
-        yield brief(f"{kind} tensor {member.name} size (in bytes) {module}") + (
-            f"\n#define {upper}_{words[member.name]}_SIZE {member.size}"
-        )
+        about = f"{kind} tensor {member.name} size (in bytes) {module}"
+        yield _defined(about, f"{upper}_{words[member.name]}_SIZE", member.size)
     yield from interface_structs(interface)
     if interface.workspace_io:
         yield from _pool_parts(interface)
@@ -90,11 +89,10 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     yield brief(f"entrypoint function {module}", *about_run, *params, *results) + (
         f"\nint32_t {prefix}_run(\n{parameters}\n);"
     )
-    yield brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {interface.workspace_size}"
+    yield _defined(f"Workspace size {module}", f"{upper}_WORKSPACE_SIZE", interface.workspace_size)
     if interface.workspace_io:
-        yield brief(f"{WORKSPACE_POOL} size {module}") + (
-            f"\n#define {upper}_{WORKSPACE_POOL.upper()}_WORKSPACE_POOL_SIZE {interface.workspace_size}"
-        )
+        name = f"{upper}_{WORKSPACE_POOL.upper()}_WORKSPACE_POOL_SIZE"
+        yield _defined(f"{WORKSPACE_POOL} size {module}", name, interface.workspace_size)
 
 
 def run_parameters(prefix: str, *, workspace_io: bool) -> list[str]:
@@ -166,6 +164,10 @@ def brief(*lines: str) -> str:
     return "\n".join(["/*!", rf" * \brief {first}", *(f" * {line}" for line in more), " */"])
 
 
+def _defined(about: str, name: str, value: int) -> str:
+    return f"{brief(about)}\n#define {name} {value}"
+
+
 def _struct(name: str, members: Iterable[Member]) -> str:
     lines = [f"  void* {member.name};" for member in members] or ["  void* unused; /* C has no empty structs */"]
     return "\n".join(["", f"struct {name} {{", *lines, "};"])
@@ -187,9 +189,7 @@ def print_hook_type(module: str, count: int) -> Iterator[str]:
     ``module`` is the module's name in C.
     """
     macro = f"MLF_{module.upper()}_OPERATORS"
-    yield brief("Number of operators: the number of hook calls in a run that is not cancelled") + (
-        f"\n#define {macro} {count}"
-    )
+    yield _defined("Number of operators: the number of hook calls in a run that is not cancelled", macro, count)
     if count:
         yield "\n".join(
             [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,8 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
     if row is None:
         return
     cpu, compiler = row
-    entries = _cache_entries(definitions)
-    _found(compiler_program(cpu, GCC), entries)  # clang links with it
-    path = _found(compiler_program(cpu, compiler), entries)
+    compiler_path(compiler_program(cpu, GCC), definitions)  # clang links with it
+    path = compiler_path(compiler_program(cpu, compiler), definitions)
     words = ("--target=arm-none-eabi",) if compiler == CLANG else ()
     # Compiling an empty file shows what counts, whatever version the compiler states.
     if not _compiles(path, (*words, *cpu.flags)):
@@ -56,7 +55,12 @@ def compiler_path(tool: str, definitions: Sequence[str] = ()) -> Path:
 
     Raises ``ToolNotFoundError``.
     """
-    return _found(tool, _cache_entries(definitions))
+    from mlfbuild.core import find_tool, tool_variable
+
+    # CMake's NAME=VALUE or NAME:TYPE=VALUE.
+    parts = (text.partition("=") for text in definitions)
+    entries = {name.partition(":")[0]: value for name, _, value in parts}
+    return find_tool(tool, entries.get(tool_variable(tool)))
 
 
 def _require_host_compiler() -> None:
@@ -67,18 +71,6 @@ def _require_host_compiler() -> None:
         raise ToolNotFoundError(
             "no-host-compiler", place="cc", reason="no C compiler for this machine found", hint=hint
         )
-
-
-def _cache_entries(definitions: Sequence[str]) -> Mapping[str, str]:
-    """Return CMake's ``NAME=VALUE`` or ``NAME:TYPE=VALUE`` by name."""
-    parts = (text.partition("=") for text in definitions)
-    return {name.partition(":")[0]: value for name, _, value in parts}
-
-
-def _found(tool: str, entries: Mapping[str, str]) -> Path:
-    from mlfbuild.core import find_tool, tool_variable
-
-    return find_tool(tool, entries.get(tool_variable(tool)))
 
 
 @functools.cache

@@ -104,18 +104,14 @@ class BudgetSubject:
 
     def bytes_of(self, memory: str) -> int:
         """Return the bytes of one of the ``MEMORIES``."""
-        return sum(_bytes(owner, memory) for owner in self.owners)
+        return sum(getattr(owner, memory) for owner in self.owners)
 
     def largest(self, memory: str) -> str:
         """Return the largest pieces of a model, or the largest owners of an image, with their bytes."""
         if self.name:
             pieces = [piece for owner in self.owners for piece in owner.largest(_SHOWN, ram=memory == "ram")]
             return ", ".join(f"{piece.name} {piece.size:,} ({piece.kind})" for piece in pieces)
-        return largest([(owner.name, _bytes(owner, memory)) for owner in self.owners])
-
-
-def _bytes(owner: Owner, memory: str) -> int:
-    return owner.ram if memory == "ram" else owner.flash
+        return largest([(owner.name, getattr(owner, memory)) for owner in self.owners])
 
 
 def subjects_of(sizes: Sizes) -> list[BudgetSubject]:

@@ -44,25 +44,21 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
     style = _joined("style", _STYLES, "css") + _STEPS
     script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
     images = views(report, against)
+    here = {title_of(image) for image in report["images"]}
+    gone = [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
     return (
         _environment()
         .get_template("page.html")
         .render(
             images=images,
             rows=overview(report, against),
-            gone=_gone(report, against),
+            gone=gone,
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
             policy=_policy(style, script),
             data=_data(images),
         )
     )
-
-
-def _gone(report: Mapping[str, Any], against: Mapping[str, Any] | None) -> list[str]:
-    """Return the images that only the second report has."""
-    here = {title_of(image) for image in report["images"]}
-    return [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
 
 
 def _joined(folder: str, names: tuple[str, ...], suffix: str) -> str:

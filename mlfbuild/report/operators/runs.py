@@ -241,37 +241,29 @@ def model_runs(
     ``on_progress`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    emulator = find_tool(_board_of(job).emulator)  # before anything is built
+    board = job.target.run_board
+    assert board is not None  # the verb has refused targets without one
+    emulator = find_tool(board.emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        run, inputs = _run(job, chosen_module(library, name, where), emulator, on_progress)
+        run, inputs = _run(job, chosen_module(library, name, where), board, emulator, on_progress)
         if connection is None:
             yield last_measured(run, job)
         else:
             yield measured_run(run, job, inputs, connection, runs, on_progress)
 
 
-def _board_of(job: ProfileJob) -> Board:
-    board = job.target.run_board
-    assert board is not None  # the verb has refused targets without one
-    return board
-
-
-def _run(job: ProfileJob, module: Module, emulator: Path, on_progress: OnProgress) -> tuple[ModelRun, Sequence[Array]]:
+def _run(
+    job: ProfileJob, module: Module, board: Board, emulator: Path, on_progress: OnProgress
+) -> tuple[ModelRun, Sequence[Array]]:
     """Return the run on the emulated board, and its inputs."""
     target, folder = job.target, job.folder / module.name
-    board = _board_of(job)
+    placement = run_placement(target, job.model, job.folder)
     image = build_harness(
-        job.model.tree,
-        module,
-        board,
-        target.toolchain,
-        folder,
-        twice=False,
-        placement=run_placement(target, job.model, job.folder),
+        job.model.tree, module, board, target.toolchain, folder, twice=False, placement=placement,
         on_progress=on_progress,
-    )
+    )  # fmt: skip
     # Before the run: cycles of a memory that the data cannot be in would be wrong, and a run takes seconds.
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
