@@ -12,17 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild import library
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import (
-    Network,
-    NetworkKernel,
-    NetworkOperator,
-    NetworkRows,
-    NetworkScratch,
-    NetworkTensor,
-    RemovedChannels,
-    parse_json,
-)
 from mlfbuild.project import Budget
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
@@ -145,7 +136,7 @@ def read_report(path: Path) -> Report:
 
     Raises ``InputFileError`` if it is missing, damaged, not a report, of another format version, or inconsistent.
     """
-    found = parse_json(read_bytes(path, "report"), str(path), _HINT)
+    found = library.parse_json(read_bytes(path, "report"), str(path), _HINT)
     if not isinstance(found, dict) or _VERSION not in found:
         raise InputFileError("not-a-report", place=path, reason="the file is not a report", hint=_HINT)
     version = found[_VERSION]
@@ -187,20 +178,20 @@ def networks_in(model: Report) -> tuple[NetworkSizes, ...]:
 
 
 def _network(found: Report) -> NetworkSizes:
-    tensors = tuple(NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
+    tensors = tuple(library.NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
     operators = tuple(
-        NetworkOperator(
+        library.NetworkOperator(
             **{key: operator[key] for key in ("name", "operator", "function", "macs")},
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
-            scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
-            removed=RemovedChannels(**operator["removed"]) if "removed" in operator else None,
-            kernels=tuple(NetworkKernel(**kernel) for kernel in operator.get("kernels", ())),
-            by_rows=NetworkRows(**operator["by_rows"]) if "by_rows" in operator else None,
+            scratch=library.NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
+            removed=library.RemovedChannels(**operator["removed"]) if "removed" in operator else None,
+            kernels=tuple(library.NetworkKernel(**kernel) for kernel in operator.get("kernels", ())),
+            by_rows=library.NetworkRows(**operator["by_rows"]) if "by_rows" in operator else None,
         )
         for operator in found["operators"]
     )
-    network = Network(found["arena"], tensors, operators)
+    network = library.Network(found["arena"], tensors, operators)
     parts = tuple(_part(operator) for operator in found["operators"])
     return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
 
