@@ -85,24 +85,25 @@ class NetworkView:
 
 
 @dataclass(frozen=True)
-class RemovedRow:
-    """Channels that the compiler removed from a layer, or from all."""
-
+class _OperatorFact:
     index: int | None
     operator: str
     name: str
+
+
+@dataclass(frozen=True)
+class RemovedRow(_OperatorFact):
+    """Channels that the compiler removed from a layer, or from all."""
+
     channels: str
     weights: str
     macs: str
 
 
 @dataclass(frozen=True)
-class KernelRow:
+class KernelRow(_OperatorFact):
     """A kernel that the compiler considered for an operator."""
 
-    index: int
-    operator: str
-    name: str
     kernel: str
     chosen: bool
     reason: str

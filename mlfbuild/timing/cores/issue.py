@@ -90,6 +90,11 @@ class InOrderCore:
     """Whether the branch at the end of a loop can be issued together with the first instruction of the loop."""
 
 
+def refilled(refill: Fraction, partner: Step | None) -> Fraction:
+    """Return the further cycles of a taken branch: ``refill``, and one if its flags are set in the same cycle."""
+    return refill + (1 if partner is not None and "flags" in partner.tags else 0)
+
+
 def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -> BlockCosts:
     """Return the function for the costs of a basic block on ``core``, whose instructions ``step`` describes."""
     return lambda block, loops: costs(core, [step(instruction) for instruction in block], loops)

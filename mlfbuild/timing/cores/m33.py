@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, refilled, tagged
 from mlfbuild.timing.cores.operands import (
     BRANCHES,
     EXTENDS_AND_ADDS,
@@ -125,9 +125,7 @@ def _together(first: Step, second: Step) -> Fraction | None:
 
 
 def _taken(step: Step, partner: Step | None) -> Fraction:
-    if "loads" in step.tags:
-        return _REFILL_LOAD
-    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
+    return _REFILL_LOAD if "loads" in step.tags else refilled(_REFILL, partner)
 
 
 CORTEX_M33 = CoreTiming(

@@ -29,7 +29,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, refilled
 from mlfbuild.timing.cores.operands import (
     BRANCHES,
     EXTENDS_AND_ADDS,
@@ -207,9 +207,7 @@ def _together(first: Step, second: Step) -> Fraction | None:
 
 
 def _taken(step: Step, partner: Step | None) -> Fraction:
-    if "loop end" in step.tags:
-        return Fraction(0)
-    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
+    return Fraction(0) if "loop end" in step.tags else refilled(_REFILL, partner)
 
 
 CORTEX_M55 = CoreTiming(
