@@ -25,6 +25,7 @@ class NetworkScratch:
     """Memory in the arena that one operator uses while it runs."""
 
     offset: int
+    """Of the first byte in the arena."""
     size: int
 
 
@@ -85,6 +86,7 @@ class NetworkTensor:
     dtype: str
     shape: tuple[int, ...]
     size: int
+    """Bytes."""
     memory: str
     """One of ``MEMORIES``."""
     offset: int | None

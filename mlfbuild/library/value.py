@@ -42,8 +42,10 @@ class TensorInfo:
     name: str
     dtype: str
     size: int
+    """Bytes."""
     shape: tuple[int, ...] | None = None
     scale: float | None = None
+    """``None`` without quantisation, as ``zero_point``."""
     zero_point: int | None = None
     source_name: str = ""
     """The name in the model file, if ``name`` is another one."""
@@ -112,8 +114,10 @@ class MainMemory:
     """Memory of a module's entry function on one device, in bytes (``memory.functions.main[]``)."""
 
     workspace_size: int
+    """Of tensors between operators."""
     constants_size: int
     io_size: int
+    """Of all inputs and outputs."""
     device: int = CPU_DEVICE
 
 
@@ -132,7 +136,9 @@ class StorageEntry:
 
     storage_id: int
     size: int
+    """Bytes."""
     input_binding: str | None = None
+    """The input or parameter that it holds first; ``None`` for results."""
 
 
 @dataclass(frozen=True)
@@ -141,8 +147,10 @@ class OperatorBuffer:
 
     function: str
     size: int
+    """Bytes."""
     shape: tuple[int, ...]
     dtype: str
+    """By its name in TVM."""
     input_binding: str | None = None
 
 
@@ -151,6 +159,7 @@ class Pool:
     """A memory pool of a module's generated code."""
 
     name: str
+    """As the user of TVM has called it."""
     kind: str
     """``workspace`` or ``constant``."""
     size: int | None

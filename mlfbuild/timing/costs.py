@@ -22,6 +22,7 @@ class DecodedInstruction:
     """An instruction of an image, as objdump prints it, with its registers."""
 
     address: int
+    """Without the bit that marks Thumb code."""
     size: int
     """Bytes: 2 or 4."""
     mnemonic: str

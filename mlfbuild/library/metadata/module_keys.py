@@ -22,6 +22,7 @@ from mlfbuild.library.metadata.unknown import by_key, collected, json_text
 from mlfbuild.library.value import DeviceContext, ExternalDependency
 
 DEPENDENCIES = "external_dependencies"
+_DEPENDENCY_KEYS = ("short_name", "url", "url_type", "version_spec")
 
 
 def read_dependencies(fields: Fields) -> tuple[ExternalDependency, ...]:
@@ -43,16 +44,7 @@ def _dependency(entry: Fields) -> ExternalDependency:
 
 def dependencies_json(dependencies: Sequence[ExternalDependency]) -> list[dict[str, Any]]:
     """Return the list as JSON values, with the unknown fields in their places."""
-    return [
-        {
-            "short_name": item.short_name,
-            "url": item.url,
-            "url_type": item.url_type,
-            "version_spec": item.version_spec,
-            **by_key(item.unknown),
-        }
-        for item in dependencies
-    ]
+    return [{**{key: getattr(item, key) for key in _DEPENDENCY_KEYS}, **by_key(item.unknown)} for item in dependencies]
 
 
 _KEY = "contexts"

@@ -69,9 +69,12 @@ class NetworkView:
 
     key: str
     json: _Json
+    """The network in the JSON form of the report."""
     timeline: Timeline
     columns: operators.Columns | None
+    """The chart of cycles, instructions or MACs; ``None`` if none of them is known."""
     drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
+    """The blocks of the drawing, each with its nodes."""
     columns_of_drawing: tuple[int, int]
     """Width of its columns in tens of pixels, and their maximum number."""
     headings: tuple[str, ...]
@@ -118,6 +121,7 @@ class ModelView:
     key: str
     name: str
     bars: tuple[owners.Bar, ...]
+    """Sizes and figures of runs, with their budgets."""
     facts: tuple[Fact, ...]
     path: tuple[tuple[str, str], ...]
     """The deepest call chain, each function with its bytes of stack if they are known."""

@@ -19,15 +19,19 @@ class DrawnNode:
 
     placed: Placed
     operator: int | None
+    """The number of the operator; ``None`` for an input or output of the network."""
     kind: str
     head: str
     text: str
     title: str
+    """The tip, a line for each fact."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """Numbers of the tensors that it writes; ``inputs`` are those that it reads."""
     share: int
     """Length of the bar of its share of the work, in pixels."""
     shape: str
+    """The shape of its output, below the node."""
     width: int = NODE_WIDTH
     height: int = NODE_HEIGHT
 

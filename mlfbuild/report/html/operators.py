@@ -49,9 +49,12 @@ class OperatorRow:
     operator: str
     name: str
     output: str
+    """The shapes of its outputs."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """Numbers of the tensors that it writes; ``inputs`` are those that it reads."""
     cells: tuple[Cell, ...]
+    """In the order of ``headings``."""
     title: str
     nodes: tuple[NodeFacts, ...]
     """The nodes of the model's file that it computes; empty if they are unknown."""

@@ -27,6 +27,7 @@ class Mark:
     """``arena``, ``scratch``, or one of ``OUTSIDE``."""
     x: str
     y: str
+    """From the top."""
     width: str
     height: str
     label: str
@@ -34,6 +35,7 @@ class Mark:
     title: str
     """A name, and a line for each fact."""
     tensor: int | None
+    """The number of the tensor; ``None`` for scratch memory."""
     operator: int | None
     """The operator of scratch memory."""
     clear: float = 1.0
@@ -70,8 +72,11 @@ class Timeline:
     outside: tuple[Mark, ...]
     """A row for each tensor."""
     columns: tuple[Column, ...]
+    """A column for each operator, in order of execution."""
     bytes: tuple[Tick, ...]
+    """Labels of the axis of the arena."""
     operators: tuple[Tick, ...]
+    """Labels of the axis of operators."""
 
     @property
     def kinds(self) -> list[str]:

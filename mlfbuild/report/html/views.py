@@ -57,6 +57,7 @@ class Differences:
     pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
+    """Number of other changed pieces."""
     repacked: tuple[RepackedRow, ...]
     error: int | None = None
     """Of modelled cycles, in per cent, if both reports have some."""
@@ -166,6 +167,7 @@ class OverviewRow:
     cells: tuple[Cell, ...]
     budget: BudgetUse | None
     changes: tuple[tuple[str, Change], ...]
+    """Flash and RAM since the other report or the baseline; empty without one."""
     verified: str
 
 
@@ -254,13 +256,16 @@ class ImageView:
     key: str
     title: str
     json: _Json
+    """The image in the JSON form of the report."""
     bars: tuple[Bar, ...]
     models: tuple[ModelView, ...]
     owners: tuple[OwnerRow, ...]
     pieces: tuple[ListedPiece, ...]
     more_pieces: int
     differences: Differences | None
+    """``None`` without another report."""
     trees: _Json
+    """The treemaps of flash and RAM, for the script."""
 
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:

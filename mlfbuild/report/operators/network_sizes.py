@@ -146,9 +146,11 @@ class NetworkSizes:
     module: str
     executor: str
     network: Network
+    """The operators and tensors that the compiler planned."""
     parts: tuple[FlashPart, ...]
     """The flash of each operator, in the network's order."""
     rest: FlashPart
+    """The flash of no operator, such as the run function."""
 
 
 def network_sizes(

@@ -24,10 +24,12 @@ class Section:
 
     name: str
     address: int
+    """At run time."""
     size: int
     code: bool
     """Whether it holds instructions."""
     writable: bool
+    """Whether code may change it."""
     zero: bool
     """Whether the file has no bytes for it, such as ``.bss``."""
     copied: bool
@@ -74,7 +76,9 @@ class Berkeley:
     """The three numbers that ``size`` prints; it counts writable constants in flash, as in TVM's code, as ``data``."""
 
     text: int
+    """Code and constants."""
     data: int
+    """Initialised variables, in flash and RAM."""
     bss: int
 
 
