@@ -12,7 +12,7 @@ import click
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output.printing import note, show, show_json
 from mlfbuild.cli.output.progress import building
-from mlfbuild.core import counted, printable, text_table
+from mlfbuild.core import change_text, counted, printable, text_table
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import ModelUpdate, OutputDifference, UpdatedFigure
@@ -111,9 +111,7 @@ def _lines(found: ModelUpdate) -> Iterator[str]:
 
 def _row(figure: UpdatedFigure) -> tuple[str, ...]:
     before, now = figure.before or 0, figure.now or 0
-    share = f" ({100 * (now - before) / before:+.1f} %)" if before and now != before else ""
-    change = f"{now - before:+,}{share}" if now != before else "same"
-    return f"{figure.name}, {figure.target}", f"{before:,}", f"{now:,}", change
+    return f"{figure.name}, {figure.target}", f"{before:,}", f"{now:,}", change_text(before, now)
 
 
 def _output(output: OutputDifference, then: str) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
     from mlfbuild.core.table import text_table
     from mlfbuild.core.templates import text_templates
-    from mlfbuild.core.text import counted, in_quotes, listed, printable, quoted, shown, terminal_text
+    from mlfbuild.core.text import change_text, counted, in_quotes, listed, printable, quoted, shown, terminal_text
     from mlfbuild.core.text_cache import cached_text
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -18,6 +18,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def change_text(before: int, now: int, unit: str = "") -> str:
+    """Return the change of a figure, with its share of what it was: ``+1,024 bytes (+3.1 %)``.
+
+    ``unit`` follows the number and begins with a space. Without a change it is ``same``; growth from 0 has no share.
+    """
+    if now == before:
+        return "same"
+    return f"{now - before:+,}{unit}" + (f" ({100 * (now - before) / before:+.1f} %)" if before else "")
+
+
 def listed(names: Sequence[str]) -> str:
     """Return ``names`` with commas between them, at most the first eight.
 

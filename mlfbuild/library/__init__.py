@@ -45,18 +45,18 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.library.bundling import (
-        BACKEND, FOLDER, INCLUDE_DIR, TVM_RUNTIME, DifferentBundlesError, bundle, bundle_dependency, bundle_files,
-        bundle_folder, bundle_name, bundle_names, bundled_configuration, bundles, description_path, united,
-        unsafe_option,
+        BACKEND, FOLDER, INCLUDE_DIR, TVM_RUNTIME, DifferentBundlesError, ResolvedLibrary, bundle, bundle_dependency,
+        bundle_files, bundle_folder, bundle_name, bundle_names, bundled_configuration, bundles, description_path,
+        united, unsafe_option,
     )
     from mlfbuild.library.c_interface import (
-        CInterface, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
+        CInterface, HookedOperator, Member, brief, droppable_table, guarded, interface_parts, interface_structs,
+        print_hook_type, print_operators, print_static_hooked_run,
     )
     from mlfbuild.library.content import CHUNK, Content, LazyBytes, Stored, StoredFile, chunks, spooled, text_of
     from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, element_size, parse_dtype, tensor_size
     from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, URL_TYPES, archive_folder, problems
     from mlfbuild.library.fields import Fields, parse_json
-    from mlfbuild.library.hook import HookedOperator, print_hook_type, print_operators, print_static_hooked_run
     from mlfbuild.library.identity import Identity, identities
     from mlfbuild.library.kernel_headers import (
         KERNEL_FOLDER, corrected_files, corrected_sources, included_names, is_kernel_header, kernel_include_dirs,
@@ -88,7 +88,6 @@ if TYPE_CHECKING:
         requirements_of, runtime_requirement, with_requirements,
     )
     from mlfbuild.library.requirement_names import NAME, short_name
-    from mlfbuild.library.resolved_library import ResolvedLibrary
     from mlfbuild.library.value import (
         CPU_DEVICE, FULL_MODEL, OPERATOR, ArchiveFile, CodegenFile, DeviceContext, ExternalDependency, Fact, Library,
         MainMemory, Module, ModuleTarget, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo,

@@ -1,6 +1,6 @@
-"""Bundles: required libraries inside an archive, in ``dependencies/<name>`` (``url_type`` ``mlf_path``).
+"""Required libraries after resolution, and bundles: those in an archive, in ``dependencies/<name>``.
 
-::
+Their ``url_type`` is ``mlf_path``::
 
     dependencies/cmsis-nn/Include/... Source/... LICENSE    the files, with the paths that they have in the library
     dependencies/cmsis-nn.json                              what to compile, include folders, licence and origin
@@ -14,7 +14,7 @@ import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.core import InputFileError, quoted
@@ -22,8 +22,45 @@ from mlfbuild.library.content import Content
 from mlfbuild.library.dependency_problems import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.requirement import STANDALONE_CRT
-from mlfbuild.library.resolved_library import ResolvedLibrary
 from mlfbuild.library.value import ArchiveFile, ExternalDependency, Library
+
+
+@dataclass(frozen=True)
+class ResolvedLibrary:
+    """A library with its files, version, licence and origin; all paths are relative to its folder and stay inside.
+
+    If ``package`` is set, the firmware's own CMake build has the library, and there are no files.
+    """
+
+    name: str
+    """In lower case, with hyphens: ``cmsis-nn``."""
+    version: str
+    """The version in the project or the archive; empty if neither states it."""
+    files: Mapping[str, Content] = field(default_factory=dict)
+    """By path, sorted."""
+    sources: tuple[str, ...] = ()
+    """The paths in ``files`` that are compiled."""
+    include_dirs: tuple[str, ...] = ()
+    """Folders of its headers, ``.`` for its own folder."""
+    license_files: tuple[str, ...] = ()
+    """The paths in ``files`` with the licence text."""
+    license: str = ""
+    """SPDX licence expression; empty if unknown."""
+    url: str = ""
+    """Origin; empty for a folder of this machine."""
+    commit: str = ""
+    """Git's hexadecimal commit; empty if the library is not from a repository."""
+    compile_options: tuple[str, ...] = ()
+    """Further options for its own sources."""
+    public_headers: bool = False
+    """Whether the application also sees its headers."""
+    package: str = ""
+    """Name for CMake's ``find_package``."""
+    target: str = ""
+    """CMake target of the package."""
+    wanted: str = ""
+    """Version that the package must have; empty if archives state none."""
+
 
 INCLUDE_DIR = "runtime/include"
 BACKEND = "runtime/src/runtime/crt/common/crt_backend_api.c"
@@ -36,7 +73,11 @@ TVM_RUNTIME = ExternalDependency(STANDALONE_CRT, "https://github.com/apache/tvm"
 
 
 def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:
-    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built."""
+    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built.
+
+    It is a template for ``crt_config.h`` in TVM's runtime. Without it, or without the sources of the back end, an
+    archive has only headers of the runtime.
+    """
     paths = {file.path for file in files}
     if PurePosixPath(BACKEND) not in paths or not any(path.is_relative_to(INCLUDE_DIR) for path in paths):
         return None
@@ -74,7 +115,11 @@ def description_path(name: str) -> PurePosixPath:
 
 
 def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
-    """Return the entry of the metadata for a bundled library."""
+    """Return the entry of the metadata for a bundled library.
+
+    Its ``url`` is the folder in the archive, and ``url_type`` is ``mlf_path``, so that other tools find the files
+    as well.
+    """
     return ExternalDependency(library.name, f"./{bundle_folder(library.name)}", ARCHIVE_FOLDER, library.version)
 
 
@@ -191,19 +236,9 @@ def _union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
 def _described(fields: Fields, name: str, files: Mapping[str, Content]) -> ResolvedLibrary:
     if fields.integer("version") != _VERSION:
         raise fields.error("version", f"must be {_VERSION}")
-    library = ResolvedLibrary(
-        name=fields.text("name"),
-        version=fields.text("release", default=""),
-        files=files,
-        sources=fields.texts("sources"),
-        include_dirs=fields.texts("include_dirs"),
-        license_files=fields.texts("license_files"),
-        license=fields.text("license", default=""),
-        url=fields.text("url", default=""),
-        commit=fields.text("commit", default=""),
-        compile_options=fields.texts("compile_options"),
-        public_headers="public_headers" in fields and fields.flag("public_headers"),
-    )
+    # The others describe a package of the firmware's own build, which an archive cannot name.
+    others = dict.fromkeys(("package", "target", "wanted"), "")
+    library = fields.record(ResolvedLibrary, version=fields.text("release", default=""), files=files, **others)
     if library.name != name:
         raise fields.error("name", f"is {quoted(library.name)}, but the folder is called {name}")
     for key, text in (("release", library.version), ("license", library.license), ("url", library.url)):

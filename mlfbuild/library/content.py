@@ -166,7 +166,10 @@ class StoredFile:
             raise self._unreadable(error) from None
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``, or fewer at the end; raises ``InputFileError``."""
+        """Return ``size`` bytes from ``offset``, or fewer at the end; raises ``InputFileError``.
+
+        Threads may read at the same time. The file is read each time, as nothing is cached.
+        """
         try:
             with self._lock:
                 # Position and read are one step, because threads share the file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,6 +76,4 @@ def tensor_size(name: str, shape: tuple[int, ...]) -> int | None:
     """
     size = element_size(name)
     # Multiplied in Python, whose integers do not overflow as those of C would.
-    for extent in shape if size is not None else ():
-        size = size * extent if size is not None else None
-    return size
+    return None if size is None else size * math.prod(shape)

@@ -23,7 +23,11 @@ def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
 
 
 def problems(dependency: ExternalDependency) -> Sequence[str]:
-    """Return the problems of ``dependency``, each with its key; empty if it is valid."""
+    """Return the problems of ``dependency``, each with its key; empty if it is valid.
+
+    Each is a clause such as ``url is empty``. They are those of version 7 of the format; nothing is looked up, so a
+    valid URL may lead nowhere.
+    """
     # White space counts as empty: it would make a folder or a target without a name.
     found = [f"{key} is empty" for key in ("short_name", "url", "url_type") if not getattr(dependency, key).strip()]
     if any(not getattr(dependency, key).isprintable() for key in ("short_name", "url", "url_type", "version_spec")):

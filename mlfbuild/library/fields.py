@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, TypeGuard
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any, NoReturn, TypeGuard, TypeVar
 
 from mlfbuild.core import InputFileError, shown
 
@@ -40,8 +41,15 @@ def parse_json(data: bytes, where: str, advice: str = "write the file again") ->
     raise InputFileError("json-invalid", place=where, reason=f"the text is not valid JSON: {reason}", hint=advice)
 
 
+def _is(value: object, kind: type[object]) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
 def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return _is(value, int)
+
+
+_Record = TypeVar("_Record")
 
 
 class Fields:
@@ -82,23 +90,27 @@ class Fields:
         return list(self._members)
 
     def holds(self, key: str, kind: type[object]) -> bool:
-        """Return whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``."""
-        value = self._members.get(key)
-        return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+        """Return whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``.
+
+        For members that may have several forms. The member does not count as read, and nothing is raised: an
+        absent member holds nothing.
+        """
+        return _is(self._members.get(key), kind)
 
     def holds_all(self, key: str, kind: type[object]) -> bool:
         """Return whether the member is a list in which each item is a ``kind``."""
         value = self._members.get(key)
-        return isinstance(value, list) and all(
-            isinstance(item, kind) and not (kind is int and isinstance(item, bool)) for item in value
-        )
+        return isinstance(value, list) and all(_is(item, kind) for item in value)
 
     def is_null(self, key: str) -> bool:
         """Return whether the member is null or absent."""
         return self._members.get(key) is None
 
     def raw(self, key: str) -> object:
-        """Return the value of the member without counting it as read; ``None`` if it is absent."""
+        """Return the value of the member without counting it as read; ``None`` if it is absent.
+
+        For values that are kept as they are, such as unknown fields. Use ``skip`` to count it as read.
+        """
         return self._members.get(key)
 
     def skip(self, *keys: str) -> None:
@@ -106,7 +118,10 @@ class Fields:
         self._read.update(key for key in keys if key in self._members)
 
     def leave(self, key: str) -> None:
-        """Count a member that ``member`` returned as not read."""
+        """Count a member that ``member`` returned as not read.
+
+        For an object that turns out to be of another version: it is then listed by ``unread`` as a whole.
+        """
         self._read.discard(key)
         if self._opened is not None:
             self._opened.pop(key, None)
@@ -133,7 +148,11 @@ class Fields:
                     yield from item.unread((*place, key, str(index)))
 
     def error(self, key: str, reason: str, *, code: str = "json-value-invalid", hint: str = "") -> InputFileError:
-        """Return an error about the member ``key``; without ``hint`` it has the hint of the file."""
+        """Return an error about the member ``key``; without ``hint`` it has the hint of the file.
+
+        ``reason`` is a clause whose subject is the member, such as ``must be 1``. The place of the error is the
+        file with the path of the member. Callers raise the result.
+        """
         return InputFileError(
             code, place=f"{self.where}: {self._path_of(key)}", reason=reason, hint=hint or self._advice
         )
@@ -151,7 +170,11 @@ class Fields:
         return self._members[key]
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a string; if the member is absent and ``default`` is not ``None``, ``default``."""
+        """Return a string; if the member is absent and ``default`` is not ``None``, ``default``.
+
+        An empty string is a string. Raises ``InputFileError`` if the member is of another type, or absent
+        without a default.
+        """
         if default is not None and key not in self._members:
             return default
         value = self._get(key)
@@ -167,7 +190,11 @@ class Fields:
         return self.text(key)
 
     def integer(self, key: str, *, minimum: int = 0) -> int:
-        """Return a whole number from ``minimum`` to 2^63-1."""
+        """Return a whole number from ``minimum`` to 2^63-1.
+
+        ``true`` and ``1.0`` are no whole numbers. Raises ``InputFileError`` if the member is absent, of another
+        type or out of this range.
+        """
         value = self._get(key)
         if not _is_whole(value) or not minimum <= value <= _LARGEST:
             raise self._type_error(key, f"a whole number of at least {minimum}")
@@ -181,7 +208,11 @@ class Fields:
         return value
 
     def number(self, key: str) -> float:
-        """Return a finite number."""
+        """Return a finite number.
+
+        Whole numbers count, ``true`` and ``false`` do not. Raises ``InputFileError`` if the member is absent,
+        of another type or infinite.
+        """
         value = self._get(key)
         # 1e999 is valid JSON, and Python reads it as infinity.
         if isinstance(value, float) and math.isfinite(value):
@@ -190,8 +221,26 @@ class Fields:
             return float(value)
         raise self._type_error(key, "a number")
 
+    def record(self, kind: type[_Record], **given: Any) -> _Record:
+        """Return the dataclass ``kind`` with the members that are called like its fields, and the values ``given``.
+
+        Types of fields are texts, whole numbers of at least 0, numbers, flags, and tuples of texts or numbers. Fields
+        with a default may be absent. For example, ``record(Span)`` reads ``{"size": 4, "first": 0, "last": 1}``. Raises
+        as the methods for single members.
+        """
+        for each in fields(kind):  # type: ignore[arg-type]  # a dataclass
+            optional = each.default is not MISSING or each.default_factory is not MISSING
+            if each.name not in given and (each.name in self or not optional):
+                # The types are texts, because all modules postpone the evaluation of annotations.
+                given[each.name] = _READERS[str(each.type).removesuffix(" | None")](self, each.name)
+        return kind(**given)
+
     def member(self, key: str) -> Fields:
-        """Return an object."""
+        """Return an object.
+
+        Each call returns the same object, so that members that one caller reads count as read for all. Raises
+        ``InputFileError`` if the member is absent or no object.
+        """
         value = self._get(key)
         if self._opened is None:
             self._opened = {}
@@ -202,7 +251,11 @@ class Fields:
         return opened
 
     def objects(self, key: str) -> list[Fields]:
-        """Return a list of objects, empty if the member is absent."""
+        """Return a list of objects, empty if the member is absent.
+
+        As for ``member``, each call returns the same objects. Raises ``InputFileError`` if the member is no
+        list, or an item is no object.
+        """
         values = self._list(key)
         if not values:
             return []
@@ -245,3 +298,10 @@ class Fields:
         if not isinstance(value, list):
             raise self._type_error(key, "a list")
         return value
+
+
+_READERS: Mapping[str, Callable[[Fields, str], object]] = {
+    "str": Fields.text, "int": Fields.integer, "float": Fields.number, "bool": Fields.flag,
+    "tuple[str, ...]": Fields.texts, "tuple[int, ...]": Fields.integers,
+}  # fmt: skip
+"""The methods of ``Fields.record`` by the type of a field."""

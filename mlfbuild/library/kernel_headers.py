@@ -17,7 +17,11 @@ from mlfbuild.library.value import CodegenFile, Module
 
 
 def repeated_in(file: CodegenFile) -> tuple[RepeatedDeclaration, ...]:
-    """Return the contradicting declarations of ``file``; none if it is no source, or too large to be searched."""
+    """Return the contradicting declarations of ``file``; none if it is no source, or too large to be searched.
+
+    For example, a function with two prototypes that differ in the type of a parameter. Reads the content, which may
+    still be in the archive.
+    """
     if file.path.suffix not in SOURCE_SUFFIXES or len(file.content) > MAX_TEXT:
         return ()
     # The text is only searched and never written back, so any encoding is accepted.
@@ -70,7 +74,10 @@ def kernel_include_dirs(paths: Iterable[PurePosixPath | str]) -> list[str]:
 
 
 def included_names(text: bytes) -> Iterator[str]:
-    """Yield each name that ``text``, C code, includes, regardless of conditions around the directive."""
+    """Yield each name that ``text``, C code, includes, regardless of conditions around the directive.
+
+    Both forms of the directive count. Names are as they are written, with their folders, and may be repeated.
+    """
     yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))
 
 

@@ -20,7 +20,11 @@ _VERSION_KEY, _VERSION = "mlfbuild_plan", 1
 
 
 def operator_plan(operator: NetworkOperator) -> dict[str, Any]:
-    """Return the kernels of ``operator`` as JSON values, without unknown ones; empty if all are unknown."""
+    """Return the kernels of ``operator`` as JSON values, without unknown ones; empty if all are unknown.
+
+    The keys are ``kernels``, a list with an object for each kernel, and ``by_rows``. ``with_plan`` reads the same
+    form, and reports have it as well.
+    """
     kernels = [
         {key: value for key, value in vars(kernel).items() if value not in ("", None)} for kernel in operator.kernels
     ]
@@ -78,23 +82,12 @@ def with_plan(module: Module, modules: Fields) -> Module:
             code="metadata-network-invalid",
             hint="write the archive again",
         )
+    kernels = [tuple(each.record(NetworkKernel) for each in entry.objects("kernels")) for entry in entries]
     planned = tuple(
-        replace(operator, kernels=tuple(map(_kernel, entry.objects("kernels"))), by_rows=_rows(entry))
-        for operator, entry in zip(operators, entries, strict=True)
+        replace(operator, kernels=own, by_rows=_rows(entry))
+        for operator, own, entry in zip(operators, kernels, entries, strict=True)
     )
     return replace(module, network=replace(module.network, operators=planned))
-
-
-def _kernel(entry: Fields) -> NetworkKernel:
-    return NetworkKernel(
-        kernel=entry.text("kernel"),
-        chosen=entry.flag("chosen"),
-        reason=entry.text("reason"),
-        function=entry.text("function", default=""),
-        constants=entry.integer("constants") if "constants" in entry else None,
-        workspace=entry.integer("workspace") if "workspace" in entry else None,
-        node=entry.integer("node") if "node" in entry else None,
-    )
 
 
 def _rows(operator: Fields) -> NetworkRows | None:

@@ -25,6 +25,7 @@ class NetworkScratch:
     """Memory in the arena that one operator uses while it runs."""
 
     offset: int
+    """Of the first byte in the arena."""
     size: int
 
 
@@ -42,12 +43,7 @@ class RemovedChannels:
     """Multiply-accumulates of one run."""
 
     def __add__(self, other: RemovedChannels) -> RemovedChannels:
-        return RemovedChannels(
-            self.channels + other.channels,
-            self.of + other.of,
-            self.weights + other.weights,
-            self.macs + other.macs,
-        )
+        return RemovedChannels(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
@@ -90,6 +86,7 @@ class NetworkTensor:
     dtype: str
     shape: tuple[int, ...]
     size: int
+    """Bytes."""
     memory: str
     """One of ``MEMORIES``."""
     offset: int | None
@@ -222,8 +219,15 @@ class Network:
         return tuple(usage)
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
-        """Return the network with ``edit`` applied to the names in C."""
-        operators = tuple(_renamed(operator, edit) for operator in self.operators)
+        """Return the network with ``edit`` applied to the names in C.
+
+        These are the functions and symbols of operators and of constants. Names in the model and of tensors are
+        kept.
+        """
+        operators = tuple(
+            replace(each, function=edit(each.function), symbols=tuple(map(edit, each.symbols)))
+            for each in self.operators
+        )
         constants = tuple(replace(constant, symbol=edit(constant.symbol)) for constant in self.constants)
         return replace(self, operators=operators, constants=constants)
 
@@ -236,8 +240,3 @@ def _covered(places: Iterable[tuple[int, int]]) -> int:
         size += max(0, start + length - max(start, end))
         end = max(end, start + length)
     return size
-
-
-def _renamed(operator: NetworkOperator, edit: Callable[[str], str]) -> NetworkOperator:
-    symbols = tuple(edit(name) for name in operator.symbols)
-    return replace(operator, function=edit(operator.function), symbols=symbols)

@@ -50,7 +50,11 @@ def name_of(code: int, bits: int) -> str | None:
 
 
 def dtype_called(name: str) -> DType:
-    """Return the little-endian numpy type ``name``, such as ``int8`` or ``bfloat16``; raises ``KeyError``."""
+    """Return the little-endian numpy type ``name``, such as ``int8`` or ``bfloat16``; raises ``KeyError``.
+
+    Types that numpy does not have are those of ``ml_dtypes``, which is imported then. ``is_supported`` tells
+    whether the name is known.
+    """
     dtype: DType
     if _CODES[name] in _NUMPY:
         dtype = np.dtype(name)
@@ -69,12 +73,19 @@ def type_text(code: int, bits: int, lanes: int) -> str:
 
 
 def is_supported(name: str) -> bool:
-    """Return whether ``name`` is a type that parameters may have."""
+    """Return whether ``name`` is a type that parameters may have.
+
+    Neither numpy nor ``ml_dtypes`` is imported for it. Names are those of numpy, such as ``int8``, ``bool`` or
+    ``bfloat16``.
+    """
     return name in _CODES
 
 
 def round_half_away(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
+    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``).
+
+    The result has the dtype and the shape of ``x``; NaN and infinities stay as they are.
+    """
     # Neither np.round, which rounds a half to even, nor floor(x + 0.5): the float32 just below 0.5 plus 0.5 is 1.
     whole = np.trunc(x)
     rounded: npt.NDArray[Any] = np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)

@@ -70,29 +70,21 @@ def param_infos(params: Params) -> dict[str, ParamInfo]:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Record:
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    size: int
-
-
 class StoredParams(Mapping[str, Array]):
     """The arrays of a ``.params`` file in its order, read-only; each access reads the array from the file."""
 
-    def __init__(self, content: Content, records: Mapping[str, _Record]) -> None:
+    def __init__(self, content: Content, records: Mapping[str, tuple[ParamInfo, int]]) -> None:
         self.content = content
         """The whole file."""
         self._records = records
+        """Each with the offset of its data."""
 
     def __getitem__(self, name: str) -> Array:
-        record = self._records[name]
-        dtype = dtype_called(record.dtype)
+        info, offset = self._records[name]
+        dtype = dtype_called(info.dtype)
         if isinstance(self.content, bytes):
-            count = record.size // dtype.itemsize
-            return np.frombuffer(self.content, dtype, count, record.offset).reshape(record.shape)
-        return np.frombuffer(self.content.read(record.offset, record.size), dtype).reshape(record.shape)
+            return np.frombuffer(self.content, dtype, info.size // dtype.itemsize, offset).reshape(info.shape)
+        return np.frombuffer(self.content.read(offset, info.size), dtype).reshape(info.shape)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._records)
@@ -105,8 +97,7 @@ class StoredParams(Mapping[str, Array]):
 
     def info(self, name: str) -> ParamInfo:
         """Return type, shape and size of the parameter ``name``; raises ``KeyError``."""
-        record = self._records[name]
-        return ParamInfo(record.dtype, record.shape, record.size)
+        return self._records[name][0]
 
 
 def load_params(content: Content, where: str = ".params") -> StoredParams:
@@ -130,7 +121,7 @@ def load_params(content: Content, where: str = ".params") -> StoredParams:
     return StoredParams(content, records)
 
 
-def _read_record(reader: _Reader, name: str) -> _Record:
+def _read_record(reader: _Reader, name: str) -> tuple[ParamInfo, int]:
     shown = quoted(name)
     reader.expect(_TENSOR_MAGIC, f"the array {shown}")
     device, _, ndim, code, bits, lanes = reader.unpack("<iiiBBH")
@@ -147,7 +138,7 @@ def _read_record(reader: _Reader, name: str) -> _Record:
     fits = all(dimension >= 0 for dimension in shape) and math.prod(filter(None, shape)) * itemsize <= _LARGEST
     if not fits or math.prod(shape) * itemsize != size:
         raise reader.error("params-size-wrong", f"array {shown} declares {size} bytes for {dtype}{shape}")
-    return _Record(dtype, tuple(shape), reader.skip(size), size)
+    return ParamInfo(dtype, tuple(shape), size), reader.skip(size)
 
 
 class _Reader:

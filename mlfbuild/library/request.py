@@ -56,7 +56,11 @@ class Compiler(Protocol):
     name: str
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
-        """Return (key, mistake) for each option that this compiler does not accept."""
+        """Return (key, mistake) for each option that this compiler does not accept.
+
+        Unknown options are mistakes as well. Nothing is read or started: project files are checked each time
+        they are loaded.
+        """
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model.
@@ -86,12 +90,20 @@ def invalid_option(reason: str) -> Mistake:
 
 
 def check_switch(value: object) -> Mistake | None:
-    """Return the mistake if ``value`` is neither true nor false."""
+    """Return the mistake if ``value`` is neither true nor false.
+
+    For ``check_options``: values come from project files and command lines, and 0 or ``yes`` is no switch. ``None``
+    if it is one.
+    """
     return None if isinstance(value, bool) else invalid_option("must be true or false")
 
 
 def refuse_options(compiler: Compiler, request: CompileRequest) -> None:
-    """Raise ``UsageError`` for the first option of ``request`` that ``compiler`` does not accept."""
+    """Raise ``UsageError`` for the first option of ``request`` that ``compiler`` does not accept.
+
+    To be called first in ``compile`` and ``outline``, since a caller without a project file has not checked the
+    options.
+    """
     for key, mistake in compiler.check_options(request.options):
         raise refused(f"{request.name}: options.{key}", mistake)
 

@@ -23,10 +23,6 @@ from mlfbuild.library.dependency_problems import archive_folder
 from mlfbuild.library.requirement_names import short_name
 from mlfbuild.library.value import ExternalDependency, Module
 
-__all__ = [
-    "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownLibrary", "known_library", "library_of_header",
-    "short_name",
-]  # fmt: skip
 STANDALONE_CRT = "tvm_standalone_crt"
 """The ``short_name`` of the C runtime that TVM writes to ``runtime/``."""
 _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?(?P<development>\.dev\d+)?(?:\+.*)?")
@@ -125,7 +121,11 @@ _BY_HEADER = {header: known for known in KNOWN for header in known.headers}
 
 
 def known_library(name: str) -> KnownLibrary | None:
-    """Return the library with this short name in any spelling, ``None`` if it is not known."""
+    """Return the library with this short name in any spelling, ``None`` if it is not known.
+
+    For example, ``CMSIS_NN`` for ``CMSIS-NN`` or ``cmsis_nn``. A library that is not known can still be required
+    and provided.
+    """
     return _BY_NAME.get(short_name(name))
 
 
@@ -176,9 +176,14 @@ def requirements_of(module: Module, *, tvm: str = "") -> tuple[Requirement, ...]
     origin is the module's name. Only the sources of modules that mlfbuild did not compile are read.
     """
     exporter = exporter_version(module) or tvm
-    declared = dict.fromkeys(_declared(item, module, exporter) for item in _named(module))
+    named = (item for item in module.external_dependencies if item.short_name.strip() and not _is_runtime(item))
+    declared = dict.fromkeys(_declared(item, module, exporter) for item in named)
     names = {requirement.name for requirement in declared}
-    found = (_recognised(known, headers, module, exporter) for known, headers in _foreign_headers(module))
+    made_by = f"TVM {exporter}" if exporter else ""
+    found = (
+        Requirement(known.name, known.version_for_tvm(exporter), known.url, "git", module.name, headers, made_by)
+        for known, headers in _foreign_headers(module)
+    )
     return (*declared, *(requirement for requirement in found if requirement.name not in names))
 
 
@@ -187,14 +192,10 @@ def with_requirements(module: Module, *, tvm: str = "") -> Module:
 
     Libraries of unknown version are left out: a repository without a version is not a valid entry (``MLF801``).
     """
-    found = (
-        requirement
-        for requirement in requirements_of(module, tvm=tvm)
-        if requirement.version and not requirement.declared
-    )
     added = tuple(
-        ExternalDependency(requirement.name, requirement.url, requirement.url_type, requirement.version)
-        for requirement in found
+        ExternalDependency(found.name, found.url, found.url_type, found.version)
+        for found in requirements_of(module, tvm=tvm)
+        if found.version and not found.declared
     )
     return replace(module, external_dependencies=(*module.external_dependencies, *added)) if added else module
 
@@ -206,8 +207,7 @@ def exporter_version(module: Module) -> str:
     """
     if module.model_id:
         return ""
-    found = (item.version_spec for item in module.external_dependencies if _is_runtime(item))
-    return next(found, "")
+    return next((item.version_spec for item in module.external_dependencies if _is_runtime(item)), "")
 
 
 def runtime_requirement(module: Module) -> Requirement | None:
@@ -225,10 +225,6 @@ def _is_runtime(dependency: ExternalDependency) -> bool:
     return short_name(dependency.short_name) == short_name(STANDALONE_CRT)
 
 
-def _named(module: Module) -> Iterator[ExternalDependency]:
-    return (item for item in module.external_dependencies if item.short_name.strip() and not _is_runtime(item))
-
-
 def _declared(item: ExternalDependency, module: Module, exporter: str) -> Requirement:
     name, stated = short_name(item.short_name), item.version_spec.strip()
     known = known_library(name)
@@ -236,11 +232,6 @@ def _declared(item: ExternalDependency, module: Module, exporter: str) -> Requir
     # A version that the archive states differently does not follow from the exporter.
     made_by = f"TVM {exporter}" if exporter and stated in {"", tested} else ""
     return Requirement(name, stated or tested, item.url, item.url_type, module.name, exporter=made_by)
-
-
-def _recognised(known: KnownLibrary, headers: tuple[str, ...], module: Module, exporter: str) -> Requirement:
-    made_by = f"TVM {exporter}" if exporter else ""
-    return Requirement(known.name, known.version_for_tvm(exporter), known.url, "git", module.name, headers, made_by)
 
 
 def _foreign_headers(module: Module) -> list[tuple[KnownLibrary, tuple[str, ...]]]:
@@ -258,7 +249,6 @@ def _includes(module: Module) -> Iterator[str]:
     for file in module.codegen:
         if file.path.suffix in TEXT_SUFFIXES and len(file.content) <= MAX_TEXT:
             content = bytes(file.content)
-            if any(
-                header in content for header in _HEADERS
-            ):  # most of the text is constants, and reading tokens is slow
+            # Most of the text is constants, and reading tokens is slow.
+            if any(header in content for header in _HEADERS):
                 yield from included_files(tokens(text_of(content)))

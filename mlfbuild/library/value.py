@@ -42,8 +42,10 @@ class TensorInfo:
     name: str
     dtype: str
     size: int
+    """Bytes."""
     shape: tuple[int, ...] | None = None
     scale: float | None = None
+    """``None`` without quantisation, as ``zero_point``."""
     zero_point: int | None = None
     source_name: str = ""
     """The name in the model file, if ``name`` is another one."""
@@ -82,7 +84,11 @@ class TensorInfo:
         return result
 
     def dequantized(self, stored: Array) -> Array:
-        """Return the real numbers, float32, of an array of the tensor; the array itself without a scale."""
+        """Return the real numbers, float32, of an array of the tensor; the array itself without a scale.
+
+        ``stored`` has the tensor's dtype and any shape. The formula is (stored - zero point) * scale, in
+        float32, as ``mlf_<model>_dequantize_<tensor>`` of the C header computes it.
+        """
         import numpy as np
 
         if self.scale is None:
@@ -108,8 +114,10 @@ class MainMemory:
     """Memory of a module's entry function on one device, in bytes (``memory.functions.main[]``)."""
 
     workspace_size: int
+    """Of tensors between operators."""
     constants_size: int
     io_size: int
+    """Of all inputs and outputs."""
     device: int = CPU_DEVICE
 
 
@@ -128,7 +136,9 @@ class StorageEntry:
 
     storage_id: int
     size: int
+    """Bytes."""
     input_binding: str | None = None
+    """The input or parameter that it holds first; ``None`` for results."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +147,10 @@ class OperatorBuffer:
 
     function: str
     size: int
+    """Bytes."""
     shape: tuple[int, ...]
     dtype: str
+    """By its name in TVM."""
     input_binding: str | None = None
 
 
@@ -147,6 +159,7 @@ class Pool:
     """A memory pool of a module's generated code."""
 
     name: str
+    """As the user of TVM has called it."""
     kind: str
     """``workspace`` or ``constant``."""
     size: int | None
@@ -224,8 +237,36 @@ class ExternalDependency:
     unknown: tuple[UnknownField, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModuleFacts:
+    """Facts of a module that TVM's metadata does not have; archives record them in the key ``mlfbuild``."""
+
+    model_id: str = ""
+    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
+    state_size: int = 0
+    """Bytes that the module keeps from one run to the next, in addition to its workspace."""
+    workspace_bound: int | None = None
+    """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
+    trace: tuple[TracedTensor, ...] = ()
+    """The tensors that a traced run reports, in order: by ``mlf_<module>_run_traced``, or by the calls of a graph."""
+    network: Network | None = None
+    """Operators and tensors with the places that the compiler planned; ``None`` if the archive does not record them."""
+    hook: bool = False
+    """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
+    runtime: str = ""
+    """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
+    tflm: str = ""
+    """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
+    source_sha256: str = ""
+    """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
+    notes: tuple[str, ...] = ()
+    """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
+    """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
+
+
 @dataclass(frozen=True)
-class Module:
+class Module(ModuleFacts):
     """One network of a library, or one operator."""
 
     name: str
@@ -260,8 +301,6 @@ class Module:
     devices: tuple[str, ...] = ()
     """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
     contexts: tuple[DeviceContext, ...] = ()
-    state_size: int = 0
-    """Bytes that the module keeps from one run to the next, in addition to its workspace."""
     source_text: Content = b""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
     tir: tuple[tuple[int, Content], ...] = ()
@@ -271,26 +310,6 @@ class Module:
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
     export_utc: bool = field(default=False, compare=False)
     """Whether the date is known to be UTC, although TVM writes local time marked Z. Not compared."""
-    model_id: str = ""
-    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
-    workspace_bound: int | None = None
-    """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
-    trace: tuple[TracedTensor, ...] = ()
-    """The tensors that a traced run reports, in order: by ``mlf_<module>_run_traced``, or by the calls of a graph."""
-    network: Network | None = None
-    """Operators and tensors with the places that the compiler planned; ``None`` if the archive does not record them."""
-    hook: bool = False
-    """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
-    runtime: str = ""
-    """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
-    tflm: str = ""
-    """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
-    source_sha256: str = ""
-    """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
-    notes: tuple[str, ...] = ()
-    """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
-    extensions: Mapping[str, Fact] = field(default_factory=dict)
-    """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
     device_files: tuple[CodegenFile, ...] = ()
     """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
     unknown: tuple[UnknownField, ...] = ()
@@ -307,7 +326,10 @@ class Module:
         return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
     def bound(self, output: int) -> int:
-        """Return the greatest magnitude of the output with this index; 0 if it is unknown (``Network.bound``)."""
+        """Return the greatest magnitude of the output with this index; 0 if it is unknown (``Network.bound``).
+
+        It is 1 behind operators such as LOGISTIC, and sets the tolerance by which float outputs are compared.
+        """
         tensor = self.outputs[output]
         return self.network.bound(output, tensor.source_name or tensor.name) if self.network else 0
 

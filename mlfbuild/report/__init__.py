@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.capacity import Usage, UsageLimit, usages
     from mlfbuild.report.document.compare import ReportComparison, compare_reports, comparison_json
-    from mlfbuild.report.document.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
+    from mlfbuild.report.document.read import (
+        FORMAT, Report, networks_in, read_report, report_schema, runs_in, sizes_in, title_of,
+    )
     from mlfbuild.report.document.report_files import (
         ReportDocument, check_report_output, compared_with, form_of, saved_report,
     )
-    from mlfbuild.report.document.schema import FORMAT, report_schema
     from mlfbuild.report.operators.image_networks import check_boards, networks_of, profiled
     from mlfbuild.report.operators.network_sizes import (
         NetworkSizes, SourceFacts, cycles_json, measured_json, modelled_json, network_json, source_facts, spread_json,

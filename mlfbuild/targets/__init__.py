@@ -51,13 +51,14 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.targets.boards import BOARDS
-    from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path, require_compiler
-    from mlfbuild.targets.cpus import CPUS, compiler_program
+    from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path, has_c_library, require_compiler
+    from mlfbuild.targets.cpus import (
+        CPUS, cmake_folder, compiler_program, cpu_of_toolchain, shared_toolchain_files, toolchain_file,
+    )
     from mlfbuild.targets.development_boards import (
         DevelopmentBoard, all_boards, close_boards, development_board, keys_of_device, server_words,
     )
     from mlfbuild.targets.gdb_servers import GDB_SERVERS
-    from mlfbuild.targets.libraries import has_c_library
     from mlfbuild.targets.macros import MacroRule, macro_rules
     from mlfbuild.targets.macs import fewest_instructions, macs_an_instruction
     from mlfbuild.targets.mcu_types import Mcu, MemoryCache, TimedMemory, needed_keys
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from mlfbuild.targets.part_keys import TIMED_CORES, CacheKeys, DeviceMemoryKeys, MemoryKeys, RegionKeys, TimingKeys
     from mlfbuild.targets.parts import KnownPart, all_parts, memory_of, model_of, part_called, parts_beginning
     from mlfbuild.targets.tables import RUNTIME, board_called, cpu_called, emulated_board, mcu_called
-    from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
     from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, GdbServer, MemoryRegion
 else:
     __getattr__ = lazy_attributes(__name__)

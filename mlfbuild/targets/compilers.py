@@ -1,16 +1,23 @@
-"""Check early that the C compiler of a toolchain file is installed and supports the CPU; CMake's own report is long."""
+"""Check early that the C compiler of a toolchain file is installed and supports the CPU; CMake's own report is long.
+
+Also find out whether it has a C library for the core, which Linux distributions package separately.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import ToolNotFoundError
-from mlfbuild.targets.cpus import advice, compiler_program
-from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
+from mlfbuild.targets.cpus import advice, compiler_program, cpu_of_toolchain, toolchain_folder
 from mlfbuild.targets.types import CLANG, GCC
+
+if TYPE_CHECKING:
+    import subprocess
+
 
 HOST_COMPILERS = ("cc", "gcc", "clang")
 """Names that CMake looks up if CC is not set."""
@@ -33,9 +40,8 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
     if row is None:
         return
     cpu, compiler = row
-    entries = _cache_entries(definitions)
-    _found(compiler_program(cpu, GCC), entries)  # clang links with it
-    path = _found(compiler_program(cpu, compiler), entries)
+    compiler_path(compiler_program(cpu, GCC), definitions)  # clang links with it
+    path = compiler_path(compiler_program(cpu, compiler), definitions)
     words = ("--target=arm-none-eabi",) if compiler == CLANG else ()
     # Compiling an empty file shows what counts, whatever version the compiler states.
     if not _compiles(path, (*words, *cpu.flags)):
@@ -49,7 +55,12 @@ def compiler_path(tool: str, definitions: Sequence[str] = ()) -> Path:
 
     Raises ``ToolNotFoundError``.
     """
-    return _found(tool, _cache_entries(definitions))
+    from mlfbuild.core import find_tool, tool_variable
+
+    # CMake's NAME=VALUE or NAME:TYPE=VALUE.
+    parts = (text.partition("=") for text in definitions)
+    entries = {name.partition(":")[0]: value for name, _, value in parts}
+    return find_tool(tool, entries.get(tool_variable(tool)))
 
 
 def _require_host_compiler() -> None:
@@ -62,27 +73,36 @@ def _require_host_compiler() -> None:
         )
 
 
-def _cache_entries(definitions: Sequence[str]) -> Mapping[str, str]:
-    """Return CMake's ``NAME=VALUE`` or ``NAME:TYPE=VALUE`` by name."""
-    parts = (text.partition("=") for text in definitions)
-    return {name.partition(":")[0]: value for name, _, value in parts}
-
-
-def _found(tool: str, entries: Mapping[str, str]) -> Path:
-    from mlfbuild.core import find_tool, tool_variable
-
-    return find_tool(tool, entries.get(tool_variable(tool)))
-
-
 @functools.cache
 def _compiles(path: Path, flags: tuple[str, ...]) -> bool:
     """Return whether the compiler accepts ``flags``; True if it does not start, which CMake reports."""
+    # Syntax only: the check must not depend on an assembler, a linker or a C library.
+    done = _run(path, *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c"))
+    return done is None or done.returncode == 0
+
+
+def _run(*command: str | Path) -> subprocess.CompletedProcess[str] | None:
+    """Return the finished ``command``; ``None`` if it does not start, or does not end."""
     import subprocess
 
-    # Syntax only: the check must not depend on an assembler, a linker or a C library.
-    command = [str(path), *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c")]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
-        return True
-    return done.returncode == 0
+        return None
+
+
+def has_c_library(gcc: Path, flags: Sequence[str]) -> bool:
+    """Return whether ``gcc`` with ``flags`` for a core finds a C library: newlib, or picolibc by its specs file.
+
+    False also if the compiler does not start, which other checks report.
+    """
+    # With the flags of a core, GCC searches the folder of its multilib first.
+    return any(_finds(gcc, flags, name) for name in ("libc.a", "picolibc.specs"))
+
+
+def _finds(gcc: Path, flags: Sequence[str], name: str) -> bool:
+    """Return whether GCC finds the file ``name``: it prints the path of a file that it finds, or else the bare name."""
+    done = _run(gcc, *flags, f"-print-file-name={name}")
+    return done is not None and Path(done.stdout.strip()).is_absolute()

@@ -74,7 +74,10 @@ def development_board(name: str) -> DevelopmentBoard | None:
 
 
 def close_boards(name: str) -> list[str]:
-    """Return up to three boards, emulated ones too, whose names are close to ``name`` or contain it."""
+    """Return up to three boards, emulated ones too, whose names are close to ``name`` or contain it.
+
+    For hints about unknown names. Names that contain ``name`` come first, then those that differ in few letters.
+    """
     names = [*BOARDS, *all_boards()]
     part = _letters(name)
     containing = [each for each in names if len(part) > 2 and part in _letters(each)]

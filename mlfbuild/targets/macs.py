@@ -39,13 +39,10 @@ def macs_an_instruction(cpu: Cpu, dtype: str) -> Fraction | None:
         # A multiplication and an addition for each.
         return Fraction(_SCALAR[dtype], 2)
     # The widest instruction of all extensions: this is a lower bound, whatever kernel is used.
-    found = max((lanes.get(dtype, 0) for lanes in _tables(cpu)), default=0)
+    tables: Mapping[str, Mapping[str, int]] = {"mve": _MVE, "neon": _NEON, "dsp": _DSP, "fpu": {"float32": 1}}
+    wider = [lanes.get(dtype, 0) for feature, lanes in tables.items() if feature in cpu.features]
+    found = max([_SCALAR.get(dtype, 0), *wider])
     return Fraction(found) if found else None
-
-
-def _tables(cpu: Cpu) -> list[Mapping[str, int]]:
-    tables = {"mve": _MVE, "neon": _NEON, "dsp": _DSP, "fpu": {"float32": 1}}
-    return [_SCALAR, *(table for feature, table in tables.items() if feature in cpu.features)]
 
 
 def fewest_instructions(cpu: Cpu, dtype: str, macs: int) -> int | None:

@@ -6,6 +6,7 @@ them. Without ``memories`` and ``based-on``, the part has no cycle model, as a r
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -129,19 +130,10 @@ def _line(text: str, keys: list[str]) -> int:
         else:
             continue
         # The table of the whole part has a name that is not among the keys.
-        common = max(_common(found, keys), _common(found[1:], keys))
+        common = max(len(os.path.commonprefix([names, keys])) for names in (found, found[1:]))  # noqa: RUF071 - lists
         if common > depth:
             best, depth = number, common
     return best
-
-
-def _common(found: list[str], keys: list[str]) -> int:
-    count = 0
-    for one, other in zip(found, keys, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
 
 
 def _words(dotted: str) -> list[str]:

@@ -41,7 +41,10 @@ class KnownPart:
     """Target type that pyOCD contains; empty if a CMSIS-Pack has it, or none."""
 
     def chip(self, name: str) -> str:
-        """Return the name in probe-rs of the part that the user calls ``name``; empty if probe-rs does not have it."""
+        """Return the name in probe-rs of the part that the user calls ``name``; empty if probe-rs does not have it.
+
+        It is the name that ``probe-rs run --chip`` takes. Of several that fit, the first one is returned.
+        """
         fitting = (chip for chip in self.chips if _same_letters(name.lower(), chip.lower()))
         return next(fitting, self.chips[0] if self.chips else "")
 
@@ -61,7 +64,10 @@ def _same_letters(name: str, chip: str) -> bool:
 
 @cache
 def all_parts() -> Mapping[str, KnownPart]:
-    """Return every part of the table by its name."""
+    """Return every part of the table by its name.
+
+    The table has hundreds of rows; it is read when it is first used, and then kept.
+    """
     found = {}
     for row in csv_rows("parts"):
         flash = RegionKeys(int(row["flash"], 16), int(row["flash size"])) if row["flash"] else None
@@ -91,7 +97,11 @@ def model_of(name: str) -> Mcu | None:
 
 
 def memory_of(mcu: str) -> tuple[str, DeviceMemoryKeys | None]:
-    """Return the core of ``mcu``, a name that a target can have, and its memories if a table has them."""
+    """Return the core of ``mcu``, a name that a target can have, and its memories if a table has them.
+
+    The row of the cycle model takes precedence over that of the table of parts, unless ``mcu`` only begins as the
+    model does.
+    """
     model, part = model_of(mcu), part_called(mcu)
     if part is not None and (model is None or model.name != mcu):
         return part.cpu, part.memory

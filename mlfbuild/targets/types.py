@@ -52,7 +52,10 @@ class Cpu(Keys):
         return next((self.toolchain_with(family) for family in self.compilers), None)
 
     def toolchain_with(self, compiler: str) -> str:
-        """Return the file name in ``cmake/toolchains`` for ``compiler``, a key of ``compilers``."""
+        """Return the file name in ``cmake/toolchains`` for ``compiler``, a key of ``compilers``.
+
+        GCC's has the name of the CPU only. The file exists in the folder of ``toolchain_folder``.
+        """
         return f"{self.name}.cmake" if compiler == GCC else f"{self.name}-{compiler}.cmake"
 
     @property
@@ -61,7 +64,11 @@ class Cpu(Keys):
         return "arm" if self.is_arm else self.architecture[:4]  # rv32, host
 
     def links_with(self, other: Cpu) -> bool:
-        """Return whether its code and code for ``other`` can be in one image and call each other."""
+        """Return whether its code and code for ``other`` can be in one image and call each other.
+
+        Both must be for the same machine and pass floats in the same registers. Architectures may differ: code
+        for Cortex-M0+ links with that for Cortex-M3.
+        """
         return (self.machine, self.float_abi) == (other.machine, other.float_abi)
 
     @property

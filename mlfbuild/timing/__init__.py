@@ -2,14 +2,14 @@
 
 Data goes through these modules:
 
-- ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text and ``syntax`` its operands,
+- ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text and its operands,
   ``decode`` finds the registers and the target of each instruction (``DecodedInstruction``), ``description`` splits
   functions into basic blocks and returns the cost of each instruction (``instruction_costs``).
 - ``cores`` has a ``CoreTiming`` for each core: a function from the instructions of a block to a ``Cost`` for each, as
   if no memory had wait states.
 - ``description`` writes these costs and the memories and caches of an ``Mcu`` as lines for the plugin of QEMU
   (``verify/emulator/counter.c``), which adds up the costs of executed blocks and simulates the memories.
-- ``result`` converts the plugin's numbers to cycles by kind (``CycleCount``).
+- ``costs`` also converts the plugin's numbers to cycles by kind (``CycleCount``).
 
 Example: the cycles of a function of an image, with addresses from its symbols::
 
@@ -35,11 +35,13 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.timing.cores import CORE_TIMINGS, core_timing, modelled_error
-    from mlfbuild.timing.costs import BlockCosts, CoreTiming, Cost, DecodedInstruction, WorkKind
+    from mlfbuild.timing.costs import (
+        BlockCosts, CoreTiming, Cost, CycleCount, DecodedInstruction, WorkKind, cycle_count,
+    )
     from mlfbuild.timing.description import instruction_costs, regions_of_part, timing_description
-    from mlfbuild.timing.listing import Disassembly, Instruction, ListedFunction
-    from mlfbuild.timing.objdump import LinkedCode, damaged_image, disassembled
-    from mlfbuild.timing.result import CycleCount, cycle_count
-    from mlfbuild.timing.syntax import REGISTER_ALIASES, listed_registers, operand_parts
+    from mlfbuild.timing.listing import (
+        REGISTER_ALIASES, Disassembly, Instruction, ListedFunction, listed_registers, operand_parts,
+    )
+    from mlfbuild.timing.objdump import LinkedCode, disassembled, opened_image
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,7 +1,8 @@
-"""The values of the cycle model: decoded instructions, and their costs on a core."""
+"""The values of the cycle model: decoded instructions, their costs on a core, and the cycles of a run."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,7 @@ class DecodedInstruction:
     """An instruction of an image, as objdump prints it, with its registers."""
 
     address: int
+    """Without the bit that marks Thumb code."""
     size: int
     """Bytes: 2 or 4."""
     mnemonic: str
@@ -77,3 +79,33 @@ class CoreTiming:
     """Stated error of modelled cycles in per cent: the largest that the evidence shows."""
     sources: Sequence[str]
     """Documents and measurements that the costs are taken from."""
+
+
+@dataclass(frozen=True)
+class CycleCount:
+    """Modelled cycles of an operator or a run, by what the core does in them."""
+
+    arithmetic: int
+    memory: int
+    """Loads and stores."""
+    branches: int
+    waiting: int
+    """Waiting for memories, beyond accesses without wait states."""
+
+    @property
+    def total(self) -> int:
+        """All cycles."""
+        return sum(vars(self).values())
+
+    def __add__(self, other: CycleCount) -> CycleCount:
+        return CycleCount(*map(operator.add, vars(self).values(), vars(other).values()))
+
+
+def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
+    """Return the cycles of the ``units`` of each kind, rounded to the nearest; a cycle has ``scale`` units.
+
+    ``units`` has four counts, in the order of the fields: arithmetic, memory, branches, waiting. The kinds are rounded
+    one by one, so a total may differ from the rounded total by up to two cycles.
+    """
+    # Integers, so that the result is the same on every machine.
+    return CycleCount(*((2 * each + scale) // (2 * scale) for each in units))

@@ -9,11 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mlfbuild.timing.costs import DecodedInstruction
-from mlfbuild.timing.listing import Instruction
-from mlfbuild.timing.syntax import listed_registers, operand_parts, registers_in
+from mlfbuild.timing.listing import Instruction, listed_registers, operand_parts, registers_in
 
 FLAGS = "flags"
 """The condition flags, with those of DSP instructions (GE)."""
@@ -69,15 +67,8 @@ _OWN_SUFFIX = re.compile(
 """Names of the FPU and MVE that end as a condition or predicate does."""
 
 
-class _Shape(NamedTuple):
-    """A decoded instruction without its address."""
-
-    mnemonic: str
-    condition: str
-    reads: frozenset[str]
-    writes: frozenset[str]
-    transfers: int
-    target: int | None
+_Shape = tuple[str, str, str, frozenset[str], frozenset[str], int, int | None]
+"""The fields of a decoded instruction behind its address and size."""
 
 
 def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
@@ -85,11 +76,7 @@ def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
 
     ``target`` is ``None`` for all but direct branches. Unknown mnemonics do not fail: the rule of the module is used.
     """
-    shape = _shape(instruction.mnemonic, instruction.operands)
-    return DecodedInstruction(
-        instruction.address, size, shape.mnemonic, shape.condition, instruction.operands,
-        shape.reads, shape.writes, shape.transfers, shape.target,
-    )  # fmt: skip
+    return DecodedInstruction(instruction.address, size, *_shape(instruction.mnemonic, instruction.operands))
 
 
 def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
@@ -135,7 +122,7 @@ def _shape(text: str, operands: str) -> _Shape:
     # A conditional instruction depends on the flags even if it names none.
     if condition or base in {"adc", "sbc", "rrx", "sel"} or base.startswith(("cs", "cinc", "cinv", "cneg")):
         reads.add(FLAGS)
-    return _Shape(name, condition, frozenset(reads), frozenset(writes), _transfers(base, parts), target)
+    return name, condition, operands, frozenset(reads), frozenset(writes), _transfers(base, parts), target
 
 
 def _name(text: str, helium: bool) -> tuple[str, str, bool]:

@@ -23,7 +23,7 @@ from mlfbuild.timing.objdump import LinkedCode, disassembled
 # LE and its relatives are branches of Armv8.1-M: low-overhead loops.
 _ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
 _WIDE = 0xE800
-"""The first half of an instruction of 32 bits is not less."""
+"""The first half of an instruction of 32 bits is not less (Armv7-M Architecture Reference Manual, A5.1)."""
 
 
 class BasicBlock(NamedTuple):
@@ -61,12 +61,7 @@ def _runs(code: LinkedCode, listed: Sequence[Instruction]) -> Iterator[list[Deco
     for is_data, run in itertools.groupby(listed, lambda instruction: instruction.is_data):
         if not is_data:
             # By the bytes, as the listing does not show the width of every instruction.
-            yield [decoded(instruction, _size(code.half(instruction.address))) for instruction in run]
-
-
-def _size(half: int | None) -> int:
-    """Return the bytes of an instruction that begins with ``half`` (Armv7-M Architecture Reference Manual, A5.1)."""
-    return 4 if half is not None and half >= _WIDE else 2
+            yield [decoded(each, 4 if (code.half(each.address) or 0) >= _WIDE else 2) for each in run]
 
 
 def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iterator[BasicBlock]:
@@ -78,7 +73,8 @@ def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iter
             yield _block(block)
             block = []
         block.append(instruction)
-        if _branches(instruction):
+        # ``pop {pc}``, ``ldr pc`` and arithmetic on ``pc`` are branches in Thumb code.
+        if instruction.mnemonic in _ENDS or "pc" in instruction.writes:
             yield _block(block)
             block = []
     if block:
@@ -87,12 +83,6 @@ def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iter
 
 def _block(instructions: Sequence[DecodedInstruction]) -> BasicBlock:
     return BasicBlock(tuple(instructions), instructions[-1].target == instructions[0].address)
-
-
-def _branches(instruction: DecodedInstruction) -> bool:
-    """Return whether the instruction may branch."""
-    # ``pop {pc}``, ``ldr pc`` and arithmetic on ``pc`` are branches in Thumb code.
-    return instruction.mnemonic in _ENDS or "pc" in instruction.writes
 
 
 Place = tuple[int, int, str]
@@ -131,12 +121,8 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
 
 def _scale(costs: list[Cost], core: CoreTiming) -> int:
     """Return the smallest number of units of a cycle in which all costs are whole."""
-    numbers = {
-        core.split_target,
-        core.unaligned,
-        core.other_memory,
-        *(number for cost in costs for number in (cost.cycles, cost.taken)),
-    }
+    numbers = {number for cost in costs for number in (cost.cycles, cost.taken)}
+    numbers |= {core.split_target, core.unaligned, core.other_memory}
     # In whole numbers, because sums of floats would depend on the order in which the plugin meets the blocks.
     return math.lcm(*(Fraction(number).denominator for number in numbers))
 
@@ -163,11 +149,8 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
         waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
         caches = f"{numbers[memory.fetch_cache]} {numbers[memory.read_cache]}"
         addresses = f"{region.origin:x} {region.origin + region.size - 1:x}"
-        yield f"memory {addresses} {memory.width} {waits} {int(memory.prefetch)} {caches} {_number(memory, mcu)}"
-
-
-def _number(memory: TimedMemory, mcu: Mcu) -> int:
-    return next(at for at, each in enumerate(mcu.memories.values()) if each is memory)
+        number = next(at for at, each in enumerate(mcu.memories.values()) if each is memory)
+        yield f"memory {addresses} {memory.width} {waits} {int(memory.prefetch)} {caches} {number}"
 
 
 def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:

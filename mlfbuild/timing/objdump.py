@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +55,11 @@ class LinkedCode:
         return self._number(address, 4)
 
     def half(self, address: int) -> int | None:
-        """Return the two bytes at an address of the image; ``None`` if there are none."""
+        """Return the two bytes at an address of the image; ``None`` if there are none.
+
+        They are unsigned and little-endian. The first half of a Thumb instruction shows whether it has 16 or 32
+        bits.
+        """
         return self._number(address, 2)
 
     def _number(self, address: int, size: int) -> int | None:
@@ -69,13 +75,7 @@ def disassembled(path: Path) -> LinkedCode | None:
     Raises ``ToolNotFoundError`` without objdump for the processor, ``InputFileError`` for a damaged image, and
     ``ProcessFailedError`` if objdump fails.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
-    data = read_bytes(path, "image")
-    check_elf_image(data, path)
-    try:
-        elf = ELFFile(io.BytesIO(data))
+    with opened_image(path) as (elf, data):
         machine = elf["e_machine"] if elf.little_endian else ""
         # Literal pools and jump tables are read from here: the listing prints them as data only if mapping symbols mark
         # them.
@@ -85,8 +85,6 @@ def disassembled(path: Path) -> LinkedCode | None:
             if section["sh_flags"] & _ALLOC and section["sh_size"] and section["sh_type"] != "SHT_NOBITS"
         )
         helium = _architecture(elf) >= _V8_1_M
-    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
-        raise damaged_image(path, str(error)) from None
     if machine not in _COMPILERS:
         return None
     # force-thumb: these cores have no Arm state, which objdump would otherwise take for possible.
@@ -94,11 +92,27 @@ def disassembled(path: Path) -> LinkedCode | None:
     return LinkedCode(machine, _listing(_objdump(_COMPILERS[machine]), options, path, sha256(data)), sections)
 
 
-def damaged_image(path: Path, reason: str) -> InputFileError:
-    """Return the error for an ELF file that pyelftools cannot read for a ``reason``."""
-    return InputFileError(
-        "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
-    )
+@contextlib.contextmanager
+def opened_image(path: Path) -> Iterator[tuple[ELFFile, bytes]]:
+    """Open the ELF file ``path`` for the block, which gets its content as well.
+
+    Raises ``InputFileError`` if it is missing or no ELF file, or if the block finds it to be damaged.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    data = read_bytes(path, "image")
+    check_elf_image(data, path)
+    try:
+        yield ELFFile(io.BytesIO(data)), data
+    except InputFileError:
+        raise
+    # pyelftools checks little: damaged files end in errors of all these types.
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputFileError(
+            "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
+        ) from None
 
 
 @functools.lru_cache(maxsize=1)

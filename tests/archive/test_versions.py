@@ -13,7 +13,7 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
-from mlfbuild.library.metadata.external_dependencies import dependencies_json
+from mlfbuild.library.metadata.module_keys import dependencies_json
 from support.errors import raises
 from support.old_archives import (
     DATE,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from reports import NETWORKS, TARGETS, checked, image_path, instructions, reports, row
 
-from mlfbuild.report.document.read import read_report
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import read_report, report_schema
 from support.schemas import validator
 
 _ON_DEVICE = re.compile(

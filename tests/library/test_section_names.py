@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.library.keys.section_names import SectionContent, section_problem
+from mlfbuild.library.keys.placement import SectionContent, section_problem
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from mlfbuild.report.operators.image_networks import calls_of
 from mlfbuild.report.sizes.image import read_image
-from mlfbuild.report.stack.objdump import read_program
+from mlfbuild.report.stack.pointers import read_program
 
 
 def test_calls_and_tail_calls_of_an_image(image: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mlfbuild.report.document.compare import Change, compare_reports, comparison_json
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.text.comparison import comparison_text
 from support.report_sketch import chain, model, modelled
 from support.reports import image, kws, others, owner, piece, report

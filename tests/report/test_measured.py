@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from mlfbuild.core import InputFileError
-from mlfbuild.report.document.read import read_report, runs_in
+from mlfbuild.report.document.read import read_report, report_schema, runs_in
 from mlfbuild.report.document.report_files import saved_report
-from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.verify import Spread
 from support.errors import raises

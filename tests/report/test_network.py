@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.operators.network_sizes import network_sizes
 from mlfbuild.report.sizes.owners import Owner, SizedSymbol

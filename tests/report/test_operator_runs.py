@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.budgets.record import BudgetRecord
+from mlfbuild.report.budgets.limits import BudgetRecord
 from mlfbuild.report.budgets.runs import excesses
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.operator_runs import ModelRun, figures_of, operator_runs, short_name, total

@@ -15,9 +15,8 @@ from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import MEMORIES
 from mlfbuild.project import CYCLE_COUNTERS, Budget
 from mlfbuild.report.document.compare import compare_reports, comparison_json
-from mlfbuild.report.document.read import mistake_in, read_report, runs_in, sizes_in
+from mlfbuild.report.document.read import FORMAT, mistake_in, read_report, report_schema, runs_in, sizes_in
 from mlfbuild.report.document.report_files import saved_report
-from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from mlfbuild.report.sizes.image import Berkeley

@@ -9,8 +9,8 @@ import pytest
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets.record import BudgetRecord
-from mlfbuild.report.budgets.sizes import excesses
+from mlfbuild.report.budgets.check import size_excesses
+from mlfbuild.report.budgets.limits import BudgetRecord
 from mlfbuild.report.link.checks import models_without_code
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.images import any_image_sizes
@@ -191,7 +191,7 @@ def test_after_lto_models_without_lto_are_known(
     assert found.mixed == ("beta",)
     assert next(owner for owner in found.others if owner.name == "link-time optimised code").flash > 2000
     limits = {name: Budget(flash=1) for name in ("alpha", "beta")}
-    problems = {each.place: each.code for each in excesses(found, limits, BudgetRecord(Path()))}
+    problems = {each.place: each.code for each in size_excesses(found, limits, BudgetRecord(Path()))}
     assert problems == {"model alpha": "size-over-budget", "model beta": "size-after-lto"}
     image_of_others = any_image_sizes(tmp_path / "app.elf", names=names)
     assert image_of_others.sizes.mixed == ("beta",), "its own operators and constants are in the image"

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.project import Budget
-from mlfbuild.report.document.schema import FORMAT
+from mlfbuild.report.document.read import FORMAT
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 Json = dict[str, Any]

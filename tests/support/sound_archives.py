@@ -18,8 +18,7 @@ from mlfbuild.library import (
     OperatorBuffer,
     StorageEntry,
 )
-from mlfbuild.library.bundling import bundle_dependency, bundle_files
-from mlfbuild.library.resolved_library import ResolvedLibrary
+from mlfbuild.library.bundling import ResolvedLibrary, bundle_dependency, bundle_files
 from support.libraries import GRAPH_JSON, graph_library, native_module
 
 Files = dict[str, bytes]

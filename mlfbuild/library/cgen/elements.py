@@ -15,7 +15,11 @@ _WIDTHS = {"int16_t": 2, "int32_t": 4, "int64_t": 8, "float": 4, "double": 8}
 
 
 def union_members(size: int, types: Collection[str]) -> Iterator[str]:
-    """Yield the members of a union of ``size`` bytes for elements of the C types ``types``, first the bytes."""
+    """Yield the members of a union of ``size`` bytes for elements of the C types ``types``, first the bytes.
+
+    Signs of types do not matter: ``uint32_t`` gets the member for ``int32_t``. A type that is wider than ``size``
+    has no member.
+    """
     yield f"uint8_t uint8_elements[{size}];"
     used = {c_type.removeprefix("u") for c_type in types}
     for c_type, width in _WIDTHS.items():

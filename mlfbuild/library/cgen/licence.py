@@ -10,6 +10,9 @@ LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n/* SPDX-FileCopyrightText:
 
 
 def notice(*lines: str) -> str:
-    """Return the comment at the beginning of a generated C file, with ``lines`` about the file."""
+    """Return the comment at the beginning of a generated C file, with ``lines`` about the file.
+
+    Each of ``lines`` must be safe in a comment: ``comment_text`` makes it so for texts that come from models.
+    """
     body = "".join(f" * {line}\n" for line in lines)
     return f"{LICENCE}/*\n{body} */"

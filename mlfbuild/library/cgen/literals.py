@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlfbuild.core import lazy_module
@@ -25,7 +26,11 @@ _WORDS = 9
 
 
 def integer(value: int) -> str:
-    """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
+    """Return an int64 value as a C literal, of type int if it fits in 32 bits.
+
+    Larger ones get ``INT64_C``, and the least values of both types their names in stdint.h, as C has no literals
+    for them.
+    """
     # -2147483648 in C is minus 2147483648, which is a long.
     if value in _NAMED:
         return _NAMED[value]
@@ -33,7 +38,10 @@ def integer(value: int) -> str:
 
 
 def floating(value: float) -> str:
-    """Return a float32 value as the shortest C literal that reads back as the same value."""
+    """Return a float32 value as the shortest C literal that reads back as the same value.
+
+    For example, ``0.1f``. NaN and infinities are the macros of math.h, whose header the caller includes.
+    """
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
@@ -42,7 +50,11 @@ def floating(value: float) -> str:
 
 
 def text(value: str) -> str:
-    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs."""
+    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs.
+
+    The result has its quotes. Other than plain characters are octal escapes of three digits, which end before a
+    digit that follows.
+    """
     plain = (32 <= byte < 127 and chr(byte) not in '"\\?' for byte in value.encode())
     pairs = zip(value.encode(), plain, strict=True)
     return f'"{"".join(chr(byte) if printable else f"{chr(92)}{byte:03o}" for byte, printable in pairs)}"'
@@ -54,7 +66,11 @@ def braces(values: Sequence[int]) -> str:
 
 
 def array_lines(values: Array) -> Iterator[str]:
-    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
+    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time.
+
+    Types are bool, float32, and integers of 1 to 8 bytes; others would be printed wrongly. The caller prints the
+    braces.
+    """
     flat = values.reshape(-1)
     # Python would print True and False.
     if flat.dtype == np.bool_:
@@ -62,9 +78,9 @@ def array_lines(values: Array) -> Iterator[str]:
     if flat.dtype == np.float32:
         width, lines = 7, _float_lines
     elif flat.dtype.itemsize == 8:
-        width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
+        width, lines = 4, partial(_lines, before="UINT64_C(", after=")") if flat.dtype == np.uint64 else _int64_lines
     else:
-        lines = _uint32_lines if flat.dtype == np.uint32 else _integer_lines
+        lines = partial(_lines, before="", after="u") if flat.dtype == np.uint32 else _integer_lines
         width = 24 if flat.dtype.itemsize == 1 else 9
     for start in range(0, flat.size, width * _ROWS):
         part = flat[start : start + width * _ROWS]
@@ -86,7 +102,10 @@ def hexadecimal_lines(values: Array) -> Iterator[str]:
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
-    """Yield initialisers of structs as indented lines, ``per_line`` on each."""
+    """Yield initialisers of structs as indented lines, ``per_line`` on each.
+
+    ``records`` are the texts of initialisers, with their braces. The caller prints the braces of the array.
+    """
     for start in range(0, len(records), per_line):
         yield f"    {', '.join(records[start : start + per_line])},"
 
@@ -97,20 +116,14 @@ def _integer_lines(rows: Array) -> list[str]:
     return [f"    {line}," for line in text.split("], [")]
 
 
-def _uint32_lines(rows: Array) -> list[str]:
-    return [f"    {'u, '.join(row)}u," for row in rows.astype(str).tolist()]
+def _lines(rows: Array, before: str, after: str) -> list[str]:
+    """Return a line for each row, with ``before`` and ``after`` around each value."""
+    return [f"    {before}{f'{after}, {before}'.join(row)}{after}," for row in rows.astype(str).tolist()]
 
 
 def _int64_lines(rows: Array) -> list[str]:
     least = -(1 << 63)
-    return [
-        f"    {', '.join(_NAMED[least] if value == least else f'INT64_C({value})' for value in row)},"
-        for row in rows.tolist()
-    ]
-
-
-def _uint64_lines(rows: Array) -> list[str]:
-    return [f"    {', '.join(f'UINT64_C({value})' for value in row)}," for row in rows.tolist()]
+    return [line.replace(f"INT64_C({least})", _NAMED[least]) for line in _lines(rows, "INT64_C(", ")")]
 
 
 def _float_lines(rows: Array) -> list[str]:
@@ -118,4 +131,4 @@ def _float_lines(rows: Array) -> list[str]:
     # numpy prints nan and inf.
     if not np.isfinite(rows).all():
         return [f"    {', '.join(map(floating, row))}," for row in rows]
-    return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]
+    return _lines(rows, "", "f")

@@ -8,7 +8,11 @@ _LINE_LENGTH = 116
 
 
 def wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
-    """Return ``start``, comma-separated ``items`` and ``end``; continuation lines are indented by four more columns."""
+    """Return ``start``, comma-separated ``items`` and ``end``; continuation lines are indented by four more columns.
+
+    ``indent`` is the column at which the caller prints ``start``. Lines end at 116 columns, unless a single item is
+    longer.
+    """
     return f"{start}{joined(items, ',', indent + 4, len(start) + indent)}{end}"
 
 

@@ -80,7 +80,11 @@ class ExecutorGraph:
         return self.node_row_ptr[output.node] + output.index
 
     def tensor(self, entry: int, name: str) -> TensorInfo:
-        """Return type, size and shape of ``entry`` as a tensor called ``name``."""
+        """Return type, size and shape of ``entry`` as a tensor called ``name``.
+
+        The size is in bytes of a compact tensor. It is 0 if TVM does not know the type, which ``parse_graph``
+        refuses.
+        """
         shape, dtype = self.shape[entry], self.dltype[entry]
         return TensorInfo(name, dtype, tensor_size(dtype, shape) or 0, shape)
 
@@ -90,7 +94,11 @@ class ExecutorGraph:
         return tuple(self.tensor(self.node_row_ptr[node], self.nodes[node].name) for node in self.arg_nodes)
 
     def inputs(self, params: Container[str]) -> tuple[TensorInfo, ...]:
-        """Return the arguments that are not in ``params``: the inputs that the caller sets."""
+        """Return the arguments that are not in ``params``: the inputs that the caller sets.
+
+        ``params`` are the names of the parameters of the module. The order is that of the executor,
+        ``arg_nodes``.
+        """
         return tuple(tensor for tensor in self.arguments if tensor.name not in params)
 
     @property
@@ -102,7 +110,10 @@ class ExecutorGraph:
 
 
 def storage_bindings(graph: ExecutorGraph) -> dict[int, str]:
-    """Return the input or parameter whose value each storage id holds first, by id; ids of results are left out."""
+    """Return the input or parameter whose value each storage id holds first, by id; ids of results are left out.
+
+    That is what the storage holds before the first call. TVM's metadata calls it ``input_binding``.
+    """
     owners = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
     first: dict[int, int] = {}
     for entry, storage in enumerate(graph.storage_id):

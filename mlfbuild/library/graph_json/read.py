@@ -47,19 +47,13 @@ class _Reader:
         self.where = where
 
     def graph(self, document: object) -> ExecutorGraph:
-        members = self.members(document, "")
-        for name in _MEMBERS:
-            if name not in members:
-                raise self.missing(name)
+        members = self.members(document, "", _MEMBERS)
         nodes = tuple(self.node(item, f"nodes[{i}]") for i, item in enumerate(self.items(members["nodes"], "nodes")))
         rows = self.row_pointers(members["node_row_ptr"], nodes)
         for index, node in enumerate(nodes):
             # Only earlier nodes count: TVM's executors run nodes in the order of the list.
             self.check_inputs(node, f"nodes[{index}]", rows[: index + 1])
-        attrs = self.members(members["attrs"], "attrs")
-        for name in _REQUIRED_ATTRS:
-            if name not in attrs:
-                raise self.missing(f"attrs.{name}")
+        attrs = self.members(members["attrs"], "attrs", _REQUIRED_ATTRS)
         payloads = {name: self.payload(attrs[name], name) for name in attrs}
         count = rows[-1]
         shape = self.shapes(payloads["shape"], count)
@@ -87,10 +81,7 @@ class _Reader:
     # Nodes
 
     def node(self, value: object, at: str) -> GraphNode:
-        members = self.members(value, at)
-        for name in ("op", "name", "inputs"):
-            if name not in members:
-                raise self.missing(f"{at}.{name}")
+        members = self.members(value, at, ("op", "name", "inputs"))
         op = self.text(members["op"], f"{at}.op")
         if op not in {INPUT, CALL}:
             raise self.error(f"{at}.op", f"is {quoted(op)}, but must be {INPUT!r} or {CALL!r}")
@@ -248,9 +239,12 @@ class _Reader:
     def bad_index(self, at: str, reason: str) -> InputFileError:
         return self.error(at, reason, "graph-index-invalid")
 
-    def members(self, value: object, at: str) -> Mapping[str, object]:
+    def members(self, value: object, at: str, required: Iterable[str] = ()) -> Mapping[str, object]:
         if not isinstance(value, dict):
             raise self.wrong_type(at, "an object")
+        missing = next((name for name in required if name not in value), None)
+        if missing is not None:
+            raise self.missing(f"{at}.{missing}" if at else missing)
         return value
 
     def items(self, value: object, at: str) -> Sequence[object]:

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
         ConstantInput, Dimension, InterfaceNames, PortNames, SignatureName, TensorName, port_problem,
     )
     from mlfbuild.library.keys.placement import (
-        CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, PlacementKeys, content_of,
-    )
-    from mlfbuild.library.keys.section_names import (
-        SECTION, SECTION_NAME, SectionContent, is_collected, section_problem, symbol_stem,
+        CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, SECTION, SECTION_NAME, Placement, PlacementKeys, SectionContent,
+        content_of, is_collected, section_problem, symbol_stem,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -29,7 +29,10 @@ def fact_problem(value: object) -> Mistake | None:
 
 
 def fact_name_problem(name: str) -> Mistake | None:
-    """Return why ``name`` cannot name a fact."""
+    """Return why ``name`` cannot name a fact.
+
+    Names are those of ``FACT_NAME``: they become keys of JSON and of build files. ``None`` if ``name`` is one.
+    """
     if re.fullmatch(FACT_NAME, name):
         return None
     hint = "use a letter, then letters, digits, _, . and -, at most 64"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, fields as fields_of
+from dataclasses import dataclass, fields
 from typing import Any
 
 from mlfbuild.core import InputFileError, quoted
@@ -16,11 +16,9 @@ from mlfbuild.library.bundling import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.keys import fact_name_problem, fact_problem
-from mlfbuild.library.metadata.contexts import context_json, read_contexts
-from mlfbuild.library.metadata.external_dependencies import dependencies_json, read_dependencies
-from mlfbuild.library.metadata.read_memory import read_functions, read_main
+from mlfbuild.library.metadata.memory import functions_json, main_json, read_functions, read_main
+from mlfbuild.library.metadata.module_keys import context_json, dependencies_json, read_contexts, read_dependencies
 from mlfbuild.library.metadata.unknown import kept_fields
-from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import (
     ARENA,
     CONSTANT,
@@ -39,6 +37,7 @@ from mlfbuild.library.value import (
     ExternalDependency,
     Fact,
     MainMemory,
+    ModuleFacts,
     OperatorFunction,
     TensorInfo,
     TracedTensor,
@@ -78,11 +77,9 @@ def read_network(members: Fields, state_size: int) -> Network:
     sizes = {ARENA: arena, STATE: state_size}
     tensors = tuple(_tensor(entry, sizes, len(entries)) for entry in members.objects("tensors"))
     operators = tuple(_operator(entry, arena, len(tensors)) for entry in entries)
-    return Network(arena, tensors, operators, tuple(_constant(entry) for entry in members.objects("constants")))
-
-
-def _constant(entry: Fields) -> NetworkConstant:
-    return NetworkConstant(entry.text("symbol"), entry.text("tensor"), entry.text("source"))
+    return Network(
+        arena, tensors, operators, tuple(each.record(NetworkConstant) for each in members.objects("constants"))
+    )
 
 
 def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkTensor:
@@ -103,12 +100,10 @@ def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkT
 
 
 def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:
-    return NetworkOperator(
-        name=entry.text("name"),
-        operator=entry.text("operator"),
-        function=entry.text("function"),
-        symbols=entry.texts("symbols"),
-        macs=entry.integer("macs") if "macs" in entry else None,
+    return entry.record(
+        NetworkOperator,
+        kernels=(),
+        by_rows=None,  # both are in plan.json
         inputs=_numbers(entry, "inputs", tensors),
         outputs=_numbers(entry, "outputs", tensors),
         scratch=_scratch(entry.member("scratch"), arena) if "scratch" in entry else None,
@@ -117,7 +112,7 @@ def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:
 
 
 def _removed(entry: Fields) -> RemovedChannels:
-    found = RemovedChannels(*(entry.integer(field.name) for field in fields(RemovedChannels)))
+    found = entry.record(RemovedChannels)
     if found.channels > found.of:
         raise _invalid(entry, "channels", f"is more than the {found.of} of the layer")
     return found
@@ -131,7 +126,7 @@ def _numbers(entry: Fields, key: str, tensors: int) -> tuple[int, ...]:
 
 
 def _scratch(entry: Fields, arena: int) -> NetworkScratch:
-    scratch = NetworkScratch(entry.integer("offset"), entry.integer("size"))
+    scratch = entry.record(NetworkScratch)
     if scratch.offset + scratch.size > arena:
         raise _invalid(entry, "offset", f"is outside the arena of {arena} bytes")
     return scratch
@@ -148,15 +143,12 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
-KEPT_FACTS = (
-    "model_id", "state_size", "workspace_bound", "trace", "network", "hook", "runtime", "tflm", "source_sha256",
-    "notes", "extensions",
-)  # fmt: skip
+KEPT_FACTS = tuple(each.name for each in fields(ModuleFacts))
 """Facts of a module that only the key has, by their names in ``Module`` and ``Extension``."""
 
 
 @dataclass(frozen=True)
-class Extension:
+class Extension(ModuleFacts):
     """The members of the key; a member is absent if TVM's keys or the module's files have the same information."""
 
     inputs: tuple[TensorInfo, ...] | None = None
@@ -173,18 +165,6 @@ class Extension:
     contexts: tuple[DeviceContext, ...] = ()
     target_devices: tuple[int | None, ...] = ()
     """Device type of each target in order; versions 6 and 7 do not record the types, and earlier ones not the order."""
-    model_id: str = ""
-    state_size: int = 0
-    """Bytes that are kept between runs; modules from TVM keep none."""
-    workspace_bound: int | None = None
-    trace: tuple[TracedTensor, ...] = ()
-    network: Network | None = None
-    hook: bool = False
-    runtime: str = ""
-    tflm: str = ""
-    source_sha256: str = ""
-    notes: tuple[str, ...] = ()
-    extensions: Mapping[str, Fact] = field(default_factory=dict)
     export_utc: bool = False
     unknown: tuple[UnknownField, ...] = ()
     """Read only: the fields of the module that are in no object of the version (``unknown``)."""
@@ -194,8 +174,8 @@ class Extension:
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` if it has no members."""
         members: dict[str, Any] = {
-            "inputs": None if self.inputs is None else [_tensor_json(tensor) for tensor in self.inputs],
-            "outputs": None if self.outputs is None else [_tensor_json(tensor) for tensor in self.outputs],
+            "inputs": None if self.inputs is None else list(map(_tensor_json, self.inputs)),
+            "outputs": None if self.outputs is None else list(map(_tensor_json, self.outputs)),
             "codegen": list(self.codegen) or None,
             "main": main_json(self.main) or None,
             "operator_functions": functions_json(self.operator_functions) or None,
@@ -215,7 +195,7 @@ class Extension:
 
 _PLAIN = ("model_id", "state_size", "hook", "runtime", "tflm", "source_sha256", "export_utc")
 """Members whose value is written as it is, unless it is empty."""
-MEMBERS = frozenset({"version", *(field.name for field in fields_of(Extension))})
+MEMBERS = frozenset({"version", *(each.name for each in fields(Extension))})
 """All members of the key."""
 
 
@@ -252,9 +232,7 @@ def read_extension(fields: Fields) -> Extension:
         trace=tuple(_read_traced(entry) for entry in key.objects("trace")),
         network=read_network(key.member("network"), state_size) if "network" in key else None,
         hook="hook" in key and key.flag("hook"),
-        runtime=_read_runtime(key),
-        tflm=_read_tflm(key),
-        source_sha256=_read_sha256(key),
+        **_read_texts(key),
         notes=key.texts("notes"),
         extensions=_read_facts(key) if "extensions" in key else {},
         export_utc="export_utc" in key and key.flag("export_utc"),
@@ -285,26 +263,17 @@ def _read_fact(key: Fields, name: str) -> Fact:
     return value
 
 
-def _read_sha256(key: Fields) -> str:
-    text = key.text("source_sha256", default="")
-    if text and not _SHA256.fullmatch(text):
-        raise key.error("source_sha256", "must be 64 hexadecimal digits", hint=_WRITE_AGAIN)
-    return text
-
-
-def _read_runtime(key: Fields) -> str:
-    runtime = key.text("runtime", default="")
+def _read_texts(key: Fields) -> dict[str, Any]:
+    found = {name: key.text(name, default="") for name in ("runtime", "tflm", "source_sha256")}
+    runtime, tflm, digest = found.values()
     # The path becomes part of an #include in generated code, so only the known ones are accepted.
     if runtime and runtime not in CONFIGURATIONS:
         raise key.error("runtime", f"{quoted(runtime)} is not a configuration of TVM's runtime", hint=_WRITE_AGAIN)
-    return runtime
-
-
-def _read_tflm(key: Fields) -> str:
-    text = key.text("tflm", default="")
-    if text and not _DATE.fullmatch(text):
+    if tflm and not _DATE.fullmatch(tflm):
         raise key.error("tflm", "must be a date such as 2026-10-13", hint=_WRITE_AGAIN)
-    return text
+    if digest and not _SHA256.fullmatch(digest):
+        raise key.error("source_sha256", "must be 64 hexadecimal digits", hint=_WRITE_AGAIN)
+    return found
 
 
 def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str, module: Fields) -> None:
@@ -357,12 +326,5 @@ def _read_tensors(fields: Fields, key: str) -> tuple[TensorInfo, ...] | None:
 
 
 def _read_tensor(entry: Fields) -> TensorInfo:
-    return TensorInfo(
-        name=entry.text("name"),
-        dtype=entry.text("dtype"),
-        size=entry.integer("size"),
-        shape=entry.integers("shape") if "shape" in entry else None,
-        scale=entry.number("scale") if "scale" in entry else None,
-        zero_point=entry.integer("zero_point", minimum=-(2**31)) if "zero_point" in entry else None,
-        source_name=entry.text("source_name", default=""),
-    )
+    zero_point = entry.integer("zero_point", minimum=-(2**31)) if "zero_point" in entry else None
+    return entry.record(TensorInfo, zero_point=zero_point)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.metadata.extension import (
     EXTENSION,
     KEPT_FACTS,
@@ -22,8 +21,8 @@ from mlfbuild.library.metadata.extension import (
     contradiction,
     read_extension,
 )
-from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, read_dependencies
-from mlfbuild.library.metadata.read_memory import read_memory
+from mlfbuild.library.metadata.memory import read_memory
+from mlfbuild.library.metadata.module_keys import DEPENDENCIES, read_contexts, read_dependencies
 from mlfbuild.library.metadata.unknown import MOST, collected, merged, too_many
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
 from mlfbuild.library.value import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField
@@ -114,7 +113,11 @@ def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
 
 
 def read_unknown(document: Fields, records: Sequence[ModuleRecord]) -> tuple[UnknownField, ...]:
-    """Return the unknown fields of the document that belong to no module; raises ``InputFileError``."""
+    """Return the unknown fields of the document that belong to no module; raises ``InputFileError``.
+
+    ``records`` are those of ``read_modules``, which must have read the document before: what it has read is not
+    unknown.
+    """
     beside = [name for name in document.names() if _MODULES in document and name not in {"version", _MODULES}]
     found = collected((((name,), document.raw(name)) for name in beside), document)
     for record in records:

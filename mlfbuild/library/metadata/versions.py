@@ -79,7 +79,10 @@ CURRENT = 7
 
 
 def written_format(version: int) -> Format:
-    """Return the version ``version``; raises ``UsageError`` if it does not exist."""
+    """Return the version ``version``; raises ``UsageError`` if it does not exist.
+
+    All versions that exist can be written, from 1 to ``CURRENT``. Use it for versions that a user has chosen.
+    """
     if version not in FORMATS:
         raise UsageError(
             "format-version-not-written",

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlfbuild.library.metadata.extension import EXTENSION, MEMBERS, VERSION, Extension, is_newer
-from mlfbuild.library.metadata.external_dependencies import DEPENDENCIES, dependencies_json
+from mlfbuild.library.metadata.memory import memory_json, operator_memory_json
+from mlfbuild.library.metadata.module_keys import DEPENDENCIES, dependencies_json
 from mlfbuild.library.metadata.unknown import placed, placed_beside
 from mlfbuild.library.metadata.versions import FORMATS, Format
-from mlfbuild.library.metadata.write_memory import memory_json, operator_memory_json
 from mlfbuild.library.value import CPU_DEVICE, OPERATOR, Library, Module
 
 

@@ -1,19 +1,136 @@
-"""All budgets of a firmware image: flash, RAM, stack, and runs of its models."""
+"""All budgets of a firmware image: flash and RAM, the stack of each model and of ``main``, and runs of its models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import OnProgress, OverBudgetError, no_progress
+from mlfbuild.core import Diagnostic, OnProgress, OverBudgetError, no_progress, package_fingerprint
+from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob
+from mlfbuild.project import Budget
+from mlfbuild.report.budgets.growth import accepted_sizes, growths
+from mlfbuild.report.budgets.limits import MEMORIES, BudgetRecord, image_record, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.runs import exceeded_runs
-from mlfbuild.report.budgets.sizes import exceeded_sizes
-from mlfbuild.report.budgets.stack import exceeded_stacks
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
+    from mlfbuild.report.sizes.owners import Sizes
+    from mlfbuild.report.stack.deepest_stack import StackDepth
+    from mlfbuild.report.stack.image import Stacks
+
+
+Budgets = Mapping[str, Budget]
+"""Budgets by the name of a model; the empty name is the whole image."""
+
+
+def exceeded_sizes(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Diagnostic]:
+    """Return each size of the job's image, or of a model in it, that exceeds its budget or the allowed growth.
+
+    The image is not read if there are no limits, or if nothing changed since they were last checked and kept. Raises as
+    ``accepted_sizes`` and ``read``.
+    """
+    budgets = {**dict(job.model_budgets), "": job.budget}
+    limits = [limit for budget in budgets.values() for limit in (budget.flash, budget.ram)]
+    if job.target.toolchain is None or not any(limit is not None for limit in [*limits, job.budget_file]):
+        return []
+    file, accepted = job.budget_file, accepted_sizes(job)
+    allowed = {name: asdict(budget) for name, budget in budgets.items()}
+    record = image_record(job, "sizes", allowed, accepted, str(file.growth) if file else None)
+    if record.current:
+        return []
+    sizes = read().sizes
+    found = list(size_excesses(sizes, budgets, record))
+    if file is not None:
+        found += growths(sizes, accepted, file.growth, file.path)
+    if not found:
+        record.write(taken_by(sizes))
+    return found
+
+
+def size_excesses(sizes: Sizes, budgets: Budgets, record: BudgetRecord) -> Iterator[Diagnostic]:
+    """Yield each of the ``budgets`` that is exceeded, with the difference from the build in ``record``."""
+    for subject in subjects_of(sizes):
+        budget = budgets.get(subject.name, Budget())
+        for memory, limit in (("flash", budget.flash), ("ram", budget.ram)):
+            size = subject.bytes_of(memory)
+            # An unknown size is an excess: a budget that cannot be checked must not pass.
+            if limit is not None and subject.name in sizes.mixed:
+                yield Diagnostic(
+                    "size-after-lto",
+                    place=subject.title,
+                    reason=f"link-time optimisation mixed its code with other code, so that its {MEMORIES[memory]} is "
+                    "unknown",
+                    hint="compile it without -flto, as `optimize: O2` does, or remove its budget",
+                )
+            elif limit is not None and size > limit:
+                yield Diagnostic(
+                    "size-over-budget",
+                    place=subject.title,
+                    reason=f"takes {size_text(size)} of {MEMORIES[memory]}, {size_text(size - limit)} over its budget "
+                    f"of {size_text(limit)}{since_last(size, record.before(subject.name, memory))}",
+                    hint=f"reduce its largest parts ({subject.largest(memory)}; `mlfbuild report -v` lists all), or "
+                    "raise the budget",
+                )
+
+
+_MEASURE = "stack"
+
+
+def exceeded_stacks(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Diagnostic]:
+    """Return each budget of stack that the job's image exceeds, or that cannot be checked.
+
+    The image is not read if there are no budgets, or if nothing changed since they were last checked and kept. Raises
+    ``ToolNotFoundError`` without objdump, ``ProcessFailedError`` if objdump fails, and as ``read``.
+    """
+    limits = job.stack_limits
+    if job.target.toolchain is None or not limits:
+        return []
+    # A new version of mlfbuild may compute another depth, so it is a part of the state.
+    record = image_record(job, "stack", limits, package_fingerprint())
+    if record.current:
+        return []
+    from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
+
+    stacks = analysed_stacks(read())
+    found = list(stack_excesses(stacks, limits, record))
+    # Only a kept budget is recorded, so that an exceeded one is reported by every build.
+    if not found:
+        depths = stacks.by_name.items()
+        record.write({name: {_MEASURE: depth.size} for name, depth in depths if depth.size is not None})
+    return found
+
+
+def stack_excesses(stacks: Stacks, limits: Mapping[str, int], record: BudgetRecord) -> Iterator[Diagnostic]:
+    """Yield each of ``limits`` that is exceeded, with the difference from the build in ``record``, or is unknown."""
+    for name, depth in stacks.by_name.items():
+        limit = limits.get(name)
+        title = f"model {name}" if name else "main"
+        # An unknown depth, such as that of recursion, must not pass as kept.
+        if limit is not None and depth.size is None:
+            yield Diagnostic(
+                "stack-not-known",
+                place=title,
+                reason=f"its stack cannot be compared with the budget of {size_text(limit)}: "
+                f"{depth.reason}{_reached(depth)}",
+                hint="change the code there, or remove the budget",
+            )
+        elif limit is not None and depth.size is not None and depth.size > limit:
+            parts = ", ".join(f"{part.function} {part.size:,}" for part in depth.path if part.size)
+            yield Diagnostic(
+                "stack-over-budget",
+                place=title,
+                reason=f"takes {size_text(depth.size)} of stack, {size_text(depth.size - limit)} over its budget of "
+                f"{size_text(limit)}{since_last(depth.size, record.before(name, _MEASURE))}",
+                hint=f"reduce the frames of the deepest call chain ({parts}), or raise the budget",
+            )
+
+
+def _reached(depth: StackDepth) -> str:
+    """Return the call chain to the function whose stack is unknown; empty if that is the first one."""
+    names = [part.function for part in depth.path]
+    return f" ({' > '.join(names)})" if len(names) > 1 else ""
 
 
 def check_budgets(job: FirmwareJob, read: Callable[[], ImageSizes], on_progress: OnProgress = no_progress) -> None:

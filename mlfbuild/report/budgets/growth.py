@@ -14,13 +14,21 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import Diagnostic, InputFileError, UsageError, listed, read_bytes, shown, write_if_changed
+from mlfbuild.core import (
+    Diagnostic,
+    InputFileError,
+    UsageError,
+    change_text,
+    listed,
+    read_bytes,
+    shown,
+    write_if_changed,
+)
 from mlfbuild.core.keys import size_text
 from mlfbuild.jobs import FirmwareJob, image_title
 from mlfbuild.library import Fields, parse_json
 from mlfbuild.project import Project
-from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of, taken_by
-from mlfbuild.report.budgets.record import Taken
+from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, Taken, subjects_of, taken_by
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.owners import Sizes
@@ -76,20 +84,18 @@ def baseline_text(images: Baseline) -> str:
     return f'{{\n  "{_VERSION}": {FORMAT},\n  "images": {{\n{entries}\n  }}\n}}\n'
 
 
-def unknown_in(images: Baseline, known: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the images and models of a baseline that are not ``known``, which has models by the title of an image."""
+def check_known(path: Path, images: Baseline, known: Mapping[str, Collection[str]]) -> None:
+    """Raise ``InputFileError`` if the baseline read from ``path`` has images or models that are not ``known``.
+
+    ``known`` has the names of models by the title of an image.
+    """
     unknown = [f"image {shown(title)}" for title in images if title not in known]
-    return unknown + [
+    unknown += [
         f"model {shown(name)} of {title}"
         for title, taken in images.items()
         for name in taken
         if name and title in known and name not in known[title]
     ]
-
-
-def check_known(path: Path, images: Baseline, known: Mapping[str, Collection[str]]) -> None:
-    """Raise ``InputFileError`` if the baseline read from ``path`` has images or models that are not ``known``."""
-    unknown = unknown_in(images, known)
     if unknown:
         raise InputFileError(
             "baseline-outdated",
@@ -154,17 +160,13 @@ def differences(sizes: Sizes, before: Taken | None, models: Collection[str], whe
         if subject.name in before:
             old = before[subject.name]
             changes = [
-                _change(subject, memory, old[memory]) for memory in old if subject.bytes_of(memory) != old[memory]
+                change_text(was, subject.bytes_of(memory), f" bytes of {MEMORIES[memory]}")
+                for memory, was in old.items()
+                if subject.bytes_of(memory) != was
             ]
             yield f"  {subject.title}: {', '.join(changes) or 'the same'}"
         elif subject.name in models:
             yield f"  {subject.title}: not in it yet"
-
-
-def _change(subject: BudgetSubject, memory: str, old: int) -> str:
-    more = subject.bytes_of(memory) - old
-    share = f" ({100 * more / old:+.1f} %)" if old else ""
-    return f"{more:+,} bytes of {MEMORIES[memory]}{share}"
 
 
 def accepted_sizes(job: FirmwareJob) -> Taken:
@@ -179,12 +181,6 @@ def accepted_sizes(job: FirmwareJob) -> Taken:
     own = {title: taken for title, taken in images.items() if title == job.title}
     check_known(job.budget_file.path, own, {job.title: job.models})
     return own.get(job.title, {})
-
-
-def growth_of(job: FirmwareJob, sizes: Sizes, accepted: Taken) -> list[Diagnostic]:
-    """Return each model, and the image, that has grown from ``accepted`` by more than the project allows."""
-    file = job.budget_file
-    return [] if file is None else list(growths(sizes, accepted, file.growth, file.path))
 
 
 def check_baseline(project: Project, *, update: bool) -> None:
@@ -224,18 +220,26 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
     """
     path, known = _path_to_update(project), _images_of(project)
     # An update of one firmware must not accept the growth of another that was not built.
-    kept = {title: _only(taken, known[title]) for title, taken in _read_if_there(path).items() if title in known}
+    old = _read_if_there(path) or {}
+    kept = {title: _only(taken, known[title]) for title, taken in old.items() if title in known}
     new = {job.title: _only(taken_by(sizes), job.models) for job, sizes in images}
     return path, write_if_changed(path, baseline_text({**kept, **new}).encode())
 
 
 def baseline_of(job: FirmwareJob) -> Taken | None:
-    """Return the accepted sizes of the job's image, ``None`` if there are none; raises ``InputFileError``."""
-    return None if job.budget_file is None else _read_if_there(job.budget_file.path).get(job.title)
+    """Return the accepted sizes of the job's image, ``None`` if there are none; raises ``InputFileError``.
+
+    Sizes are bytes by model and memory, and the empty name is the whole image. A missing file is no error here.
+    """
+    return None if job.budget_file is None else (_read_if_there(job.budget_file.path) or {}).get(job.title)
 
 
 def difference_lines(job: FirmwareJob, sizes: Sizes) -> Iterator[str]:
-    """Yield lines that compare an image with the project's baseline, if it has one; raises ``InputFileError``."""
+    """Yield lines that compare an image with the project's baseline, if it has one; raises ``InputFileError``.
+
+    The first line names the file, the others a model or the image each, with the changes of flash and RAM. For the
+    text of a report.
+    """
     if job.budget_file is not None:
         yield from differences(sizes, baseline_of(job), job.models, job.budget_file.path)
 
@@ -254,21 +258,19 @@ def _only(taken: Taken, models: Collection[str]) -> Taken:
 
 
 def _read(path: Path) -> Baseline:
-    if _missing(path):
+    found = _read_if_there(path)
+    if found is None:
         raise UsageError(
             "baseline-missing",
             place=path,
             reason="no such file, which budget-file names",
             hint=f"create it with {UPDATE} and commit it",
         )
-    return read_baseline(path)
+    return found
 
 
-def _read_if_there(path: Path) -> Baseline:
-    return {} if _missing(path) else read_baseline(path)
-
-
-def _missing(path: Path) -> bool:
+def _read_if_there(path: Path) -> Baseline | None:
     with contextlib.suppress(OSError):  # without permission for the folder; reading the file gives the better message
-        return not path.exists()
-    return False
+        if not path.exists():
+            return None
+    return read_baseline(path)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import Diagnostic, UsageError, listed, unknown
+from mlfbuild.core import Diagnostic, listed, unknown
 from mlfbuild.jobs import TargetBudgets
+from mlfbuild.library import refused
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets import sizes, stack
-from mlfbuild.report.budgets.record import BudgetRecord
+from mlfbuild.report.budgets.check import size_excesses, stack_excesses
+from mlfbuild.report.budgets.limits import BudgetRecord
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
@@ -60,8 +61,7 @@ def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (
 
 def _check_name(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        mistake = unknown(what, name, known)
-        raise UsageError(mistake.code, place=f"--{what}", reason=mistake.reason, hint=mistake.hint)
+        raise refused(f"--{what}", unknown(what, name, known))
 
 
 def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
@@ -69,19 +69,22 @@ def exceeded(found: ImageSizes, limits: LinkBudgets) -> list[Diagnostic]:
 
     Raises as ``analysed_stacks`` if there are budgets of stack.
     """
-    problems = list(sizes.excesses(found.sizes, limits.budgets, _NEVER_BUILT))
+    problems = list(size_excesses(found.sizes, limits.budgets, _NEVER_BUILT))
     stacks = {name: budget.stack for name, budget in limits.budgets.items() if budget.stack is not None}
     if stacks:
         from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
 
-        problems += stack.excesses(analysed_stacks(found), stacks, _NEVER_BUILT)
+        problems += stack_excesses(analysed_stacks(found), stacks, _NEVER_BUILT)
     # Budgets of several targets may be checked in one build, so the place names image and target.
     place = f"{found.image.path.name} for {limits.target}"
     return [replace(problem, place=f"{place}: {problem.place}") for problem in problems]
 
 
 def not_checked(found: ImageSizes, limits: LinkBudgets) -> Iterator[str]:
-    """Yield a line for each budget that a link cannot check, with the command that does, or with the reason."""
+    """Yield a line for each budget that a link cannot check, with the command that does, or with the reason.
+
+    Builds of mlfbuild and ``mlfbuild profile`` check these budgets. Lines are for people, without a prefix.
+    """
     target = f"--target {limits.target}"
     for name, budget in limits.budgets.items():
         rest = [key for key, limit in vars(budget).items() if limit is not None and key not in _OF_LINKS]

@@ -19,8 +19,7 @@ from mlfbuild.core import (
 from mlfbuild.core.keys import duration_text
 from mlfbuild.jobs import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, TargetJob, profile_jobs, run_limits
 from mlfbuild.project import Project
-from mlfbuild.report.budgets.limits import largest, since_last
-from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
+from mlfbuild.report.budgets.limits import BudgetRecord, largest, read_record, since_last, state_of
 from mlfbuild.targets import cpu_of_toolchain
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ def exceeded_runs(job: FirmwareJob, on_progress: OnProgress = no_progress) -> li
     """
     if not job.budgeted_runs:
         return []
-    record, state = read_record(job.build / ".mlfbuild-instructions.json"), _state(job)
+    record = read_record(job.build / ".mlfbuild-instructions.json", _state(job))
     # Before the import below, which loads what runs images: most builds change nothing that runs depend on.
-    if record.state == state:
+    if record.current:
         return []
     from mlfbuild.report.operators.runs import model_runs  # loads the emulator, which most builds do not need
 
@@ -48,7 +47,7 @@ def exceeded_runs(job: FirmwareJob, on_progress: OnProgress = no_progress) -> li
     for each in job.budgeted_runs:
         on_progress(f"counting {each.model.model}", 0, 0)
         runs += model_runs(each)
-    return _checked(runs, job.limits, record, state)
+    return _checked(runs, job.limits, record)
 
 
 def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[ProfileJob]:
@@ -58,25 +57,20 @@ def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
     budgets.
     """
     folder = build or project.root / BUILD_FOLDER
-    return [
-        job
-        for target in targets
-        for limited in [_limited(project, target)]
-        for job in profile_jobs(project, target, folder)
-        if job.model.model in limited
-    ]
-
-
-def _limited(project: Project, target: TargetJob) -> set[str]:
-    """Return the models whose runs on ``target`` have a budget, of their own or of a firmware."""
-    wanted = {*run_limits({name: model.budget for name, model in project.models.items()}, target)}
-    for firmware in project.firmware.values():
-        wanted |= {*firmware.models} if run_limits({"": firmware.budget}, target) else set()
-    return wanted
+    found = []
+    for target in targets:
+        limited = {*run_limits({name: model.budget for name, model in project.models.items()}, target)}
+        for firmware in project.firmware.values():
+            limited |= {*firmware.models} if run_limits({"": firmware.budget}, target) else set()
+        found += [job for job in profile_jobs(project, target, folder) if job.model.model in limited]
+    return found
 
 
 def check_runs(project: Project, jobs: Sequence[ProfileJob], progress: Progress | None = None) -> None:
-    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``."""
+    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``.
+
+    ``jobs`` are those of ``budgeted_jobs``. ``progress`` shows each run; runs that are up to date are not repeated.
+    """
     if jobs:
         from mlfbuild.report.operators.runs import watched_runs  # loads the emulator
 
@@ -94,7 +88,7 @@ def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
         own = [run for run in runs if run.target == target]
         record = read_record(project.root / BUILD_FOLDER / "profile" / target / "within-budget.json")
         place = f"{target} on {own[0].profile.board}"
-        found += [replace(each, place=f"{place}: {each.place}") for each in _checked(own, limits, record, "")]
+        found += [replace(each, place=f"{place}: {each.place}") for each in _checked(own, limits, record)]
         for firmware in project.firmware.values():
             models = {model.name for model in project.models_on(target, firmware.name)}
             theirs = [run for run in own if run.model in models]
@@ -107,7 +101,7 @@ def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
         raise OverBudgetError(found)
 
 
-def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord, state: str) -> list[Diagnostic]:
+def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord) -> list[Diagnostic]:
     """Return each of ``limits`` that ``runs`` exceed; if there is none, record the runs."""
     from mlfbuild.report.operators.operator_runs import figures_of
 
@@ -115,7 +109,7 @@ def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord, sta
     if not found:
         taken = {name: figures for name, figures in figures_of(runs).items() if name or name in limits}
         # Figures of models that were not run this time stay, for the next message.
-        record.write(state, {**record.taken, **taken})
+        record.write({**record.taken, **taken})
     return found
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, TypeVar
 
 from mlfbuild.report.document.pairing import Unit, UnitPair, paired_operators, paired_units
 from mlfbuild.report.document.read import Report, title_of
+from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 MEMORIES = ("flash", "ram")
@@ -89,9 +90,15 @@ class OwnerChange:
     """Modelled nanoseconds of one run of a model; ``None`` in both reports unless both have them."""
 
     @property
+    def figures(self) -> Mapping[str, Change]:
+        """The numbers besides sizes, by their names for people."""
+        modelled = {"modelled cycles": self.cycles, "modelled ns": self.latency}
+        return {"stack": self.stack, "instructions": self.instructions, **modelled}
+
+    @property
     def changed(self) -> bool:
         """Whether a number changed."""
-        return self.weight > 0 or any(each.more for each in (self.instructions, self.stack, self.cycles, self.latency))
+        return self.weight > 0 or any(each.more for each in self.figures.values())
 
     @property
     def weight(self) -> int:
@@ -152,29 +159,22 @@ def compare_reports(now: Report, before: Report) -> ReportComparison:
 def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
     """Return the comparison as plain JSON values, as ``compared`` in ``report.schema.json`` describes them."""
     return {
-        "images": [
-            {**_named(image.firmware, image.target), **_without(_plain(image), "firmware", "target")}
-            for image in comparison.images
-        ],
+        "images": [{**_plain(image), **_named(image.firmware, image.target)} for image in comparison.images],
         "only_before": [_named(*names) for names in comparison.only_before],
         "only_now": [_named(*names) for names in comparison.only_now],
     }
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+    if is_dataclass(value) or isinstance(value, Mapping):
+        members = value if isinstance(value, Mapping) else vars(value)
+        # Images without a project have no target.
+        return {key: _plain(each) for key, each in members.items() if key != "target" or each}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _named(firmware: str, target: str | None) -> dict[str, str]:
     return {"firmware": firmware, **({"target": target} if target else {})}
-
-
-def _without(members: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in members.items() if key not in keys}
 
 
 def _names(image: Report) -> tuple[str, str | None]:
@@ -235,10 +235,10 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
         kinds,
         *_pieces(now, before),
         _operators(now, before),
-        _where_known(now, before, _instructions),
+        _where_known(now, before, lambda owner: run_figure(owner, "instructions")),
         _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
-        _where_known(now, before, lambda owner: modelled_in(owner, "cycles")),
-        _where_known(now, before, lambda owner: modelled_in(owner, "latency")),
+        _where_known(now, before, lambda owner: run_figure(owner, "cycles")),
+        _where_known(now, before, lambda owner: run_figure(owner, "latency")),
     )
 
 
@@ -250,16 +250,14 @@ def _where_known(now: Report | None, before: Report | None, figure: Callable[[Re
     return Change(old, new) if known else Change(None, None)
 
 
-def _instructions(owner: Report) -> int | None:
-    profiles = [network.get("profile") for network in owner.get("networks", ())]
-    return sum(profile["instructions"] for profile in profiles) if profiles and all(profiles) else None
+def run_figure(owner: Report, key: str) -> int | None:
+    """Return the ``instructions``, or the modelled ``cycles`` or ``latency``, of one run of all networks of a model.
 
-
-def modelled_in(owner: Report, key: str) -> int | None:
-    """Return the modelled cycles or latency of all networks of a model; ``None`` if one of them has none."""
+    ``None`` if one of the networks has none: the sum of some networks would look like that of all.
+    """
     profiles = [network.get("profile") or {} for network in owner.get("networks", ())]
-    known = [profile["modelled"][key] for profile in profiles if "modelled" in profile]
-    return sum(known) if known and len(known) == len(profiles) else None
+    figures = [(profile if key == "instructions" else profile.get("modelled", {})).get(key) for profile in profiles]
+    return total(figures) if figures else None
 
 
 def _figure(owner: Report | None, path: Iterable[str]) -> int | None:

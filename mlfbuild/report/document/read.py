@@ -1,29 +1,20 @@
-"""Read a report's JSON: of an earlier build or of another machine, and untrusted.
+"""The JSON form of a report: its schema, and reading a file, of an earlier build or of another machine, and untrusted.
 
 A report that was read fits the schema, and its sums are right, so the code that shows or compares it may rely on both.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild import library
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import (
-    Network,
-    NetworkKernel,
-    NetworkOperator,
-    NetworkRows,
-    NetworkScratch,
-    NetworkTensor,
-    RemovedChannels,
-    parse_json,
-)
 from mlfbuild.project import Budget
-from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.network_sizes import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import ModelRun, OperatorRun
@@ -34,6 +25,17 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
 
     from mlfbuild.verify import CycleRuns, Spread
+
+
+FORMAT = 2
+"""Version of the JSON form."""
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output of ``mlfbuild report --format json``, the file ``report.schema.json``."""
+    schema: dict[str, Any] = json.loads(Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8"))
+    return schema
+
 
 # Other programs read numbers into 64 bits; Python would accept a number of a million digits, and be slow.
 _LARGEST = 2**63 - 1
@@ -134,7 +136,7 @@ def read_report(path: Path) -> Report:
 
     Raises ``InputFileError`` if it is missing, damaged, not a report, of another format version, or inconsistent.
     """
-    found = parse_json(read_bytes(path, "report"), str(path), _HINT)
+    found = library.parse_json(read_bytes(path, "report"), str(path), _HINT)
     if not isinstance(found, dict) or _VERSION not in found:
         raise InputFileError("not-a-report", place=path, reason="the file is not a report", hint=_HINT)
     version = found[_VERSION]
@@ -155,8 +157,12 @@ def read_report(path: Path) -> Report:
 
 def title_of(image: Report) -> str:
     """Return the title of an image, such as ``app for m4``, or the name of its file without a project."""
-    target = image.get("target")
-    return f"{image['firmware']} for {target}" if target else str(image["firmware"])
+    return named_title(image["firmware"], image.get("target"))
+
+
+def named_title(firmware: str, target: str | None) -> str:
+    """Return the title of the image of ``firmware`` for ``target``; ``None`` is an image without a project."""
+    return f"{firmware} for {target}" if target else firmware
 
 
 def sizes_in(image: Report) -> tuple[Sizes, dict[str, Budget], Budget]:
@@ -172,23 +178,20 @@ def networks_in(model: Report) -> tuple[NetworkSizes, ...]:
 
 
 def _network(found: Report) -> NetworkSizes:
-    tensors = tuple(NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
+    tensors = tuple(library.NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
     operators = tuple(
-        NetworkOperator(
-            name=operator["name"],
-            operator=operator["operator"],
-            function=operator["function"],
-            macs=operator["macs"],
+        library.NetworkOperator(
+            **{key: operator[key] for key in ("name", "operator", "function", "macs")},
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
-            scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
-            removed=RemovedChannels(**operator["removed"]) if "removed" in operator else None,
-            kernels=tuple(NetworkKernel(**kernel) for kernel in operator.get("kernels", ())),
-            by_rows=NetworkRows(**operator["by_rows"]) if "by_rows" in operator else None,
+            scratch=library.NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
+            removed=library.RemovedChannels(**operator["removed"]) if "removed" in operator else None,
+            kernels=tuple(library.NetworkKernel(**kernel) for kernel in operator.get("kernels", ())),
+            by_rows=library.NetworkRows(**operator["by_rows"]) if "by_rows" in operator else None,
         )
         for operator in found["operators"]
     )
-    network = Network(found["arena"], tensors, operators)
+    network = library.Network(found["arena"], tensors, operators)
     parts = tuple(_part(operator) for operator in found["operators"])
     return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
 
@@ -208,13 +211,8 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
 
     operators = tuple(
         OperatorRun(
-            function=operator["function"],
-            instructions=operator["instructions"],
+            **{key: operator[key] for key in ("function", "instructions", "name", "operator", "macs", "bound")},
             number=number,
-            name=operator["name"],
-            operator=operator["operator"],
-            macs=operator["macs"],
-            bound=operator["bound"],
             cycles=CycleCount(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
             measured=_spread(operator["measured"]) if "measured" in operator else None,
         )

@@ -64,12 +64,20 @@ class ReportDocument:
         return comparison_markdown(comparison, self.before_name)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON values, with its changes if there is an older one."""
+        """Return the report as JSON values, with its changes if there is an older one.
+
+        They fit ``report_schema``, in which ``compared`` describes the changes. Without an older report, they
+        are those of ``report``.
+        """
         comparison = self.comparison
         return {**self.report, **({"compared": comparison_json(comparison)} if comparison else {})}
 
     def write(self, path: Path) -> None:
-        """Write it to ``path`` in the form of its suffix; raises as ``form_of``, and ``StorageError``."""
+        """Write it to ``path`` in the form of its suffix; raises as ``form_of``, and ``StorageError``.
+
+        JSON includes the comparison, and HTML shows it; text is either the report or its changes. The file is
+        replaced as a whole, so that readers never see a part of it.
+        """
         write_atomic(path, f"{FORMS[form_of(path)](self)}\n".encode())
 
 

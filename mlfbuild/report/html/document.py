@@ -16,7 +16,7 @@ from markupsafe import Markup
 from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.nodes import spans
-from mlfbuild.report.html.views import ImageView, overview_of, views
+from mlfbuild.report.html.views import ImageView, overview, views
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")
@@ -35,7 +35,7 @@ _STEPS = "".join(
 def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) -> str:
     """Return a report's JSON as one HTML page, with the differences from ``against`` if that is given.
 
-    Both are reports that fit the schema of ``report/document/schema.py``; names in them are untrusted. The page loads
+    Both are reports that fit the schema of ``report/document/read.py``; names in them are untrusted. The page loads
     nothing: its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no
     network. The same reports make the same page::
 
@@ -44,25 +44,21 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
     style = _joined("style", _STYLES, "css") + _STEPS
     script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
     images = views(report, against)
+    here = {title_of(image) for image in report["images"]}
+    gone = [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
     return (
         _environment()
         .get_template("page.html")
         .render(
             images=images,
-            rows=overview_of(report, against),
-            gone=_gone(report, against),
+            rows=overview(report, against),
+            gone=gone,
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
             policy=_policy(style, script),
             data=_data(images),
         )
     )
-
-
-def _gone(report: Mapping[str, Any], against: Mapping[str, Any] | None) -> list[str]:
-    """Return the images that only the second report has."""
-    here = {title_of(image) for image in report["images"]}
-    return [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
 
 
 def _joined(folder: str, names: tuple[str, ...], suffix: str) -> str:
@@ -100,6 +96,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.tests["wide"] = spans
-    names = ("compact", "count", "size", "share", "sign", "shorter", "ending", "short_name", "per_cent", "signed")
+    names = ("compact", "count", "size", "share", "shape", "sign", "shorter", "ending", "short_name")
     made.filters |= {"changed": numbers.change_text, **{name: getattr(numbers, name) for name in names}}
     return made

@@ -1,4 +1,4 @@
-"""The data of a model and its networks for the templates."""
+"""The data of a model and its networks for the templates, with the result of ``mlfbuild verify`` in words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,52 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlfbuild.core import counted
 from mlfbuild.project import CYCLE_COUNTERS
-from mlfbuild.report.document.compare import Change, modelled_in
+from mlfbuild.report.document.compare import Change, run_figure
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
-from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
-from mlfbuild.report.html.verified import VerifiedView, verified_views
+from mlfbuild.report.html.timeline import Timeline, timeline
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
+# The overview has one word for an image, that of its worst model.
+_WORST_FIRST = ("failed", "outdated", "never", "passed")
+_WORDS = {"failed": "FAILED", "outdated": "outdated", "never": "not yet", "passed": "passed"}
+
+
+@dataclass(frozen=True)
+class VerifiedView:
+    """The check of a model, or of one of its modules."""
+
+    state: str
+    text: str
+    note: str
+
+
+def verified_views(model: _Json) -> Iterator[VerifiedView]:
+    """Yield the checks of a model; none if it has no vectors, or if the report does not know of them."""
+    for check in model.get("verify", ()):
+        name = f"{check['module']}: " if check["module"] else ""
+        note = str(check.get("problem", "")) if check["state"] == "failed" else ""
+        yield VerifiedView(check["state"], f"{name}{_text(check)}", note)
+
+
+def _text(check: _Json) -> str:
+    ran = f"{counted(check.get('cases', 0), 'case')} on {check.get('board', '')}"
+    return {
+        "passed": f"passed, {ran}",
+        "failed": f"FAILED, {ran}",
+        "outdated": f"outdated: model or vectors changed since {ran}",
+        "never": "not yet: run mlfbuild verify",
+    }[check["state"]]
+
+
+def state_of(models: Iterable[_Json]) -> str:
+    """Return the worst result of all checks of an image, empty without any."""
+    states = {check["state"] for model in models for check in model.get("verify", ())}
+    return next((_WORDS[state] for state in _WORST_FIRST if state in states), "")
 
 
 @dataclass(frozen=True)
@@ -28,39 +64,23 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class TensorRow:
-    """A tensor in the table of tensors."""
-
-    index: int
-    name: str
-    shape: str
-    dtype: str
-    size: int
-    memory: str
-    offset: str
-    first: int
-    last: int
-    title: str
-
-
-@dataclass(frozen=True)
 class NetworkView:
     """A network of a model."""
 
     key: str
-    module: str
-    executor: str
+    json: _Json
+    """The network in the JSON form of the report."""
     timeline: Timeline
     columns: operators.Columns | None
+    """The chart of cycles, instructions or MACs; ``None`` if none of them is known."""
     drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
+    """The blocks of the drawing, each with its nodes."""
     columns_of_drawing: tuple[int, int]
     """Width of its columns in tens of pixels, and their maximum number."""
     headings: tuple[str, ...]
     rows: tuple[operators.OperatorRow, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
     """The last rows of the table: the bytes of no operator, and the total."""
-    tensors: tuple[TensorRow, ...]
-    profile: _Json | None
     removed: tuple[RemovedRow, ...]
     """Channels that the compiler removed from layers, and the total; empty if it removed none."""
     kernels: tuple[KernelRow, ...]
@@ -68,24 +88,25 @@ class NetworkView:
 
 
 @dataclass(frozen=True)
-class RemovedRow:
-    """Channels that the compiler removed from a layer, or from all."""
-
+class _OperatorFact:
     index: int | None
     operator: str
     name: str
+
+
+@dataclass(frozen=True)
+class RemovedRow(_OperatorFact):
+    """Channels that the compiler removed from a layer, or from all."""
+
     channels: str
     weights: str
     macs: str
 
 
 @dataclass(frozen=True)
-class KernelRow:
+class KernelRow(_OperatorFact):
     """A kernel that the compiler considered for an operator."""
 
-    index: int
-    operator: str
-    name: str
     kernel: str
     chosen: bool
     reason: str
@@ -100,6 +121,7 @@ class ModelView:
     key: str
     name: str
     bars: tuple[owners.Bar, ...]
+    """Sizes and figures of runs, with their budgets."""
     facts: tuple[Fact, ...]
     path: tuple[tuple[str, str], ...]
     """The deepest call chain, each function with its bytes of stack if they are known."""
@@ -140,27 +162,24 @@ def _path(stack: _Json) -> Iterator[tuple[str, str]]:
 def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
     """Yield the bars of stack and instructions, if they are known."""
     budget = model.get("budget", {})
-    for title, unit, key, kind, figure in (
-        ("Stack", "bytes", "stack", owners.STACK, stack_of),
-        ("Instructions", "instructions", "instructions", "instructions", instructions_of),
-    ):
-        value = figure(model)
+    for title, unit, key in (("Stack", "bytes", owners.STACK), ("Instructions", "instructions", "instructions")):
+        value = figure_of(model, key)
         if value is not None:
-            before = figure(old) if old else None
+            before = figure_of(old, key) if old else None
             change = None if before is None else Change(before, value)
-            yield owners.bar(title, unit, {kind: value}, budget.get(key), change)
+            yield owners.bar(title, unit, {key: value}, budget.get(key), change)
     yield from _modelled_bars(model, old)
 
 
 def _modelled_bars(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
     """Yield the bars of modelled cycles, by kind, and of their time, if they are known."""
     budget, networks = model.get("budget", {}), model.get("networks", ())
-    cycles, latency = (modelled_in(model, key) for key in ("cycles", "latency"))
+    cycles, latency = (run_figure(model, key) for key in ("cycles", "latency"))
     # A model has one microcontroller, so the first network with modelled cycles has the part of all of them.
     part = next((found for network in networks if (found := operators.modelled(network))), None)
     if cycles is None or latency is None or part is None:
         return
-    before = modelled_in(old, "cycles") if old else None
+    before = run_figure(old, "cycles") if old else None
     change = None if before is None else Change(before, cycles)
     kinds = {kind: sum(network["profile"]["modelled"]["by_kind"][kind] for network in networks) for kind in CYCLE_KINDS}
     unit = f"cycles on {part.title} ({part.exactness})"
@@ -169,20 +188,19 @@ def _modelled_bars(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
     yield replace(time, show=latency_text)
 
 
-def stack_of(model: _Json) -> int | None:
-    """Return a model's worst-case stack in bytes, otherwise the measured one, otherwise ``None``."""
+def figure_of(model: _Json, key: str) -> int | None:
+    """Return a figure of a model by the key of its budget; ``None`` if it is unknown.
+
+    The stack is the worst case, otherwise the measured one, and those of runs are sums over the model's networks.
+    """
+    if key in {"flash", "ram"}:
+        return int(model[key])
+    if key != "stack":
+        return run_figure(model, key)
     stack = model.get("stack") or {}
     known = stack.get("worst_case")
     # The bound comes first: a measured stack is that of one run, and another one may need more.
     return stack.get("measured") if known is None else known
-
-
-def instructions_of(model: _Json) -> int | None:
-    """Return the instructions of all networks of a model; ``None`` if they were not counted."""
-    profiles = [network.get("profile") for network in model.get("networks", ())]
-    known = [profile["instructions"] for profile in profiles if profile]
-    # The sum of some networks would look like that of all.
-    return sum(known) if known and len(known) == len(profiles) else None
 
 
 def _facts(model: _Json) -> Iterator[Fact]:
@@ -234,8 +252,7 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
     placed = [block for block, _ in drawing]
     return NetworkView(
         key,
-        network["module"],
-        network["executor"],
+        network,
         timeline(network),
         operators.columns(network),
         drawing,
@@ -243,8 +260,6 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
         operators.headings(network, old),
         operators.rows(network, old),
         tuple(_sums(network, old)),
-        tuple(_tensors(network)),
-        network.get("profile"),
         tuple(_removed(network["operators"])),
         tuple(_kernels(network["operators"])),
     )
@@ -310,22 +325,6 @@ def _sum(
     return tuple(
         numbers.ratio(per_mac) if name == "instr. / MAC" and per_mac else texts.get(name, "") for name in columns
     )
-
-
-def _tensors(network: _Json) -> Iterator[TensorRow]:
-    for index, tensor in enumerate(network["tensors"]):
-        yield TensorRow(
-            index,
-            tensor["name"],
-            numbers.shape(tensor["shape"]),
-            tensor["dtype"],
-            tensor["size"],
-            tensor["memory"],
-            numbers.count(tensor["offset"]) if tensor["memory"] == "arena" else "",
-            tensor["first"],
-            tensor["last"],
-            tensor_title(tensor),
-        )
 
 
 def memory_bars(taken: _Json, owned: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:

@@ -19,15 +19,19 @@ class DrawnNode:
 
     placed: Placed
     operator: int | None
+    """The number of the operator; ``None`` for an input or output of the network."""
     kind: str
     head: str
     text: str
     title: str
+    """The tip, a line for each fact."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """Numbers of the tensors that it writes; ``inputs`` are those that it reads."""
     share: int
     """Length of the bar of its share of the work, in pixels."""
     shape: str
+    """The shape of its output, below the node."""
     width: int = NODE_WIDTH
     height: int = NODE_HEIGHT
 
@@ -104,31 +108,15 @@ def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, .
 
 
 def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> DrawnNode:
-    index = -1 - placed.key
-    return DrawnNode(
-        placed,
-        None,
-        tensor["memory"],
-        f"{tensor['memory']} {numbers.shape(tensor['shape'])} {tensor['dtype']}",
-        tensor["name"],
-        tensor_title(tensor),
-        (index,) if written else (),
-        () if written else (index,),
-        0,
-        "",
-    )
+    head = f"{tensor['memory']} {numbers.shape(tensor['shape'])} {tensor['dtype']}"
+    own = (-1 - placed.key,)
+    inputs, outputs = (own, ()) if written else ((), own)
+    title = tensor_title(tensor)
+    return DrawnNode(placed, None, tensor["memory"], head, tensor["name"], title, inputs, outputs, 0, "")
 
 
 def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> DrawnNode:
-    return DrawnNode(
-        placed,
-        placed.key,
-        "operator",
-        operator["operator"],
-        operator["name"],
-        operator_title(placed.key, operator, tensors),
-        known(operator["inputs"], tensors),
-        known(operator["outputs"], tensors),
-        round(share * NODE_WIDTH),
-        shapes(operator["outputs"], tensors),
-    )
+    texts = (operator["operator"], operator["name"], operator_title(placed.key, operator, tensors))
+    inputs, outputs = (known(operator[key], tensors) for key in ("inputs", "outputs"))
+    work, shape = round(share * NODE_WIDTH), shapes(operator["outputs"], tensors)
+    return DrawnNode(placed, placed.key, "operator", *texts, inputs, outputs, work, shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from mlfbuild.report.html.owners import BarSegment, bar
 from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart
 from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS
+
+_Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class Cell:
     """The sign of a difference, as ``numbers.sign``."""
     parts: tuple[BarSegment, ...] = ()
     """The parts of its bar, if it is split into kinds; ``step`` is 0 then."""
+
+
+_Column = Callable[[_Json, _Json | None], Cell]
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,13 @@ class OperatorRow:
     index: int
     operator: str
     name: str
-    function: str
     output: str
+    """The shapes of its outputs."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    """Numbers of the tensors that it writes; ``inputs`` are those that it reads."""
     cells: tuple[Cell, ...]
+    """In the order of ``headings``."""
     title: str
     nodes: tuple[NodeFacts, ...]
     """The nodes of the model's file that it computes; empty if they are unknown."""
@@ -76,41 +83,85 @@ class ColumnSegment:
     height: str
 
 
-def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[str, ...]:
+def headings(network: _Json, old: _Json | None) -> tuple[str, ...]:
     """Return the names of the columns of ``rows``."""
-    names = ["MACs", *FLASH_KINDS]
-    if old is not None:
-        names.append("flash ±")
+    return tuple(_columns(network, compared=old is not None))
+
+
+def _columns(network: _Json, *, compared: bool) -> dict[str, _Column]:
+    """Return the columns of the table by their headings: functions of an operator and its earlier figures."""
+    listed, part, measured = network["operators"], modelled(network), measured_heading(network)
+    keys = ("macs", *FLASH_KINDS, "instructions", "cycles")
+    # Bars are relative to the largest number of their column.
+    most = {key: max((each.get(key) or 0 for each in listed), default=0) for key in keys}
+
+    def number(key: str, scale: str = "") -> _Column:
+        return lambda each, _: Cell(numbers.count(each.get(key)), numbers.step(each.get(key), most[scale or key]), key)
+
+    columns = {"MACs": number("macs"), **{kind: number(kind) for kind in FLASH_KINDS}}
+    if compared:
+        columns["flash ±"] = _difference(flash_of)
     if counted(network):
-        names += ["instructions", "instr. / MAC", "lower bound"]
-        if old is not None:
-            names.append("instructions ±")
-    if modelled(network):
-        names += ["cycles", "ms"]
-        if old is not None:
-            names.append("cycles ±")
-    measured = measured_heading(network)
-    return (*names, measured) if measured else tuple(names)
+        columns["instructions"] = number("instructions")
+        columns["instr. / MAC"] = _per_mac
+        columns["lower bound"] = number("bound", "instructions")
+        if compared:
+            columns["instructions ±"] = _difference(lambda each: each.get("instructions"))
+    if part is not None:
+        columns["cycles"] = lambda each, _: Cell(
+            numbers.count(each.get("cycles")), 0, "cycles",
+            parts=split_bar(each.get("cycles_by_kind", {}), most["cycles"]),
+        )  # fmt: skip
+        columns["ms"] = lambda each, _: Cell(
+            part.milliseconds(each["cycles"]) if each.get("cycles") is not None else numbers.NONE, 0, "ms"
+        )
+        if compared:
+            columns["cycles ±"] = _difference(lambda each: each.get("cycles"))
+    if measured:
+        columns[measured] = lambda each, _: Cell(
+            numbers.count((each.get("measured") or {}).get("median")), 0, "measured"
+        )
+    return columns
 
 
-def measured_heading(network: Mapping[str, Any]) -> str:
+def _per_mac(operator: _Json, _old: _Json | None) -> Cell:
+    done, macs = operator.get("instructions"), operator.get("macs")
+    return Cell(numbers.ratio(done / macs if done is not None and macs else None), 0, "ratio")
+
+
+def _difference(figure: Callable[[_Json], int | None]) -> _Column:
+    """Return a column with the changes of a figure."""
+
+    def cell(operator: _Json, old: _Json | None) -> Cell:
+        # An empty dictionary: there was an operator, but its part of a fused one is unknown; ``None``: it is new.
+        now, before = figure(operator), figure(old) if old else None
+        if now is None or (old is not None and before is None):
+            return Cell(numbers.NONE, 0, "change")
+        change = Change(before, now)
+        text, sign = ("new", "more") if old is None else (numbers.signed(change.more), numbers.sign(change))
+        return Cell(text, 0, "change", sign)
+
+    return cell
+
+
+def measured_heading(network: _Json) -> str:
     """Return the heading of the cycles that a device measured, the median of its runs; empty if none did."""
     found = (network.get("profile") or {}).get("measured")
     return "" if found is None else "emulated ticks" if found["emulated"] else "measured cycles"
 
 
-def modelled(network: Mapping[str, Any]) -> TimedPart | None:
+def modelled(network: _Json) -> TimedPart | None:
     """Return the microcontroller whose cycles were modelled; ``None`` if they were not."""
     found = (network.get("profile") or {}).get("modelled")
     return None if found is None else TimedPart(found["mcu"], found["clock"], found["error"])
 
 
-def counted(network: Mapping[str, Any]) -> bool:
+def counted(network: _Json) -> bool:
     """Return whether the instructions of a network were counted."""
     return any(operator.get("instructions") is not None for operator in network["operators"])
 
 
-def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[OperatorRow, ...]:
+def rows(network: _Json, old: _Json | None) -> tuple[OperatorRow, ...]:
     """Return the operators, with differences from those in ``old``.
 
     The cells of each row are in the columns of ``headings``; bars are relative to the largest number of their column.
@@ -118,25 +169,16 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
     operators, tensors = network["operators"], network["tensors"]
     # Without another report there are no columns of differences, so these values are not used.
     before = earlier(operators, old["operators"]) if old else [None] * len(operators)
-    most = {
-        key: max((operator.get(key) or 0 for operator in operators), default=0)
-        for key in ("macs", *FLASH_KINDS, "instructions", "cycles")
-    }
-    profile, part = counted(network), modelled(network)
+    columns = _columns(network, compared=old is not None).values()
     return tuple(
         OperatorRow(
             index,
             operator["operator"],
             operator["name"],
-            operator["function"],
             shapes(operator["outputs"], tensors),
             known(operator["inputs"], tensors),
             known(operator["outputs"], tensors),
-            (
-                *_cells(operator, before[index], most, profile=profile, compared=old is not None),
-                *(_cycle_cells(operator, before[index], most, part, compared=old is not None) if part else ()),
-                *(_measured_cells(operator) if measured_heading(network) else ()),
-            ),
+            tuple(cell(operator, before[index]) for cell in columns),
             operator_title(index, operator, tensors),
             tuple(NodeFacts(node["operator"], tuple(_facts(node))) for node in operator.get("nodes", ())),
         )
@@ -144,7 +186,7 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
     )
 
 
-def _facts(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _facts(node: _Json) -> Iterator[tuple[str, str]]:
     """Yield attributes, such as the kernel, and the scale and zero point of each tensor."""
     for name, value in node["attributes"].items():
         yield name.replace("_", " "), _padding(value) if name == "padding" else numbers.value(value)
@@ -171,12 +213,12 @@ def _padding(value: Any) -> str:
     return ", ".join(f"{name} {numbers.value(size)}" for name, size in named.items())
 
 
-def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+def earlier(now: Sequence[_Json], before: Sequence[_Json]) -> list[_Json | None]:
     """Return the earlier figures of each operator, ``None`` if it is new; those that it fuses are added up.
 
     They are empty, because they are unknown, for parts of an operator that was fused before.
     """
-    found: dict[int, Mapping[str, Any] | None] = {}
+    found: dict[int, _Json | None] = {}
     for new, old in paired_operators(now, before):
         # If one operator of the old report became several, its bytes cannot be divided among them.
         figures = None if not old else _together(old) if len(new) == 1 else {}
@@ -184,77 +226,22 @@ def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]
     return [found[id(operator)] for operator in now]
 
 
-def _together(operators: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _together(operators: Sequence[_Json]) -> _Json:
     sizes = {kind: sum(operator[kind] for operator in operators) for kind in FLASH_KINDS}
     cycles = total([each.get("cycles") for each in operators])
     instructions = total([each.get("instructions") for each in operators])
     return {**sizes, "instructions": instructions, **({} if cycles is None else {"cycles": cycles})}
 
 
-def flash_of(operator: Mapping[str, Any] | None) -> int | None:
+def flash_of(operator: _Json) -> int:
     """Return the bytes of flash of an operator."""
-    return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
-
-
-def _cells(
-    operator: Mapping[str, Any],
-    old: Mapping[str, Any] | None,
-    most: Mapping[str, int],
-    *,
-    profile: bool,
-    compared: bool,
-) -> Iterator[Cell]:
-    for key in ("macs", *FLASH_KINDS):
-        yield Cell(numbers.count(operator.get(key)), numbers.step(operator.get(key), most[key]), key)
-    unknown = Cell(numbers.NONE, 0, "change")
-    if compared:
-        change = Change(flash_of(old or None), flash_of(operator))
-        # An empty dictionary: there was an operator, but its part of a fused one is unknown; ``None``: it is new.
-        yield unknown if old == {} else _change(change, added=old is None)
-    if profile:
-        done, macs, bound = (operator.get(key) for key in ("instructions", "macs", "bound"))
-        yield Cell(numbers.count(done), numbers.step(done, most["instructions"]), "instructions")
-        yield Cell(numbers.ratio(done / macs if done is not None and macs else None), 0, "ratio")
-        yield Cell(numbers.count(bound), numbers.step(bound, most["instructions"]), "bound")
-        if compared:
-            counted_before = (old or {}).get("instructions")
-            known = done is not None and (old is None or counted_before is not None)
-            change = Change(counted_before, done)
-            yield _change(change, added=old is None) if known else unknown
-
-
-def _cycle_cells(
-    operator: Mapping[str, Any],
-    old: Mapping[str, Any] | None,
-    most: Mapping[str, int],
-    part: TimedPart,
-    *,
-    compared: bool,
-) -> Iterator[Cell]:
-    cycles = operator.get("cycles")
-    split = split_bar(operator.get("cycles_by_kind", {}), most["cycles"])
-    yield Cell(numbers.count(cycles), 0, "cycles", parts=split)
-    yield Cell(numbers.NONE if cycles is None else part.milliseconds(cycles), 0, "ms")
-    if compared:
-        before = (old or {}).get("cycles")
-        known = cycles is not None and (old is None or before is not None)
-        yield _change(Change(before, cycles), added=old is None) if known else Cell(numbers.NONE, 0, "change")
-
-
-def _measured_cells(operator: Mapping[str, Any]) -> Iterator[Cell]:
-    found = operator.get("measured")
-    yield Cell(numbers.count(None if found is None else found["median"]), 0, "measured")
+    return sum(operator[kind] for kind in FLASH_KINDS)
 
 
 def split_bar(kinds: Mapping[str, int], whole: int) -> tuple[BarSegment, ...]:
     """Return the segments of a bar of cycles; ``whole`` is that of full length."""
     # With the largest operator as the limit, all bars of the column have one scale.
     return bar("", "", kinds, whole).parts
-
-
-def _change(change: Change, *, added: bool) -> Cell:
-    text = "new" if added else numbers.signed(change.more)
-    return Cell(text, 0, "change", "more" if added else numbers.sign(change))
 
 
 def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:
@@ -265,12 +252,12 @@ def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:
     return tuple(index for index in indices if 0 <= index < len(tensors))
 
 
-def shapes(indices: Sequence[int], tensors: Sequence[Mapping[str, Any]]) -> str:
+def shapes(indices: Sequence[int], tensors: Sequence[_Json]) -> str:
     """Return the shapes of some tensors."""
     return ", ".join(numbers.shape(tensors[index]["shape"]) for index in known(indices, tensors))
 
 
-def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]]) -> str:
+def operator_title(index: int, operator: _Json, tensors: Sequence[_Json]) -> str:
     """Return the tip of an operator: its type, and a line for each fact."""
     lines = [f"{index} {operator['operator']}", operator["name"]]
     if operator["function"] and operator["function"] != operator["name"]:
@@ -294,7 +281,7 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
     return "\n".join([*lines, *([f"flash: {flash}"] if flash else [])])
 
 
-def columns(network: Mapping[str, Any]) -> Columns | None:
+def columns(network: _Json) -> Columns | None:
     """Return the chart of cycles, of instructions or of MACs, whichever is known; ``None`` if it is empty."""
     part = modelled(network)
     # The most exact measure of time that the report has; MACs are known without a run.

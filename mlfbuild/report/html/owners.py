@@ -130,9 +130,11 @@ def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: st
     whole = image[memory]
     children = []
     for owner in (*image["models"], *image["others"]):
-        before = _of_name(against, owner["name"])
+        former = (*against["models"], *against["others"]) if against else ()
+        before = next((each for each in former if each["name"] == owner["name"]), None)
         # None without another report; an owner that is new has a size of 0 for each piece.
-        old = None if against is None else _earlier(owner, before, memory)
+        earlier = () if against is None else earlier_sizes(paired_units(owner, before))
+        old = None if against is None else _sizes(earlier, owner["name"], memory)
         prefixes = _prefixes(owner) if owner in image["models"] else ()
         groups = [
             _labelled(_group(name, pieces, old, owner["name"], whole), prefixes)
@@ -164,29 +166,15 @@ def _labelled(group: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
     return group
 
 
-def _of_name(image: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
-    owners = (*image["models"], *image["others"]) if image else ()
-    return next((owner for owner in owners if owner["name"] == name), None)
-
-
 _Key = tuple[str, str]
 
 
-def _sizes(owner: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
-    """Return the sizes of an owner's pieces by name and kind."""
+def _sizes(pieces: Iterable[tuple[Mapping[str, Any], int]], owner: str, memory: str) -> Counter[_Key]:
+    """Return the sizes of an owner's ``pieces``, each with its size, by name and kind."""
     found: Counter[_Key] = Counter()
-    for piece in owner["pieces"] if owner else ():
+    for piece, size in pieces:
         if piece[memory]:
-            found[piece["name"], kind_of(piece, owner["name"] if owner else "")] += piece["size"]
-    return found
-
-
-def _earlier(owner: Mapping[str, Any], before: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
-    """Return the earlier sizes of an owner's pieces, by present name and kind."""
-    found: Counter[_Key] = Counter()
-    for piece, size in earlier_sizes(paired_units(owner, before)):
-        if piece[memory]:
-            found[piece["name"], kind_of(piece, owner["name"])] += size
+            found[piece["name"], kind_of(piece, owner)] += size
     return found
 
 
@@ -194,7 +182,8 @@ def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counte
     """Yield the symbols of a model by operator, those of other owners together."""
     titles = operator_of_piece(owner.get("networks", ()))
     groups: dict[str, Counter[_Key]] = defaultdict(Counter)
-    for (name, kind), size in _sizes(owner, memory).items():
+    pieces = ((piece, piece["size"]) for piece in owner["pieces"])
+    for (name, kind), size in _sizes(pieces, owner["name"], memory).items():
         groups[titles.get(name, "no operator" if titles else "")][name, kind] += size
     order = {title: index for index, title in enumerate(dict.fromkeys(titles.values()))}
     # Operators in the order of execution, and what belongs to none of them last.

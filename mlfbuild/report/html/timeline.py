@@ -6,7 +6,7 @@ Across are operators, upwards bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ class Mark:
     """``arena``, ``scratch``, or one of ``OUTSIDE``."""
     x: str
     y: str
+    """From the top."""
     width: str
     height: str
     label: str
@@ -34,6 +35,7 @@ class Mark:
     title: str
     """A name, and a line for each fact."""
     tensor: int | None
+    """The number of the tensor; ``None`` for scratch memory."""
     operator: int | None
     """The operator of scratch memory."""
     clear: float = 1.0
@@ -67,16 +69,19 @@ class Timeline:
     peak_at: int
     """The number of the operator at peak use, from 0."""
     marks: tuple[Mark, ...]
-    outside: tuple[tuple[Mark, ...], ...]
+    outside: tuple[Mark, ...]
     """A row for each tensor."""
     columns: tuple[Column, ...]
+    """A column for each operator, in order of execution."""
     bytes: tuple[Tick, ...]
+    """Labels of the axis of the arena."""
     operators: tuple[Tick, ...]
+    """Labels of the axis of operators."""
 
     @property
     def kinds(self) -> list[str]:
         """The kinds of its rectangles."""
-        return list(dict.fromkeys(mark.kind for mark in (*self.marks, *(mark for row in self.outside for mark in row))))
+        return list(dict.fromkeys(mark.kind for mark in (*self.marks, *self.outside)))
 
 
 def timeline(network: Mapping[str, Any]) -> Timeline:
@@ -86,32 +91,34 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
     """
     operators, tensors = network["operators"], network["tensors"]
     spans = [_clipped(tensor, len(operators)) for tensor in tensors]
+    used = list(_uses(network, spans))
     # A report is not trusted: a tensor above the stated arena must not leave the drawing.
-    arena = max([network["arena"], *(span[1] for span in _places(network))])
-    live = _live(network, spans)
-    # The first operator with the peak: -index breaks ties.
-    peak_at = max(range(len(live)), key=lambda index: (live[index], -index), default=0)
+    arena = max([network["arena"], *(stop for _, (_, stop) in used)])
     count = len(operators)
+    # Tensors may share bytes, for example after a reshape.
+    live = [_union([place for (first, last), place in used if first <= index <= last]) for index in range(count)]
+    # The first operator with the peak: -index breaks ties.
+    peak_at = max(range(count), key=lambda index: (live[index], -index), default=0)
+    lives = list(enumerate(zip(tensors, spans, strict=True)))
     marks = [
         _mark(index, tensor, span, count, arena, _clear(index, tensors, spans))
-        for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
+        for index, (tensor, span) in lives
         if tensor["memory"] == "arena"
     ]
     marks += [
         _scratch(index, operator, count, arena) for index, operator in enumerate(operators) if operator.get("scratch")
-    ]
-    outside = [
-        (_row(index, tensor, span, count),)
-        for memory in OUTSIDE
-        for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
-        if tensor["memory"] == memory
     ]
     return Timeline(
         arena,
         live[peak_at] if live else 0,
         peak_at,
         tuple(marks),
-        tuple(outside),
+        tuple(
+            _row(index, tensor, span, count)
+            for memory in OUTSIDE
+            for index, (tensor, span) in lives
+            if tensor["memory"] == memory
+        ),
         tuple(
             Column(numbers.per_cent(index, count), numbers.per_cent(1, count), taken)
             for index, taken in enumerate(live)
@@ -128,28 +135,16 @@ def _clipped(tensor: Mapping[str, Any], count: int) -> tuple[int, int]:
     return first, min(max(tensor["last"], first), max(count - 1, 0))
 
 
-def _places(network: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
-    """Yield start and end of each tensor and scratch buffer in the arena."""
-    for tensor in network["tensors"]:
+def _uses(
+    network: Mapping[str, Any], spans: Iterable[tuple[int, int]]
+) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield (first, last) operator and (start, end) in the arena of each tensor and scratch buffer there."""
+    for tensor, span in zip(network["tensors"], spans, strict=True):
         if tensor["memory"] == "arena" and tensor["offset"] is not None:
-            yield tensor["offset"], tensor["offset"] + tensor["size"]
-    for operator in network["operators"]:
-        if operator.get("scratch"):
-            yield operator["scratch"]["offset"], operator["scratch"]["offset"] + operator["scratch"]["size"]
-
-
-def _live(network: Mapping[str, Any], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the bytes of the arena in use by operator; tensors may share bytes, for example after a reshape."""
-    used: list[list[tuple[int, int]]] = [[] for _ in network["operators"]]
-    for tensor, (first, last) in zip(network["tensors"], spans, strict=True):
-        if tensor["memory"] == "arena" and tensor["offset"] is not None:
-            for index in range(first, min(last + 1, len(used))):
-                used[index].append((tensor["offset"], tensor["offset"] + tensor["size"]))
+            yield span, (tensor["offset"], tensor["offset"] + tensor["size"])
     for index, operator in enumerate(network["operators"]):
-        if operator.get("scratch"):
-            scratch = operator["scratch"]
-            used[index].append((scratch["offset"], scratch["offset"] + scratch["size"]))
-    return [_union(places) for places in used]
+        if scratch := operator.get("scratch"):
+            yield (index, index), (scratch["offset"], scratch["offset"] + scratch["size"])
 
 
 def _union(places: list[tuple[int, int]]) -> int:
@@ -184,51 +179,34 @@ def _clear(index: int, tensors: Sequence[Mapping[str, Any]], spans: Sequence[tup
 
 def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int, clear: int) -> Mark:
     offset = tensor["offset"] or 0
-    first, last = span
-    length = last + 1 - first
-    top, height = _band(offset, tensor["size"], arena)
+    length = span[1] + 1 - span[0]
     # A sixteenth of the drawing is about the height and width of a label.
     fits = tensor["size"] * 16 >= arena and clear * 16 >= count
-    return Mark(
-        "arena",
-        numbers.per_cent(first, count),
-        top,
-        numbers.per_cent(length, count),
-        height,
-        numbers.shape(tensor["shape"]) if fits else "",
-        tensor_title(tensor, span),
-        index,
-        None,
-        round(clear / length, 3),
-    )
+    label = numbers.shape(tensor["shape"]) if fits else ""
+    box = _box(span, count, *_band(offset, tensor["size"], arena))
+    return Mark("arena", *box, label, tensor_title(tensor, span), index, None, round(clear / length, 3))
 
 
 def _scratch(index: int, operator: Mapping[str, Any], count: int, arena: int) -> Mark:
     offset, size = operator["scratch"]["offset"], operator["scratch"]["size"]
-    top, height = _band(offset, size, arena)
     title = (
         f"Scratch of {operator['operator']}\n{operator['name']}\n{numbers.size(size)} at {offset:,}\noperator {index}"
     )
-    return Mark(
-        "scratch",
-        numbers.per_cent(index, count),
-        top,
-        numbers.per_cent(1, count),
-        height,
-        "",
-        title,
-        None,
-        index,
-    )
+    return Mark("scratch", *_box((index, index), count, *_band(offset, size, arena)), "", title, None, index)
+
+
+def _box(span: tuple[int, int], count: int, top: str, height: str) -> tuple[str, str, str, str]:
+    """Return x, y, width and height of a rectangle over the operators of ``span``."""
+    first, last = span
+    return numbers.per_cent(first, count), top, numbers.per_cent(last + 1 - first, count), height
 
 
 def _row(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int) -> Mark:
     first, last = span
-    length = numbers.per_cent(last + 1 - first, count)
     # A label needs about a sixth of the width.
     label = f"{tensor['memory']} {numbers.shape(tensor['shape'])}" if (last + 1 - first) * 6 >= count else ""
-    title = tensor_title(tensor, span)
-    return Mark(tensor["memory"], numbers.per_cent(first, count), "0", length, "100%", label, title, index, None)
+    box = _box(span, count, "0", "100%")
+    return Mark(tensor["memory"], *box, label, tensor_title(tensor, span), index, None)
 
 
 def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None) -> str:

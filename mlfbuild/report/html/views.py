@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange, compare_reports, modelled_in
+from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange, compare_reports
 from mlfbuild.report.document.read import title_of
-from mlfbuild.report.html import numbers, operators
-from mlfbuild.report.html.model_view import ModelView, instructions_of, memory_bars, model_view, stack_of
+from mlfbuild.report.html import numbers
+from mlfbuild.report.html.model_view import ModelView, figure_of, memory_bars, model_view, state_of
 from mlfbuild.report.html.numbers import short_name
 from mlfbuild.report.html.operators import Cell
 from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
-from mlfbuild.report.html.verified import state_of
+from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 # Rows of a table; the page says how many others there are. The JSON form has all.
@@ -57,6 +57,7 @@ class Differences:
     pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
+    """Number of other changed pieces."""
     repacked: tuple[RepackedRow, ...]
     error: int | None = None
     """Of modelled cycles, in per cent, if both reports have some."""
@@ -166,35 +167,37 @@ class OverviewRow:
     cells: tuple[Cell, ...]
     budget: BudgetUse | None
     changes: tuple[tuple[str, Change], ...]
+    """Flash and RAM since the other report or the baseline; empty without one."""
     verified: str
 
 
-def overview(images: Iterable[tuple[str, str, _Json, _Json | None]]) -> tuple[OverviewRow, ...]:
-    """Return a row for each image: its key, its title, its JSON, and that in the other report.
+def overview(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
+    """Return a row for each image, with the keys of ``views``.
 
     Without another report, changes are those since the baseline, if the project has one.
     """
-    listed = list(images)
-    names = [
-        *_FIGURES,
-        *(["cycles"] if any(figure_of(image, "cycles") is not None for _, _, image, _ in listed) else []),
-    ]
-    figures = [{name: figure_of(image, name) for name in names} for _, _, image, _ in listed]
+    listed, former = [_linked(image) for image in report["images"]], _by_title(against)
+    names = [*_FIGURES, *(["cycles"] if any(image_figure(image, "cycles") is not None for image in listed) else [])]
+    figures = [{name: image_figure(image, name) for name in names} for image in listed]
     most = {name: max((found[name] or 0 for found in figures), default=0) for name in names}
     return tuple(
         OverviewRow(
-            key,
-            title,
+            f"image-{index}",
+            title_of(image),
             tuple(Cell(numbers.count(found[name]), numbers.step(found[name], most[name]), name) for name in names),
             _most_used(image),
-            tuple(_changes(image, old)),
+            tuple(_changes(image, former.get(title_of(image)))),
             state_of(image["models"]),
         )
-        for (key, title, image, old), found in zip(listed, figures, strict=True)
+        for index, (image, found) in enumerate(zip(listed, figures, strict=True))
     )
 
 
-def figure_of(image: _Json, name: str) -> int | None:
+def _by_title(report: _Json | None) -> dict[str, _Json]:
+    return {title_of(image): _linked(image) for image in report["images"]} if report else {}
+
+
+def image_figure(image: _Json, name: str) -> int | None:
     """Return flash, RAM, stack, instructions, modelled cycles or latency of an image; ``None`` if unknown.
 
     The stack is that of its main, otherwise the deepest of its models; the last three are those of one run of each
@@ -204,11 +207,9 @@ def figure_of(image: _Json, name: str) -> int | None:
         return int(image[name])
     if name == "stack":
         main = (image.get("stack") or {}).get("worst_case")
-        stacks = [stack_of(model) for model in image["models"]]
+        stacks = [figure_of(model, name) for model in image["models"]]
         return max((value for value in stacks if value is not None), default=None) if main is None else int(main)
-    counts = [_of_run(model, name) for model in image["models"]]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+    return total([figure_of(model, name) for model in image["models"]]) if image["models"] else None
 
 
 def _most_used(image: _Json) -> BudgetUse | None:
@@ -224,24 +225,12 @@ def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
     for owner in (image, *image["models"]):
         for name in (*_FIGURES, *_MODELLED):
             limit = owner.get("budget", {}).get(name)
-            taken = _figure_of_owner(image, owner, name)
+            taken = image_figure(image, name) if owner is image else figure_of(owner, name)
             if limit is not None and taken is not None:
                 # A budget of 0 that is exceeded counts as 200 %, so that it comes before others.
                 part = taken / limit if limit else float(taken > 0) * 2
                 title = "RAM" if name == "ram" else name
                 yield part, title if owner is image else f"{title} of {owner['name']}", taken, limit
-
-
-def _figure_of_owner(image: _Json, owner: _Json, name: str) -> int | None:
-    if owner is image:
-        return figure_of(image, name)
-    if name in {"flash", "ram"}:
-        return int(owner[name])
-    return stack_of(owner) if name == "stack" else _of_run(owner, name)
-
-
-def _of_run(model: _Json, name: str) -> int | None:
-    return instructions_of(model) if name == "instructions" else modelled_in(model, name)
 
 
 def _changes(image: _Json, old: _Json | None) -> Iterator[tuple[str, Change]]:
@@ -257,7 +246,7 @@ class OwnerRow:
 
     name: str
     model: bool
-    cells: tuple[operators.Cell, ...]
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -266,27 +255,23 @@ class ImageView:
 
     key: str
     title: str
-    firmware: str
-    target: str
-    cpu: str
-    sha256: str
-    sizes: _Json
+    json: _Json
+    """The image in the JSON form of the report."""
     bars: tuple[Bar, ...]
     models: tuple[ModelView, ...]
     owners: tuple[OwnerRow, ...]
     pieces: tuple[ListedPiece, ...]
     more_pieces: int
-    faults: tuple[_Json, ...]
-    notes: tuple[str, ...]
-    """What the checks of the link leave open, and models without code in the image."""
     differences: Differences | None
+    """``None`` without another report."""
     trees: _Json
+    """The treemaps of flash and RAM, for the script."""
 
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return the data of each image; ``against`` is the report to compare with."""
     images = [_linked(image) for image in report["images"]]
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    former = _by_title(against)
     compared = compare_reports(report, against) if against else None
     changes = {(change.firmware, change.target): change for change in compared.images} if compared else {}
     return tuple(
@@ -297,15 +282,6 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
             differences(changes.get((image["firmware"], image.get("target")))) if compared else None,
         )
         for index, image in enumerate(images)
-    )
-
-
-def overview_of(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
-    """Return the table of all images, with the keys of ``views``."""
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
-    return overview(
-        (f"image-{index}", title_of(image), _linked(image), former.get(title_of(image)))
-        for index, image in enumerate(report["images"])
     )
 
 
@@ -322,11 +298,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
     return ImageView(
         key,
         title_of(image),
-        image["firmware"],
-        image.get("target", ""),
-        image.get("cpu", ""),
-        image["sha256"],
-        image["size"],
+        image,
         tuple(memory_bars(image, owners, old)),
         tuple(
             model_view(f"{key}-model-{at}", model, former.get(model["name"]))
@@ -335,8 +307,6 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         tuple(_owner_rows(image)),
         pieces,
         more,
-        tuple(image.get("faults", ())),
-        tuple(image.get("not_checked", ())),
         changed,
         {memory: tree(image, old, memory) for memory in ("flash", "ram")},
     )
@@ -347,11 +317,9 @@ def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
     most = {memory: max((owner[memory] for owner in owners), default=0) for memory in ("flash", "ram")}
     models = len(image["models"])
     for index, owner in enumerate(owners):
-        kinds = owner["kinds"]["flash"]
-        cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
-        cells += [
-            operators.Cell(numbers.count(kinds[kind]), numbers.step(kinds[kind], most["flash"]), kind)
-            for kind in FLASH_KINDS
-        ]
-        cells.append(operators.Cell(numbers.count(owner["ram"]), numbers.step(owner["ram"], most["ram"]), "ram"))
+        sizes = {"flash": owner["flash"], **owner["kinds"]["flash"], "ram": owner["ram"]}
+        cells = (
+            Cell(numbers.count(sizes[kind]), numbers.step(sizes[kind], most["ram" if kind == "ram" else "flash"]), kind)
+            for kind in ("flash", *FLASH_KINDS, "ram")
+        )
         yield OwnerRow(owner["name"], index < models, tuple(cells))

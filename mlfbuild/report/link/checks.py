@@ -364,7 +364,10 @@ def _stack_faults(found: ImageSizes, stack: AddressRange) -> Iterator[Diagnostic
 
 
 def link_faults_text(found: LinkFaults) -> Iterator[str]:
-    """Yield a paragraph with the faults of a link, and one with what was not checked, if there are any."""
+    """Yield a paragraph with the faults of a link, and one with what was not checked, if there are any.
+
+    Each fault is a line with its code, which is stable, its place, its reason and its hint.
+    """
     if found.faults:
         yield "\n".join(["faults of the link", *(f"  {fault.code}: {fault}" for fault in found.faults)])
     if found.notes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
 from mlfbuild.jobs import FirmwareJob
-from mlfbuild.report.budgets.record import read_record, state_of
+from mlfbuild.report.budgets.limits import image_record
 
 if TYPE_CHECKING:
     from mlfbuild.report.sizes.images import ImageSizes
@@ -21,9 +21,8 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     """
     if job.target.toolchain is None:
         return ""
-    record, linked = read_record(job.build / ".mlfbuild-link.json"), job.elf.stat()
-    state = state_of(linked.st_mtime_ns, linked.st_size, package_fingerprint())
-    if record.state == state:
+    record = image_record(job, "link", package_fingerprint())
+    if record.current:
         return ""
     from mlfbuild.report.link.checks import link_faults, models_without_code  # reads maps and ELF files
 
@@ -36,5 +35,5 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
         faults, unchecked = (), f"mlfbuild: {job.elf.name}: not checked: faults of the link: {error}"
     if faults:
         raise LinkFaultsError(faults)
-    record.write(state, {})
+    record.write({})
     return unchecked

@@ -15,8 +15,7 @@ from mlfbuild.report.operators.operator_runs import ModelRun
 from mlfbuild.report.operators.runs import nothing_to_profile, watched_runs
 from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.owners import Owner
-from mlfbuild.report.stack.objdump import ImageCode, read_program
-from mlfbuild.report.stack.pointers import loaded_by
+from mlfbuild.report.stack.pointers import ImageCode, loaded_by, read_program
 
 Calls = Mapping[int, Collection[int]]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import MlfError
 from mlfbuild.jobs import CompileJob
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, operator_plan
+from mlfbuild.library import Network, NetworkOperator, operator_plan
 from mlfbuild.native import Graph, Node, Tensor, read_network
 from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
@@ -49,7 +49,11 @@ class SourceFacts:
 
 
 def source_facts(job: CompileJob) -> SourceFacts:
-    """Return the facts of the model's file; none if the source is an archive or cannot be read any more."""
+    """Return the facts of the model's file; none if the source is an archive or cannot be read any more.
+
+    Reads and parses the model again, which takes as long as the front end of the compiler does. Nothing is raised:
+    a report is complete without these facts.
+    """
     source = job.request.source
     if source.suffix.lower() in _MODEL_FILES:
         # The report is complete without these facts, and the model file may be gone.
@@ -126,7 +130,8 @@ class FlashPart:
 
     def of_kind(self, kind: str) -> int:
         """Return the bytes of flash of one of ``FLASH_KINDS``; initial values of variables count as tables."""
-        return sum(piece.size for piece in self.pieces if _flash_kind(piece) == kind)
+        kinds = (piece.kind if piece.kind in FLASH_KINDS else TABLES for piece in self.pieces)
+        return sum(piece.size for piece, own in zip(self.pieces, kinds, strict=True) if own == kind)
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -141,13 +146,11 @@ class NetworkSizes:
     module: str
     executor: str
     network: Network
+    """The operators and tensors that the compiler planned."""
     parts: tuple[FlashPart, ...]
     """The flash of each operator, in the network's order."""
     rest: FlashPart
-
-
-def _flash_kind(piece: SizedSymbol) -> str:
-    return piece.kind if piece.kind in FLASH_KINDS else TABLES
+    """The flash of no operator, such as the run function."""
 
 
 def network_sizes(
@@ -161,7 +164,10 @@ def network_sizes(
     for piece in owner.pieces:
         if piece.flash and piece.module == module:
             own[piece.name].append(piece)
-    named = [[piece for name in _names(operator) for piece in own.pop(name, ())] for operator in network.operators]
+    named = [
+        [piece for name in (operator.function, *operator.symbols) for piece in own.pop(name, ())]
+        for operator in network.operators
+    ]
     functions = {piece.address: name for name, pieces in own.items() for piece in pieces if piece.address is not None}
     # In the order of execution, so that what two operators share counts for the first: the sum is then that of the
     # image.
@@ -181,10 +187,6 @@ def _addresses(pieces: Iterable[SizedSymbol]) -> list[int]:
     return [piece.address for piece in pieces if piece.address is not None]
 
 
-def _names(operator: NetworkOperator) -> tuple[str, ...]:
-    return (operator.function, *operator.symbols)
-
-
 def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: SourceFacts | None = None) -> dict[str, Any]:
     """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one.
 
@@ -196,7 +198,7 @@ def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: Source
         "module": sizes.module,
         "executor": sizes.executor,
         "arena": network.arena,
-        "tensors": [_tensor_json(tensor) for tensor in network.tensors],
+        "tensors": [{**vars(tensor), "shape": list(tensor.shape)} for tensor in network.tensors],
         "operators": [
             {
                 **_operator_json(operator, part),
@@ -255,16 +257,9 @@ def spread_json(found: Spread) -> dict[str, int]:
     return {"min": found.least, "median": found.median, "max": found.most}
 
 
-def _tensor_json(tensor: NetworkTensor) -> dict[str, Any]:
-    return {**vars(tensor), "shape": list(tensor.shape)}
-
-
 def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]:
     return {
-        "name": operator.name,
-        "operator": operator.operator,
-        "function": operator.function,
-        "macs": operator.macs,
+        **{key: getattr(operator, key) for key in ("name", "operator", "function", "macs")},
         "inputs": list(operator.inputs),
         "outputs": list(operator.outputs),
         "scratch": None if operator.scratch is None else vars(operator.scratch),

@@ -124,12 +124,8 @@ def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[
 
 def _bound(network: Network, operator: NetworkOperator, cpu: Cpu) -> int | None:
     """Return the lower bound of instructions for the operator's MACs with the type of its first input."""
-    if operator.macs is None:
-        return None
-    if operator.macs == 0:
-        return 0
-    if not operator.inputs:
-        return None
+    if not operator.macs or not operator.inputs:
+        return 0 if operator.macs == 0 else None
     return fewest_instructions(cpu, network.tensors[operator.inputs[0]].dtype, operator.macs)
 
 

@@ -1,4 +1,10 @@
-"""Instructions and cycles of each model's operators on emulated boards: build test firmware, run it, count once."""
+"""Instructions and cycles of each model's operators on emulated boards: build test firmware, run it, count once.
+
+Cycles are also measured on the device of a model's target, and kept for reports. The hook before each operator is in
+the code only if the model has ``options: {hook: true}``. For the measurement, the native compiler therefore compiles
+the model again with this option; the kernels are the same. mlfbuild's executor of graphs also calls a hook. Other
+modules are measured as a whole.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +13,23 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive import open_archive
+from mlfbuild.archive import open_archive, open_archive_with_id
+from mlfbuild.compilers import HOOK, compiler_called
 from mlfbuild.core import (
     CheckFailedError,
+    MlfError,
     OnProgress,
     UnsupportedModelError,
     find_tool,
     listed,
+    make_folder,
     no_progress,
     package_fingerprint,
     read_bytes,
@@ -38,22 +47,125 @@ from mlfbuild.jobs import (
     modelled_sections,
     profile_jobs,
     run_placement,
+    target_dependencies,
     watched,
 )
-from mlfbuild.library import Module, dtype_called, symbol_prefix
+from mlfbuild.jobs.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
+from mlfbuild.library import Library, Module, Network, dtype_called, symbol_prefix
 from mlfbuild.project import Project
 from mlfbuild.report.operators.cycles import TimedPart
-from mlfbuild.report.operators.measured import last_measured, measured_run
 from mlfbuild.report.operators.operator_runs import ModelRun, operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
-from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import Board
 from mlfbuild.timing import CycleCount
-from mlfbuild.verify import SECONDS_A_CASE, Connection, chosen_counter, connected, device_of, load_inputs
+from mlfbuild.verify import (
+    SECONDS_A_CASE,
+    Connection,
+    CycleRuns,
+    Spread,
+    chosen_counter,
+    connected,
+    device_of,
+    load_inputs,
+    measure_cycles,
+)
 from mlfbuild.verify.emulator import build_harness
 
-__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
+_RECORD = "measured.json"
+
+
+def measured_run(
+    run: ModelRun,
+    job: ProfileJob,
+    inputs: Sequence[npt.NDArray[Any]],
+    connection: Connection,
+    runs: int,
+    on_progress: OnProgress,
+) -> ModelRun:
+    """Return ``run`` with the cycles of ``runs`` runs on the device of ``connection``, and keep them for reports.
+
+    ``inputs`` are the case that was counted. Raises as ``build_harness`` and ``measure_cycles``.
+    """
+    folder = job.folder / run.profile.module / "measured"
+    device, target = connection.device, job.target
+    counter = chosen_counter(target.cpu, device.keys.counter, device.place)
+    module = _hooked_tree(job, run.profile.module, folder)
+    image = build_harness(
+        folder / "tree", module, device.board, target.toolchain, folder, twice=False, device=device, counter=counter,
+        placement=run_placement(target, job.model, job.folder, on_device=True), on_progress=on_progress,
+    )  # fmt: skip
+    subject = subject_of(module, device.name, device.ram_for_data)
+    clock = target.mcu.clock if target.mcu else None
+    found = measure_cycles(
+        connection, image, subject, inputs, runs, counter, folder, SECONDS_A_CASE, clock=clock, on_progress=on_progress
+    )
+    found = _of_calls(run, found, module_network(module))
+    record = {"key": _measurement_key(job, run.inputs), "measured": asdict(found)}
+    write_atomic(folder / _RECORD, json.dumps(record).encode())
+    return with_measured(run, found)
+
+
+def last_measured(run: ModelRun, job: ProfileJob) -> ModelRun:
+    """Return ``run`` with the cycles that ``mlfbuild profile`` measured last, if the model has not changed since."""
+    path = job.folder / run.profile.module / "measured" / _RECORD
+    try:
+        found = json.loads(path.read_bytes())
+        if job.target.runner is None or found["key"] != _measurement_key(job, run.inputs):
+            return run
+        measured = found["measured"]
+        spreads = {"total": Spread(**measured["total"])}
+        operators = tuple(Spread(**each) for each in measured["operators"])
+        return with_measured(run, CycleRuns(**{**measured, **spreads, "operators": operators}))
+    # A measurement that cannot be read is not shown; nothing else depends on it.
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return run
+
+
+def with_measured(run: ModelRun, found: CycleRuns) -> ModelRun:
+    """Return ``run`` with ``found``, and its operators with their parts if ``found`` has one for each of them."""
+    operators = run.operators
+    if found.operators and len(found.operators) == len(operators):
+        operators = tuple(replace(each, measured=one) for each, one in zip(operators, found.operators, strict=True))
+    return replace(run, measured=found, operators=operators)
+
+
+def _of_calls(run: ModelRun, found: CycleRuns, network: Network | None) -> CycleRuns:
+    """Return ``found`` with the operators that ``run`` has: hooks are also called before those without a function."""
+    if network is not None and len(found.operators) == len(network.operators):
+        numbers = [each.number for each in run.operators if each.number is not None]
+        return replace(found, operators=tuple(found.operators[number] for number in numbers))
+    return found if len(found.operators) == len(run.operators) else replace(found, operators=())
+
+
+def _measurement_key(job: ProfileJob, inputs: str) -> str:
+    """Return the hash of everything that decides a measurement, besides the device itself."""
+    setup = job.target.runner.setup if job.target.runner else None
+    files = [*job.vectors.values(), *([setup] if setup else [])]
+    parts = [read_bytes(job.model.tree / RECORD, "record"), *(read_bytes(path, "file") for path in files)]
+    # The runner is part of the key, because another board may have another clock or flash.
+    own = f"{job.target.runner} {job.target.cpu.name} {inputs} {package_fingerprint()}"
+    return sha256(b"".join(sha256(part).encode() for part in (*parts, own.encode())))
+
+
+def _hooked_tree(job: ProfileJob, name: str, folder: Path) -> Module:
+    """Unpack the model into ``folder / "tree"``, with hooks if that is possible, and return its module ``name``."""
+    library, archive_id = open_archive_with_id(job.model.archive)
+    module = chosen_module(library, name, str(job.model.archive))
+    if not module.hook and job.model.compiler == "native":
+        options = {**job.model.request.options, HOOK: True}
+        library = compiler_called("native").compile(replace(job.model.request, options=options))
+    elif not module.hook:
+        hooked = [replace(each, hook=each.hook or each.executor == "graph") for each in library.modules]
+        library = Library(tuple(hooked))
+    make_folder(folder)
+    placement, optimize = job.model.request.placement, job.model.optimize
+    unpack(
+        library, folder / "tree", archive_id=archive_id, model=job.model.model, placement=placement, optimize=optimize
+    )
+    write_dependencies(folder / DEPENDENCIES_FOLDER, target_dependencies(job.target))
+    return chosen_module(library, name, str(job.model.archive))
+
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +216,11 @@ def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFaile
 def watched_runs(
     job: ProfileJob, watch: Progress, connection: Connection | None = None, runs: int = MEASURED_RUNS
 ) -> list[ModelRun]:
-    """Return the runs of the job's model and show their progress; raises as ``model_runs``."""
+    """Return the runs of the job's model and show their progress; raises as ``model_runs``.
+
+    ``watch`` gets one task for the model. Without ``connection``, runs are counted on the emulator only, and
+    ``runs`` is not used.
+    """
     task = Task("profile", job.model.title, job.target.name, model=job.model.model)
     with watched(watch, task):
         found = list(model_runs(job, functools.partial(watch.step, task), connection, runs))
@@ -125,37 +241,29 @@ def model_runs(
     ``on_progress`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    emulator = find_tool(_board_of(job).emulator)  # before anything is built
+    board = job.target.run_board
+    assert board is not None  # the verb has refused targets without one
+    emulator = find_tool(board.emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        run, inputs = _run(job, chosen_module(library, name, where), emulator, on_progress)
+        run, inputs = _run(job, chosen_module(library, name, where), board, emulator, on_progress)
         if connection is None:
             yield last_measured(run, job)
         else:
             yield measured_run(run, job, inputs, connection, runs, on_progress)
 
 
-def _board_of(job: ProfileJob) -> Board:
-    board = job.target.run_board
-    assert board is not None  # the verb has refused targets without one
-    return board
-
-
-def _run(job: ProfileJob, module: Module, emulator: Path, on_progress: OnProgress) -> tuple[ModelRun, Sequence[Array]]:
+def _run(
+    job: ProfileJob, module: Module, board: Board, emulator: Path, on_progress: OnProgress
+) -> tuple[ModelRun, Sequence[Array]]:
     """Return the run on the emulated board, and its inputs."""
     target, folder = job.target, job.folder / module.name
-    board = _board_of(job)
+    placement = run_placement(target, job.model, job.folder)
     image = build_harness(
-        job.model.tree,
-        module,
-        board,
-        target.toolchain,
-        folder,
-        twice=False,
-        placement=run_placement(target, job.model, job.folder),
+        job.model.tree, module, board, target.toolchain, folder, twice=False, placement=placement,
         on_progress=on_progress,
-    )
+    )  # fmt: skip
     # Before the run: cycles of a memory that the data cannot be in would be wrong, and a run takes seconds.
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.sbom.bom import Bom, Component, How, Kind
     from mlfbuild.report.sbom.bom_files import as_json, as_text, check_outputs, document, output_forms, write_document
-    from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
     from mlfbuild.report.sbom.components import (
         add_board, add_images, archive_component, code_component, images_of, kernels_component, mlfbuild_tool,
         model_component, runtime_component, tvm_runtime_component, tvm_tool,
     )
     from mlfbuild.report.sbom.licenses import spdx_expression
-    from mlfbuild.report.sbom.requirements import add_declared, add_dependencies
-    from mlfbuild.report.sbom.sbom_document import Bill
-    from mlfbuild.report.sbom.trees import TreeContents, read_tree
+    from mlfbuild.report.sbom.requirements import TreeContents, add_declared, add_dependencies, read_tree
+    from mlfbuild.report.sbom.sbom_document import BUILD, REPAIR, Bill, Code
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -65,7 +65,10 @@ def check_outputs(outputs: Mapping[Path, str]) -> None:
 
 
 def output_forms(paths: tuple[Path, ...], form: str | None) -> dict[Path, str]:
-    """Return the form of each output: ``form``, or that of its suffix; raises ``UsageError`` for unknown suffixes."""
+    """Return the form of each output: ``form``, or that of its suffix; raises ``UsageError`` for unknown suffixes.
+
+    The keys are in the order of ``paths``. Forms are ``cyclonedx``, ``spdx`` and ``spdx-tag-value``.
+    """
     return {path: form or form_of(path) for path in paths}
 
 
@@ -99,7 +102,10 @@ def as_json(bom: Bom) -> dict[str, Any]:
 
 
 def as_text(bom: Bom) -> str:
-    """Return ``bom`` as lines: each component with its version, licence, and package URL or hash."""
+    """Return ``bom`` as lines: each component with its version, licence, and package URL or hash.
+
+    Kinds have a heading each, and columns are aligned over all of them. Names from models and archives are escaped.
+    """
     return "\n".join(_lines(bom))
 
 

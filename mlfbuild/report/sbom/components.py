@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlfbuild import __version__
 from mlfbuild.core import printable, read_bytes, sha256
@@ -17,9 +18,8 @@ from mlfbuild.native import kernel_headers, model_facts
 from mlfbuild.project import ModelSpec, Project, Provider
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bom import BomFile, Component, How, Kind
-from mlfbuild.report.sbom.code import BUILD, Code
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
-from mlfbuild.report.sbom.sbom_document import Bill, bom_file
+from mlfbuild.report.sbom.sbom_document import BUILD, Bill, Code, bom_file
 
 _BOARD = "board/"
 
@@ -220,58 +220,40 @@ def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> 
     ours = all(own.get(name) == data for name, data in files.items())
     if not ours:
         folder = f"{folder}-{_digest(files)}"
-    return Component(
-        ref=f"kernels/{folder}",
-        kind=Kind.LIBRARY,
-        name="mlfbuild kernels",
-        version=version if ours else "",
-        purl=origins.pypi("mlfbuild", version, "mlfbuild/native/kernels") if ours else "",
-        license=OWN if ours else "",
-        description="Kernels of neural networks that generated code includes",
-        files=_files(files, folder),
-    )
+    about = "Kernels of neural networks that generated code includes"
+    found = _own(f"kernels/{folder}", "kernels", version, "native/kernels", _files(files, folder), about)
+    return found if ours else replace(found, version="", purl="", license="")
 
 
 def runtime_component(files: Mapping[str, bytes], version: str) -> Component:
     """Return mlfbuild's runtime headers for code of TVM."""
-    return Component(
-        ref=f"runtime/{_digest(files)}",
-        kind=Kind.LIBRARY,
-        name="mlfbuild runtime",
-        version=version,
-        purl=origins.pypi("mlfbuild", version, "mlfbuild/runtime/tvm"),
-        license=OWN,
-        description="Runtime headers of mlfbuild for code of TVM",
-        files=_files({path.removeprefix("executor/"): data for path, data in files.items()}, ""),
-    )
+    headers = _files({path.removeprefix("executor/"): data for path, data in files.items()}, "")
+    about = "Runtime headers of mlfbuild for code of TVM"
+    return _own(f"runtime/{_digest(files)}", "runtime", version, "runtime/tvm", headers, about)
+
+
+def board_component(board: str, files: Mapping[str, bytes], version: str) -> Component:
+    """Return mlfbuild's start-up code and linker scripts for a board."""
+    return _own(f"board/{board}", f"board support for {board}", version, "runtime/board", _files(files, ""))
+
+
+def _own(
+    ref: str, name: str, version: str, folder: str, files: tuple[BomFile, ...], description: str = ""
+) -> Component:
+    """Return a library that is a ``folder`` of mlfbuild's package."""
+    purl = origins.pypi("mlfbuild", version, f"mlfbuild/{folder}")
+    return Component(ref, Kind.LIBRARY, f"mlfbuild {name}", version, purl, OWN, description=description, files=files)
 
 
 def tvm_runtime_component(files: Mapping[str, bytes], version: str) -> Component:
     """Return TVM's runtime, which an archive of TVM ``version`` includes."""
     known = bool(_RELEASE.fullmatch(version))
+    url = "https://github.com/apache/tvm"
+    purl = origins.of_repository("tvm", url, f"v{version}") if known else ""
     return Component(
-        ref=f"tvm-runtime/{_digest(files)}",
-        kind=Kind.LIBRARY,
-        name="TVM standalone CRT",
-        version=version,
-        purl=origins.of_repository("tvm", "https://github.com/apache/tvm", f"v{version}") if known else "",
-        license=_TVM,
-        url="https://github.com/apache/tvm",
+        f"tvm-runtime/{_digest(files)}", Kind.LIBRARY, "TVM standalone CRT", version, purl, _TVM, url=url,
         files=_files(files, ""),
-    )
-
-
-def board_component(board: str, files: Mapping[str, bytes], version: str) -> Component:
-    """Return mlfbuild's start-up code and linker scripts for a board."""
-    return Component(
-        ref=f"board/{board}",
-        kind=Kind.LIBRARY,
-        name=f"mlfbuild board support for {board}",
-        version=version,
-        purl=origins.pypi("mlfbuild", version, "mlfbuild/runtime/board"),
-        license=OWN,
-        files=_files(files, ""),
-    )
+    )  # fmt: skip
 
 
 def dependency_component(
@@ -281,76 +263,47 @@ def dependency_component(
 
     ``commit`` and ``tree`` are Git's, of the version that was fetched.
     """
-    known = known_library(provider.name)
     public = origins.public_address(provider.place) if provider.kind in {"git", "url"} else ""
     properties = {"provided-by": provider.kind}
     if provider.kind == "package":
         properties["package"] = provider.place
     if tree:
         properties["tree-sha256"] = tree
-    return Component(
-        ref=f"dependency/{provider.name}",
-        kind=Kind.LIBRARY,
-        name=known.title if known else provider.name,
-        version=provider.version,
-        purl=_dependency_purl(provider, public, commit),
-        license=provider.license or (known.license if known else ""),
-        url=public,
-        sha256=provider.sha256,
-        commit=commit,
-        properties=properties,
-        files=_files(files or {}, provider.name),
-    )
+    purl = ""
+    if provider.kind == "git" and public:
+        purl = origins.of_repository(provider.name, provider.place, provider.version, commit)
+    elif provider.kind == "url":
+        checksum = f"sha256:{provider.sha256}"
+        purl = origins.generic(provider.name, provider.version, download_url=public, checksum=checksum)
+    origin = {"url": public, "sha256": provider.sha256, "commit": commit}
+    return _required(provider.name, provider.version, purl, provider.license, files, properties=properties, **origin)
 
 
 def bundled_component(library: ResolvedLibrary, files: Mapping[str, bytes] | None = None) -> Component:
     """Return a required library that an archive includes, with its compiled files."""
-    known = known_library(library.name)
-    public = origins.public_address(library.url)
+    public, purl = origins.public_address(library.url), ""
     if public and library.commit:
         purl = origins.of_repository(library.name, library.url, library.version, library.commit)
-    elif known is not None:
-        purl = origins.with_version(known.purl, library.version)
-    else:
+    elif known_library(library.name) is None:
         purl = origins.generic(library.name, library.version, download_url=public)
-    return Component(
-        ref=f"dependency/{library.name}",
-        kind=Kind.LIBRARY,
-        name=known.title if known else library.name,
-        version=library.version,
-        purl=purl,
-        license=library.license,
-        url=public,
-        commit=library.commit,
-        properties={"provided-by": "archive"},
-        files=_files(files or {}, library.name),
-    )
+    origin = {"url": public, "commit": library.commit, "properties": {"provided-by": "archive"}}
+    return replace(_required(library.name, library.version, purl, "", files, **origin), license=library.license)
 
 
 def required_component(requirement: Requirement) -> Component:
     """Return a required library that the project does not provide."""
-    known = known_library(requirement.name)
-    name, version = printable(requirement.name), printable(requirement.version)
-    return Component(
-        ref=f"dependency/{name}",
-        kind=Kind.LIBRARY,
-        name=known.title if known else name,
-        version=version,
-        purl=origins.with_version(known.purl, version) if known else origins.generic(name, version),
-        license=known.license if known else "",
-    )
+    return _required(printable(requirement.name), printable(requirement.version))
 
 
-def _dependency_purl(provider: Provider, public: str, commit: str) -> str:
-    known = known_library(provider.name)
-    if provider.kind == "git" and public:
-        return origins.of_repository(provider.name, provider.place, provider.version, commit)
-    if provider.kind == "url":
-        checksum = f"sha256:{provider.sha256}"
-        return origins.generic(provider.name, provider.version, download_url=public, checksum=checksum)
-    if known is not None:
-        return origins.with_version(known.purl, provider.version)
-    return origins.generic(provider.name, provider.version)
+def _required(
+    name: str, version: str, purl: str = "", said: str = "", files: Mapping[str, bytes] | None = None, **more: Any
+) -> Component:
+    """Return a required library with the licence ``said``; a known one has its title, package URL and licence."""
+    known = known_library(name)
+    usual = origins.with_version(known.purl, version) if known else origins.generic(name, version)
+    title, stated = (known.title, known.license) if known else (name, "")
+    names = (f"dependency/{name}", Kind.LIBRARY, title, version, purl or usual, said or stated)
+    return Component(*names, files=_files(files or {}, name), **more)
 
 
 def _files(files: Mapping[str, bytes], folder: str) -> tuple[BomFile, ...]:

@@ -1,14 +1,43 @@
-"""Collect a bill of materials: components, relations, and notes about missing information."""
+"""Collect a bill of materials: components, relations, and notes about missing information; and the code of a model."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlfbuild.core import printable, sha256
-from mlfbuild.library import Content, chunks
+from mlfbuild.jobs import CompileJob
+from mlfbuild.library import Content, Library, Requirement, chunks, requirements_of
 from mlfbuild.report.sbom.bom import Bom, BomFile, Component, How, Kind, Relation
+
+BUILD = "run `mlfbuild build` first"
+REPAIR = "run `mlfbuild build` to restore it"
+"""Hints in notes."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code that a build generated for a model and a target."""
+
+    ref: str
+    """Reference of the component."""
+    job: CompileJob
+    library: Library
+    """The content of the archive."""
+    digest: str
+    """SHA-256 of the archive."""
+
+    @property
+    def requirements(self) -> Iterator[Requirement]:
+        """The libraries that the code requires, including bundled ones."""
+        return (requirement for module in self.library.modules for requirement in requirements_of(module))
+
+    def made_from(self, module: str) -> str:
+        """Return the hash of the source in the id of ``module`` in an image; empty if there is none."""
+        found = (each for each in self.library.modules if each.name == module)
+        return next((each.model_id or each.source_sha256 or self.digest for each in found), "")
 
 
 class Bill:
@@ -43,7 +72,11 @@ class Bill:
         return list(self._components.values())
 
     def relate(self, source: str, how: How, target: str) -> None:
-        """Add a relation: ``source`` contains, depends on, ... ``target``."""
+        """Add a relation: ``source`` contains, depends on, ... ``target``.
+
+        Both are references of components, which need not be added yet. Relations that are added twice count
+        once.
+        """
         self._relations.add((source, how, target))
 
     def note(self, text: str) -> None:

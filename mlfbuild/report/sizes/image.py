@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, read_bytes, sha256
+from mlfbuild.core import InputFileError, sha256
 from mlfbuild.library import DIGEST_LENGTH
-from mlfbuild.timing import damaged_image
+from mlfbuild.timing import opened_image
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -26,10 +24,12 @@ class Section:
 
     name: str
     address: int
+    """At run time."""
     size: int
     code: bool
     """Whether it holds instructions."""
     writable: bool
+    """Whether code may change it."""
     zero: bool
     """Whether the file has no bytes for it, such as ``.bss``."""
     copied: bool
@@ -76,7 +76,9 @@ class Berkeley:
     """The three numbers that ``size`` prints; it counts writable constants in flash, as in TVM's code, as ``data``."""
 
     text: int
+    """Code and constants."""
     data: int
+    """Initialised variables, in flash and RAM."""
     bss: int
 
 
@@ -116,24 +118,12 @@ def read_image(path: Path) -> Image:
 
     Raises ``InputFileError`` if the file is missing, damaged, stripped, or not a linked image.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
-    data = read_bytes(path, "image")
-    check_elf_image(data, path)
-    try:
-        elf = ELFFile(io.BytesIO(data))
+    with opened_image(path) as (elf, data):
         sections = tuple(_sections(elf))
         table = _symbol_table(elf, path)
         # Names decide between aliases, so that always the same one counts.
         symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
         labels = dict(_labels(table))
-    except InputFileError:
-        raise
-    # pyelftools checks little: damaged files end in errors of all these types.
-    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise damaged_image(path, reason) from None
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
         raise InputFileError(
             "image-not-linked",

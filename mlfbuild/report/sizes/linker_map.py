@@ -128,7 +128,13 @@ def read_map(path: Path) -> LinkerMap:
     text = read_bytes(path, "linker map").decode(errors="replace").replace("\r\n", "\n")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:
-        raise _not_a_map(path, text)
+        other = next((name for name, begins in _OTHERS.items() if begins.search(text)), "")
+        raise InputFileError(
+            "not-a-gnu-ld-map",
+            place=path,
+            reason=f"the file is a map of {other}, not of GNU ld" if other else "the file is not a map of GNU ld",
+            hint="link the image with GNU ld and -Wl,-Map=FILE",
+        )
     # Regions are listed before the sections, whose lines could look the same.
     memory = text.find(f"\n{_MEMORY}\n", 0, begin)
     regions = _REGION.findall(text, memory, begin) if memory >= 0 else []
@@ -153,16 +159,6 @@ def _without_overlaps(sections: Iterable[InputSection]) -> Iterator[InputSection
         before = section
     if before is not None:
         yield before
-
-
-def _not_a_map(path: Path, text: str) -> InputFileError:
-    other = next((name for name, begins in _OTHERS.items() if begins.search(text)), "")
-    return InputFileError(
-        "not-a-gnu-ld-map",
-        place=path,
-        reason=f"the file is a map of {other}, not of GNU ld" if other else "the file is not a map of GNU ld",
-        hint="link the image with GNU ld and -Wl,-Map=FILE",
-    )
 
 
 def _sections(text: str) -> Iterator[InputSection]:

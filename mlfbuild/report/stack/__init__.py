@@ -15,7 +15,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.stack.deepest_stack import StackDepth
-    from mlfbuild.report.stack.image import measured_stacks, stacks
-    from mlfbuild.report.stack.stack_text import measured_in, stack_json, stack_lines, stacks_in
+    from mlfbuild.report.stack.image import measured_in, measured_stacks, stack_json, stack_lines, stacks, stacks_in
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -9,22 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.report.stack.steps import (
-    SP,
-    Entries,
-    StackCall,
-    StackStep,
-    State,
-    Value,
-    Words,
-    added,
-    aligned,
-    changed,
-    joined,
-    shifted,
-    subtracted,
-    without,
-)
+from mlfbuild.report.stack import steps
+from mlfbuild.report.stack.steps import SP, Entries, StackCall, StackStep, State, Value, Words
 from mlfbuild.timing import REGISTER_ALIASES, Instruction, listed_registers, operand_parts
 
 # Only what can change the stack pointer, or a register that it is computed from, has a rule; a missed instruction makes
@@ -61,7 +47,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
     rule = _RULES.fullmatch(instruction.mnemonic)
     # MSR MSP and MSR PSP replace the stack pointer by an address in another stack, whose depth has no meaning here.
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
-        step = StackStep(without(state, [SP]))
+        step = StackStep(steps.without(state, [SP]))
     elif rule is None:
         step = StackStep(_others(instruction.mnemonic, operands, state))
     else:
@@ -70,7 +56,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
         )
     # In an IT block: it may not be executed, and then the next one is.
     if rule is not None and rule[4]:
-        step = replace(step, state=joined(step.state, state), falls=True)
+        step = replace(step, state=steps.joined(step.state, state), falls=True)
     return step
 
 
@@ -94,7 +80,7 @@ def _control(
     # CBZ and CBNZ jump or fall through. LE and WLS (Armv8.1-M) keep the loop counter in lr, so a later `bx lr` could
     # otherwise be followed to a stale value.
     if name.startswith(("cb", "le", "wls")):
-        return StackStep(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
+        return StackStep(steps.without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
     # GCC emits UDF for __builtin_trap: nothing after it runs.
     if name == "udf":
         return StackStep(state, falls=False)
@@ -118,7 +104,7 @@ def _call(instruction: Instruction, operand: str, state: State) -> StackStep:
     # soon as the value is known.
     value = state.get(register) if register else next(_target(operand), None)
     call = StackCall(instruction.address, value & ~1 if isinstance(value, int) else None)
-    step = StackStep(without(state, _LOST_BY_CALLS), calls=(call,))
+    step = StackStep(steps.without(state, _LOST_BY_CALLS), calls=(call,))
     # Functions of libgcc for Thumb-1, which has no TBB: they do not return, but jump through the table behind the BL.
     cases = _CASES.search(operand)
     if cases is None:
@@ -174,8 +160,8 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
     if name == "ldr":
         # The write-back also happens if the loaded value is unknown.
         loaded = _literal(instruction, words) if operands[1].startswith("[pc") else None
-        return changed(_written_back(operands, state), register, loaded)
-    return changed(state, register, _result(name, operands, state))
+        return steps.changed(_written_back(operands, state), register, loaded)
+    return steps.changed(state, register, _result(name, operands, state))
 
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
@@ -184,16 +170,16 @@ def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
     size = sum(8 if register.startswith("d") else 4 for register in listed_registers(operands[-1]))
     # LDMDB loads from below its base, as epilogues with a frame pointer do. What it loads is unknown.
     if name == "ldmdb":
-        return without(state, [*listed_registers(operands[-1]), _register(operands[0].removesuffix("!"))])
+        return steps.without(state, [*listed_registers(operands[-1]), _register(operands[0].removesuffix("!"))])
     down = "push" in name or "stm" in name
     if not down:
-        state = without(state, listed_registers(operands[-1]))
+        state = steps.without(state, listed_registers(operands[-1]))
     base = operands[0]
     # Without write-back the base keeps its value.
     if not base.endswith("!"):
         return state
     register = _register(base.removesuffix("!"))
-    return changed(state, register, added(state.get(register), -size if down else size))
+    return steps.changed(state, register, steps.added(state.get(register), -size if down else size))
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
@@ -208,22 +194,22 @@ def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
     if name.startswith("mov"):
         return other if len(operands) == 2 else None
     if name.startswith("add"):
-        return added(one, other)
+        return steps.added(one, other)
     if name.startswith("sub"):
-        return subtracted(one, other)
+        return steps.subtracted(one, other)
     if name == "mvn":
-        return subtracted(0xFFFFFFFF, other)
+        return steps.subtracted(0xFFFFFFFF, other)
     if name in {"neg", "rsb"}:
         # NEG is the older name of RSB with #0; with another minuend the result stays unknown.
-        return subtracted(0, one if name == "rsb" else other) if other == 0 or name == "neg" else None
+        return steps.subtracted(0, one if name == "rsb" else other) if other == 0 or name == "neg" else None
     if name == "lsl":
-        return shifted(one, other)
+        return steps.shifted(one, other)
     if name == "bic":
-        return aligned(one, other) if isinstance(other, int) else None
+        return steps.aligned(one, other) if isinstance(other, int) else None
     start, count = one, other  # bfc: of the register itself
     # Only BFC from bit 0 aligns a value; with another start it clears bits in the middle.
     whole = start == 0 and isinstance(count, int)
-    return aligned(values[0], (1 << count) - 1) if whole and isinstance(count, int) else None
+    return steps.aligned(values[0], (1 << count) - 1) if whole and isinstance(count, int) else None
 
 
 def _value(operand: str, state: State) -> Value | None:
@@ -244,14 +230,14 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
         return state
     # A handler may return values in the registers that the core stacks at entry, as semihosting does in r0.
     if _EXCEPTION.match(mnemonic):
-        return without(state, _LOST_BY_CALLS)
+        return steps.without(state, _LOST_BY_CALLS)
     # Source registers are included: to forget a value that was only read costs precision, but is never wrong.
     named = [register for operand in operands if (register := _register(operand))]
     for operand in operands:
         if operand.startswith("{"):
             named += listed_registers(operand)
     # sp as a later operand is only read: add r0, sp, #8.
-    return without(state, [register for at, register in enumerate(named) if register != SP or at == 0])
+    return steps.without(state, [register for at, register in enumerate(named) if register != SP or at == 0])
 
 
 def _written_back(operands: Sequence[str], state: State) -> State:
@@ -269,12 +255,12 @@ def _written_back(operands: Sequence[str], state: State) -> State:
         # LDM and STM of other registers. The number of bytes is not computed, because their base is not the stack
         # pointer.
         if operand.endswith("!"):
-            return without(state, [_register(operand.removesuffix("!"))])
+            return steps.without(state, [_register(operand.removesuffix("!"))])
     return state
 
 
 def _moved(state: State, register: str, by: int | None) -> State:
-    return changed(state, register, None if by is None else added(state.get(register), by))
+    return steps.changed(state, register, None if by is None else steps.added(state.get(register), by))
 
 
 def _register(operand: str) -> str:

@@ -1,16 +1,48 @@
-"""Possible targets of calls through pointers in a model's library: the functions whose addresses it holds."""
+"""Possible targets of calls through pointers in a model's library: the functions whose addresses it holds.
+
+``ImageCode`` is the code of an image, with the decoder for the effects of its instructions on the stack.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Symbol
 from mlfbuild.report.sizes.linker_map import InputSection
-from mlfbuild.report.stack.objdump import ImageCode
-from mlfbuild.timing import ListedFunction
+from mlfbuild.report.stack import arm, riscv
+from mlfbuild.report.stack.steps import Decoder, Words
+from mlfbuild.timing import Disassembly, ListedFunction, disassembled
+
+_DECODERS: dict[str, Decoder] = {"EM_ARM": arm.decode, "EM_RISCV": riscv.decode}
+
+
+@dataclass(frozen=True)
+class ImageCode:
+    """The code of an image."""
+
+    listing: Disassembly
+    decode: Decoder
+    words: Words
+    thumb: bool
+    """Whether pointers to functions are odd."""
+
+
+def read_program(path: Path) -> ImageCode | None:
+    """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V.
+
+    Raises as ``disassembled``.
+
+    ``ImageCode.decode`` is the decoder for the machine in the ELF header.
+    """
+    code = disassembled(path)
+    if code is None:
+        return None
+    return ImageCode(code.listing, _DECODERS[code.machine], code.word, thumb=code.machine == "EM_ARM")
+
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
 """The table of an executor: the functions that it calls, in order."""

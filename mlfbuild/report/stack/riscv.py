@@ -8,19 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlfbuild.report.stack.steps import (
-    SP,
-    StackCall,
-    StackStep,
-    State,
-    Value,
-    Words,
-    added,
-    aligned,
-    changed,
-    subtracted,
-    without,
-)
+from mlfbuild.report.stack import steps
+from mlfbuild.report.stack.steps import SP, StackCall, StackStep, State, Value, Words
 from mlfbuild.timing import Instruction
 
 _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
@@ -47,10 +36,10 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  
     if name in {"jal", "jalr", "jr"}:
         return _jump(name, instruction, operands, state)
     if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; instructions that objdump does not know
-        return StackStep(without(state, [SP]))
+        return StackStep(steps.without(state, [SP]))
     if name in _STORES:
         return StackStep(state)
-    return StackStep(changed(state, operands[0], _result(name, operands, state)))
+    return StackStep(steps.changed(state, operands[0], _result(name, operands, state)))
 
 
 def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> StackStep:
@@ -71,9 +60,9 @@ def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: S
         if link == "zero" and register == "ra" and target is None:
             return StackStep(state, falls=False)
     if link == "ra":
-        return StackStep(without(state, _LOST_BY_CALLS), calls=(StackCall(where, target),))
+        return StackStep(steps.without(state, _LOST_BY_CALLS), calls=(StackCall(where, target),))
     if link != "zero":  # t0: functions of libgcc that save registers for others (-msave-restore)
-        return StackStep(without(state, [SP]))
+        return StackStep(steps.without(state, [SP]))
     return StackStep(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
 
 
@@ -90,14 +79,14 @@ def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
     if name == "lui":
         return values[1] << 12 & 0xFFFFFFFF if isinstance(values[1], int) else None
     if name in {"add", "addi"}:
-        return added(values[1], values[2])
+        return steps.added(values[1], values[2])
     if name == "sub":
-        return subtracted(values[1], values[2])
+        return steps.subtracted(values[1], values[2])
     if name == "neg":
-        return subtracted(0, values[1])
+        return steps.subtracted(0, values[1])
     if name in {"and", "andi"}:
         # ANDI with a negative mask aligns downwards: -16 clears the low four bits.
-        return aligned(values[1], ~values[2] & 0xFFFFFFFF) if isinstance(values[2], int) else None
+        return steps.aligned(values[1], ~values[2] & 0xFFFFFFFF) if isinstance(values[2], int) else None
     return None
 
 

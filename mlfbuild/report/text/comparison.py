@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import counted, listed, printable, text_table
-from mlfbuild.report.document.compare import (
-    Change,
-    ImageChange,
-    OperatorChange,
-    OwnerChange,
-    PieceChange,
-    ReportComparison,
-)
+from mlfbuild.report.document import compare
+from mlfbuild.report.document.read import named_title
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 from mlfbuild.report.text.columns import WIDTH, fitted_table, shortened
 
@@ -22,20 +16,22 @@ _HEADER = ("", "before", "now", "change", "")
 _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 
 
-def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
-    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
+def comparison_text(comparison: compare.ReportComparison, before: str, *, verbose: bool = False) -> str:
+    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``.
+
+    ``before`` is the name of the older report's file. Lines have at most 80 columns, and tables list the largest
+    changes first.
+    """
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
-    unpaired = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
-    unpaired += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
+    unpaired = [
+        f"{printable(named_title(*names))}: not in {before}, so it is not compared" for names in comparison.only_now
+    ]
+    unpaired += [f"{printable(named_title(*names))}: only in {before}" for names in comparison.only_before]
     return "\n\n".join([*parts, "\n".join(unpaired)] if unpaired else parts)
 
 
-def _title(firmware: str, target: str | None) -> str:
-    return printable(f"{firmware} for {target}" if target else firmware)
-
-
-def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
-    title = _title(image.firmware, image.target)
+def _image(image: compare.ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
+    title = printable(named_title(image.firmware, image.target))
     if image.unchanged:
         yield f"{title}: the same image as in {before}"
         return
@@ -63,7 +59,7 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
         yield from _pieces(pieces, memory, verbose=verbose)
 
 
-def _repacked(owners: Sequence[OwnerChange]) -> Iterator[str]:
+def _repacked(owners: Sequence[compare.OwnerChange]) -> Iterator[str]:
     for owner in owners:
         if owner.repacked:
             size = sum(piece.bytes.now or 0 for piece in owner.repacked)
@@ -71,12 +67,12 @@ def _repacked(owners: Sequence[OwnerChange]) -> Iterator[str]:
             yield f"unchanged, repacked: {counted(len(owner.repacked), 'constant')} of {name} ({size:,} bytes)"
 
 
-def _row(name: str, change: Change) -> tuple[str, ...]:
+def _row(name: str, change: compare.Change) -> tuple[str, ...]:
     sizes = ("-" if size is None else f"{size:,}" for size in (change.before, change.now))
     return shortened(name, _NAME), *sizes, f"{change.more:+,}" if change.more else "same", _share(change)
 
 
-def _share(change: Change) -> str:
+def _share(change: compare.Change) -> str:
     if change.before is None or change.now is None:
         return "removed" if change.now is None else "new"
     # Growth from nothing has no share.
@@ -84,26 +80,21 @@ def _share(change: Change) -> str:
     return f"{share:+,.{0 if share >= 1000 else 1}f} %" if share else ""
 
 
-def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
+def _owner(owner: compare.OwnerChange) -> Iterator[tuple[str, ...]]:
     name = f"model {printable(owner.name)}" if owner.model else printable(owner.name)
     for key, memory, kinds in _MEMORIES:
-        change: Change = getattr(owner, key)
+        change: compare.Change = getattr(owner, key)
         of_kinds = [(kind, owner.kinds[kind]) for kind in kinds if owner.model and owner.kinds[kind].more]
         if change.more or of_kinds:
             # The name is shortened, and never the words that say what the row counts.
             yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
-    for title, change in (
-        ("stack", owner.stack),
-        ("instructions", owner.instructions),
-        ("modelled cycles", owner.cycles),
-        ("modelled ns", owner.latency),
-    ):
+    for title, change in owner.figures.items():
         if change.more:
             yield _row(f"{shortened(name, _NAME - len(title) - 2)}, {title}", change)
 
 
-def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
+def _operators(owner: compare.OwnerChange, *, verbose: bool) -> Iterator[str]:
     if not owner.operators:
         return
     shown = owner.operators if verbose else owner.operators[:_SHOWN]
@@ -116,14 +107,14 @@ def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
     yield from _rest(owner.operators, shown)
 
 
-def _operator(operator: OperatorChange, *, modelled: bool) -> tuple[str, ...]:
+def _operator(operator: compare.OperatorChange, *, modelled: bool) -> tuple[str, ...]:
     figures = (operator.bytes, operator.macs, operator.instructions, *((operator.cycles,) if modelled else ()))
     state = _share(operator.bytes) if None in {operator.bytes.before, operator.bytes.now} else ""
     name = f"{operator.name} ({operator.operator}){state and f', {state}'}"
     return *(f"{change.more:+,}" if change.more else "" for change in figures), name
 
 
-def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Iterator[str]:
+def _pieces(pieces: Sequence[compare.PieceChange], memory: str, *, verbose: bool) -> Iterator[str]:
     # Names decide between changes of equal size, so that the same reports give the same text.
     ordered = sorted(pieces, key=lambda piece: (-abs(piece.bytes.more), piece.name))
     if not ordered:
@@ -135,7 +126,7 @@ def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Ite
     yield from _rest(ordered, shown)
 
 
-def _piece(piece: PieceChange) -> tuple[str, ...]:
+def _piece(piece: compare.PieceChange) -> tuple[str, ...]:
     before = "new" if piece.bytes.before is None else f"{piece.bytes.before:,}"
     now = "removed" if piece.bytes.now is None else f"{piece.bytes.now:,}"
     return f"{piece.bytes.more:+,}", before, now, piece.kind, piece.name

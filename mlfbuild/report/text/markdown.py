@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.core import markdown_code, markdown_table
+from mlfbuild.core import change_text, markdown_code, markdown_table
 from mlfbuild.core.keys import rounded_size
 from mlfbuild.project import Budget
 from mlfbuild.report.document.compare import Change, ImageChange, ReportComparison
-from mlfbuild.report.document.read import Report, sizes_in, title_of
+from mlfbuild.report.document.read import Report, named_title, sizes_in, title_of
 from mlfbuild.report.link import link_faults_in
 from mlfbuild.report.sizes.owners import Owner
 
@@ -60,16 +60,12 @@ def comparison_markdown(comparison: ReportComparison, before: str) -> str:
     """Return a table for each image with everything that changed since the report ``before``."""
     parts = ["\n".join(_changes(image, before)) for image in comparison.images]
     for names, text in ((comparison.only_now, "not in"), (comparison.only_before, "only in")):
-        parts += [f"{markdown_code(_title(*each))} is {text} {markdown_code(before)}." for each in names]
+        parts += [f"{markdown_code(named_title(*each))} is {text} {markdown_code(before)}." for each in names]
     return "\n\n".join(parts)
 
 
-def _title(firmware: str, target: str | None) -> str:
-    return f"{firmware} for {target}" if target else firmware
-
-
 def _changes(image: ImageChange, before: str) -> Iterator[str]:
-    yield f"### {markdown_code(_title(image.firmware, image.target))}, compared with {markdown_code(before)}"
+    yield f"### {markdown_code(named_title(image.firmware, image.target))}, compared with {markdown_code(before)}"
     yield ""
     if image.unchanged:
         yield "The images are the same."
@@ -77,15 +73,13 @@ def _changes(image: ImageChange, before: str) -> Iterator[str]:
     rows = [_change("**the image**, flash", image.flash), _change("**the image**, RAM", image.ram)]
     for owner in image.owners:
         name = f"model {markdown_code(owner.name)}" if owner.model else markdown_code(owner.name)
-        figures = {
-            "flash": owner.flash, "RAM": owner.ram, "stack": owner.stack, "instructions": owner.instructions,
-            "modelled cycles": owner.cycles,
-        }  # fmt: skip
+        figures = {"flash": owner.flash, "RAM": owner.ram, **owner.figures}
+        # The time follows from the cycles.
+        figures.pop("modelled ns")
         rows += [_change(f"{name}, {title}", change) for title, change in figures.items() if change.more]
     yield markdown_table(_CHANGES, rows, align="lrrr")
 
 
 def _change(name: str, change: Change) -> tuple[str, ...]:
     sizes = ("-" if size is None else f"{size:,}" for size in (change.before, change.now))
-    share = f" ({100 * change.more / change.before:+.1f} %)" if change.more and change.before else ""
-    return name, *sizes, f"{change.more:+,}{share}" if change.more else "same"
+    return name, *sizes, change_text(change.before or 0, change.now or 0)

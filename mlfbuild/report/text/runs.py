@@ -13,7 +13,7 @@ from mlfbuild.report.text.columns import fitted_table, used_part
 from mlfbuild.timing import CycleCount
 
 if TYPE_CHECKING:
-    from mlfbuild.verify import CycleRuns, Spread
+    from mlfbuild.verify import CycleRuns
 
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
@@ -44,7 +44,10 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
-    """Yield the table of each of ``runs``, and the used part of the budgets ``limits``."""
+    """Yield the table of each of ``runs``, and the used part of the budgets ``limits``.
+
+    ``limits`` has the budgets of runs by model and key; the empty name has those of the sum of all models.
+    """
     yield from (run_text(run, verbose=verbose) for run in runs)
     lines = list(_budget_lines(runs, limits))
     if lines:
@@ -76,13 +79,13 @@ def _table(run: ModelRun, *, verbose: bool) -> str:
         (*_numbers(run.profile.rest, whole, None, None), "between operators"),
         (*_numbers(whole, whole, macs, bound), "total"),
     ]  # fmt: skip
-    cells = [(*row[: len(columns)], row[-1]) for row in rows]
-    header = (*columns, _subject(run))
+    return _written(run, columns, [(*row[: len(columns)], row[-1]) for row in rows], verbose=verbose)
+
+
+def _written(run: ModelRun, columns: Sequence[str], cells: Sequence[Sequence[str]], *, verbose: bool) -> str:
+    """Return a table whose last column has the names of operators or functions, in full if ``verbose``."""
+    header = (*columns, "operator" if any(each.operator for each in run.operators) else "function")
     return (text_table if verbose else fitted_table)(cells, header=header, align="r" * len(columns))
-
-
-def _subject(run: ModelRun) -> str:
-    return "operator" if any(each.operator for each in run.operators) else "function"
 
 
 def _numbers(instructions: int, whole: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
@@ -103,8 +106,7 @@ def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, ver
         (all_cycles, "total"),
     ]
     cells = [(*_cycle_numbers(cycles, all_cycles.total, part), label) for cycles, label in rows if cycles is not None]
-    header = ("cycles", "share", "ms", *_SPLIT.values(), _subject(run))
-    return (text_table if verbose else fitted_table)(cells, header=header, align="r" * (3 + len(_SPLIT)))
+    return _written(run, ("cycles", "share", "ms", *_SPLIT.values()), cells, verbose=verbose)
 
 
 def _cycle_numbers(cycles: CycleCount, whole: int, part: TimedPart) -> tuple[str, ...]:
@@ -125,16 +127,12 @@ def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: boo
         (found.total, run.profile.cycles, "total"),
     ]
     cells = [
-        (*_spread(spread), *([f"{cycles.total:,}" if cycles else ""] if part else []), label)
+        (*(f"{cycles:,}" for cycles in (spread.least, spread.median, spread.most)),
+         *([f"{cycles.total:,}" if cycles else ""] if part else []), label)
         for spread, cycles, label in rows
-    ]
-    header = ("min", "median", "max", *(["modelled"] if part else []), _subject(run))
-    table = (text_table if verbose else fitted_table)(cells, header=header, align="r" * (len(header) - 1))
-    return f"{head}\n{summary}\n{table}"
-
-
-def _spread(found: Spread) -> tuple[str, str, str]:
-    return f"{found.least:,}", f"{found.median:,}", f"{found.most:,}"
+    ]  # fmt: skip
+    columns = ("min", "median", "max", *(["modelled"] if part else []))
+    return f"{head}\n{summary}\n{_written(run, columns, cells, verbose=verbose)}"
 
 
 def _label(each: OperatorRun, *, verbose: bool) -> str:

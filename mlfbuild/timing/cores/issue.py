@@ -67,7 +67,7 @@ class Step:
     second one of a pair; with the tag ``either slot`` it may be."""
     lists: int = 0
     """Words per cycle of a load of a list, whose results are made one after the other; 0 for other steps."""
-    address: tuple[str, int] | None = None
+    place: tuple[str, int] | None = None
     """Base register and constant offset of a load."""
     branches: bool = False
 
@@ -75,10 +75,6 @@ class Step:
 def tagged(instruction: DecodedInstruction, names: Iterable[str] = ()) -> frozenset[str]:
     """Return the tags ``names`` of an instruction, and ``narrow`` if it has 16 bits."""
     return frozenset({*names, "narrow"} if instruction.size == 2 else names)
-
-
-def _never(_steps: Sequence[Step]) -> bool:
-    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,8 +86,13 @@ class InOrderCore:
     """Returns the mean cost of issuing the second step with the first one; ``None`` if that is impossible."""
     taken: Callable[[Step, Step | None], Fraction]
     """Returns the further cycles of a taken branch; the second step is the one that it is issued together with."""
-    across_branches: Callable[[Sequence[Step]], bool] = _never
+    across_branches: Callable[[Sequence[Step]], bool] = lambda _steps: False
     """Whether the branch at the end of a loop can be issued together with the first instruction of the loop."""
+
+
+def refilled(refill: Fraction, partner: Step | None) -> Fraction:
+    """Return the further cycles of a taken branch: ``refill``, and one if its flags are set in the same cycle."""
+    return refill + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
 def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -> BlockCosts:

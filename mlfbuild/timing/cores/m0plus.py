@@ -5,7 +5,6 @@ Source of all rows: Cortex-M0+ Technical Reference Manual (DDI 0484C), table 3-1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
@@ -18,10 +17,6 @@ _CYCLES = {
     "mul": 1,  # the fast multiplier; the small one, which takes 32, is in none of the parts
 }  # fmt: skip
 _BRANCHES = frozenset({"b", "bl", "bx", "blx"})
-
-
-def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
-    return [_cost(instruction) for instruction in block]
 
 
 def _cost(instruction: DecodedInstruction) -> Cost:
@@ -38,7 +33,7 @@ def _cost(instruction: DecodedInstruction) -> Cost:
 
 CORTEX_M0PLUS = CoreTiming(
     core="cortex-m0plus",
-    costs=_costs,
+    costs=lambda block, _loops: [_cost(instruction) for instruction in block],
     error=10,
     sources=("Cortex-M0+ Technical Reference Manual (DDI 0484C), table 3-1",),
 )

@@ -12,20 +12,20 @@ Neither measured divisions and square roots: they are those of the Cortex-M4 (Te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from fractions import Fraction
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, refilled, tagged
 from mlfbuild.timing.cores.operands import (
+    BRANCHES,
     EXTENDS_AND_ADDS,
     MULTIPLIES,
     base_name,
+    branch_step,
     inline_shift,
     is_shifted_constant,
     loads,
-    made,
+    step_of,
     summed,
-    uses,
 )
 from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
 
@@ -54,7 +54,6 @@ _DSP = re.compile(
 )
 """JNK: extensions with addition take two cycles. SLO: UADD16, USUB16, PKHBT and PKHTB do. Others as LLVM's model of the
 Cortex-M55, where SXTB16 without addition takes one (ARMScheduleM55.td)."""
-_BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
 _FUSED = re.compile(r"vfn?m[as]|vn?ml[as]")
 _FLOAT_CYCLES = {"vdiv": 14, "vsqrt": 14}
 """Cortex-M4, table 7-1."""
@@ -73,53 +72,38 @@ def _step(instruction: DecodedInstruction) -> Step:
         return _transfer(instruction, name)
     if name.startswith("v"):
         return _float_step(instruction, name)
-    if name in _BRANCHES or "pc" in instruction.writes:
-        reads = tuple(uses(instruction, "any")) if "flags" not in instruction.reads else ()
-        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=tagged(instruction, {"joins"}))
+    if name in BRANCHES or "pc" in instruction.writes:
+        return branch_step(instruction, {"joins"})
     if name in {"it", "nop"}:
         return Step(kind=WorkKind.ARITHMETIC, tags=tagged(instruction, {"joins"}))
     return _integer_step(instruction, name)
 
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
-    flags = "flags" in instruction.writes
+    flags = {"flags"} & instruction.writes
     if MULTIPLIES.fullmatch(name):  # JNK: MULS of 16 bits, which sets flags, takes two cycles
-        return _arithmetic(instruction, "two", uses(instruction, "any", special=summed(instruction)), 2 if flags else 1)
+        return step_of(instruction, "two", special=summed(instruction), tags=flags, cycles=1 + len(flags))
     if EXTENDS_AND_ADDS.fullmatch(name):
-        return _arithmetic(instruction, "two", uses(instruction, "any", special={1: "added"}))
+        return step_of(instruction, "two", special={1: "added"}, tags=flags)
     if is_shifted_constant(instruction):  # JNK: two cycles if it sets flags
-        return _arithmetic(instruction, "two", uses(instruction, "any"), 2 if flags else 1)
+        return step_of(instruction, "two", tags=flags, cycles=1 + len(flags))
     shift = inline_shift(instruction)
     if _DSP.fullmatch(name) or (shift and shift != "lsl"):  # SLO: LSL is for free, LSR, ASR and ROR are not
-        return _arithmetic(instruction, "two", uses(instruction, "any"))
-    return _arithmetic(instruction, "one", uses(instruction, "any"), _DIVIDE if name in {"udiv", "sdiv"} else 1)
-
-
-def _arithmetic(instruction: DecodedInstruction, how: str, reads: Iterable[tuple[str, str]], cycles: int = 1) -> Step:
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(reads),
-        writes=made(instruction, how),
-        cycles=cycles,
-        tags=tagged(instruction, {"flags"} & instruction.writes),
-    )
+        return step_of(instruction, "two", tags=flags)
+    return step_of(instruction, "one", tags=flags, cycles=_DIVIDE if name in {"udiv", "sdiv"} else 1)
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
     """Return the step of a load or store, which moves one word per cycle (JNK, also pairs, lists and the FPU)."""
     floats = name.startswith("v")
     branches = "pc" in instruction.writes
-    return Step(
-        kind=WorkKind.MEMORY,
-        reads=tuple(uses(instruction, "fp_stored" if floats else "stored", address="any")),
-        writes=made(instruction, "fp_word" if floats else "word", base="one"),
-        cycles=instruction.transfers,
-        lists=1,
+    return step_of(
+        instruction, "fp_word" if floats else "word", "fp_stored" if floats else "stored", address="any", base="one",
+        cycles=instruction.transfers, lists=1, branches=branches,
         # A load into the FPU needs its register file, which a multiply-accumulate keeps busy.
         waits=frozenset({"fpu"} if floats else ()),
-        tags=tagged(instruction, {"loads"} if branches and loads(name) else ()),
-        branches=branches,
-    )
+        tags={"loads"} if branches and loads(name) else (),
+    )  # fmt: skip
 
 
 def _float_step(instruction: DecodedInstruction, name: str) -> Step:
@@ -130,15 +114,9 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     # Two commas and more: `vmov r0, r1, d0` and `vmov s0, s1, r0, r1`.
     if name == "vmov" and instruction.operands.count(",") > 1:  # two registers of the core: as on the Cortex-M4
         cycles = 2
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(uses(instruction, "fp")),
-        writes=made(instruction, "fused" if fused else "one" if moves else "fp"),
-        cycles=cycles,
-        waits=frozenset({"fpu"}),
-        blocks={"fpu": 3 if fused else cycles},
-        tags=tagged(instruction),
-    )
+    how = "fused" if fused else "one" if moves else "fp"
+    blocks = {"fpu": 3 if fused else cycles}
+    return step_of(instruction, how, "fp", cycles=cycles, waits=frozenset({"fpu"}), blocks=blocks)
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -147,9 +125,7 @@ def _together(first: Step, second: Step) -> Fraction | None:
 
 
 def _taken(step: Step, partner: Step | None) -> Fraction:
-    if "loads" in step.tags:
-        return _REFILL_LOAD
-    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
+    return _REFILL_LOAD if "loads" in step.tags else refilled(_REFILL, partner)
 
 
 CORTEX_M33 = CoreTiming(

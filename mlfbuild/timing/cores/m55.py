@@ -27,11 +27,22 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import Any
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
-from mlfbuild.timing.cores.operands import EXTENDS_AND_ADDS, MULTIPLIES, base_name, inline_shift, loads, made, uses
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, refilled
+from mlfbuild.timing.cores.operands import (
+    BRANCHES,
+    EXTENDS_AND_ADDS,
+    MULTIPLIES,
+    base_name,
+    branch_step,
+    inline_shift,
+    loads,
+    step_of,
+    uses,
+)
 from mlfbuild.timing.costs import CoreTiming, DecodedInstruction, WorkKind
-from mlfbuild.timing.syntax import operand_parts
+from mlfbuild.timing.listing import operand_parts
 
 _DELAYS = delays("""
             any stored shifted scattered
@@ -72,7 +83,6 @@ _TWO_STAGES = re.compile(
     r"pkh(bt|tb)|q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
     r"|[su]sat(16)?|usada?8|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
 )
-_BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
 _LOOP_STARTS = frozenset({"dls", "dlstp", "wls", "wlstp"})
 _LOOP_ENDS = frozenset({"le", "letp"})
 
@@ -107,62 +117,38 @@ def _step(instruction: DecodedInstruction) -> Step:
         return _vector_step(instruction, name) if is_vector else _float_step(instruction, name)
     if instruction.transfers:
         return _transfer(instruction, name)
-    if name in _BRANCHES or "pc" in instruction.writes:
-        reads = tuple(uses(instruction, "any")) if "flags" not in instruction.reads else ()
-        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=_tags(instruction, name))
+    if name in BRANCHES or "pc" in instruction.writes:
+        return branch_step(instruction, _tags(instruction, name))
     return _integer_step(instruction, name)
 
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
     slow = MULTIPLIES.fullmatch(name) or EXTENDS_AND_ADDS.fullmatch(name) or _TWO_STAGES.fullmatch(name)
     shifted = len(operand_parts(instruction.operands)) - 2 if inline_shift(instruction) else -1
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(uses(instruction, "any", special={shifted: "shifted"})),
-        writes=made(instruction, "two" if slow else "one"),
-        cycles=_DIVIDE if name in {"udiv", "sdiv"} else 1,
-        tags=_tags(instruction, name),
-    )
+    cycles = _DIVIDE if name in {"udiv", "sdiv"} else 1
+    how, tags = "two" if slow else "one", _tags(instruction, name)
+    return step_of(instruction, how, special={shifted: "shifted"}, cycles=cycles, tags=tags)
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
     """Return the step of a load or store of the core, which moves two words per cycle (SLO for pairs)."""
-    branches = "pc" in instruction.writes
-    return Step(
-        kind=WorkKind.MEMORY,
-        reads=tuple(uses(instruction, "stored", address="any")),
-        writes=made(instruction, "word", base="one"),
-        cycles=-(-instruction.transfers // 2),
-        lists=2,
-        tags=_tags(instruction, name),
-        branches=branches,
-    )
+    return step_of(
+        instruction, "word", "stored", address="any", base="one", cycles=-(-instruction.transfers // 2), lists=2,
+        tags=_tags(instruction, name), branches="pc" in instruction.writes,
+    )  # fmt: skip
 
 
 def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     """Return the step of a scalar of the FPU, which is that of MVE."""
     double = "f64" in instruction.mnemonic
     if instruction.transfers:
-        return Step(
-            kind=WorkKind.MEMORY,
-            reads=tuple(uses(instruction, "any", address="any")),
-            writes=made(instruction, "late", base="one"),
-            cycles=-(-instruction.transfers // 2),
-            lists=2,
-            waits=frozenset({"memory"}),
-            blocks={"memory": -(-instruction.transfers // 2)},
-        )
+        cycles = -(-instruction.transfers // 2)
+        return _in_unit(instruction, "memory", "late", cycles, address="any", base="one", cycles=cycles, lists=2)
     cycles = _FLOAT_LATENCY.get(name, 15 if double and name not in {"vmov", "vcmp", "vabs", "vneg"} else 1)
     how = "double" if cycles == 15 else "long" if cycles > 1 else "chained" if re.match(r"vn?ml", name) else "late"
     if name in {"vmov", "vcmp", "vcmpe", "vmrs", "vmsr"}:
         how = "early"
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(uses(instruction, "any")),
-        writes=made(instruction, how),
-        waits=frozenset({"multiplier"}),
-        blocks={"multiplier": cycles},
-    )
+    return _in_unit(instruction, "multiplier", how, cycles)
 
 
 def _is_vector(instruction: DecodedInstruction) -> bool:
@@ -173,30 +159,24 @@ def _vector_step(instruction: DecodedInstruction, name: str) -> Step:
     if instruction.transfers:
         return _vector_transfer(instruction, name)
     if _CONTROL.fullmatch(name):
-        return _vector(instruction, "control", "early", 1)
+        return _in_unit(instruction, "control", "early", 1)
     floats = ".f" in instruction.mnemonic
     operands = operand_parts(instruction.operands)
     late = _LATE.fullmatch(name) or (floats and name in {"vadd", "vsub"} and not operands[-1].startswith("q"))
     how = "narrow" if _NARROWS.fullmatch(name) else "late" if late else "early"
-    if _MULTIPLIER.fullmatch(name) or (floats and name not in {"vmov", "vdup"}):
-        return _vector(instruction, "multiplier", how, 2)
     if name == "vmov" and operands[-1].startswith("#"):
-        return _vector(instruction, "multiplier", "late", 2)
-    if name == "vmov" and operands[0].startswith("r"):
-        return _vector(instruction, "multiplier", how, 2)
+        return _in_unit(instruction, "multiplier", "late", 2)
+    moves_to_core = name == "vmov" and operands[0].startswith("r")
+    if _MULTIPLIER.fullmatch(name) or moves_to_core or (floats and name not in {"vmov", "vdup"}):
+        return _in_unit(instruction, "multiplier", how, 2)
     if re.fullmatch(r"v(max|min)a?va?", name):
         how = {"8": "across", "16": "narrow"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
-    return _vector(instruction, "integer", how, 2)
+    return _in_unit(instruction, "integer", how, 2)
 
 
-def _vector(instruction: DecodedInstruction, unit: str, how: str, cycles: int) -> Step:
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(uses(instruction, "any")),
-        writes=made(instruction, how),
-        waits=frozenset({unit}),
-        blocks={unit: cycles},
-    )
+def _in_unit(instruction: DecodedInstruction, unit: str, how: str, busy: int, use: str = "any", **more: Any) -> Step:
+    """Return the step of an instruction that needs ``unit`` of MVE and keeps it for ``busy`` cycles."""
+    return step_of(instruction, how, use, waits=frozenset({unit}), blocks={unit: busy}, **more)
 
 
 _GATHERS = re.compile(r"\[(\w+, ?)?q\d")
@@ -211,19 +191,14 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
         bits = re.search(r"\d+$", instruction.mnemonic)
         lanes = min(_LANES.get(name[4:5], 4), 128 // int(bits[0]) if bits else 16)
         cycles = max(2, lanes // 2)
-    loaded = loads(name)
-    return Step(
-        kind=WorkKind.MEMORY,
-        reads=tuple(uses(instruction, "stored", address="scattered" if gathers else "any")),
-        writes=made(instruction, ("gather" if gathers else "vector") if loaded else "one", base="one"),
-        waits=frozenset({"memory"}),
-        blocks={"memory": cycles},
-    )
+    how = ("gather" if gathers else "vector") if loads(name) else "one"
+    address = "scattered" if gathers else "any"
+    return _in_unit(instruction, "memory", how, cycles, "stored", address=address, base="one")
 
 
-def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
+def _tags(instruction: DecodedInstruction, name: str) -> set[str]:
     joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
-    return tagged(instruction, {*({"flags"} & instruction.writes), *({"joins"} if joins else ())})
+    return ({"flags"} & instruction.writes) | {"joins"} if joins else {"flags"} & instruction.writes
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -232,9 +207,7 @@ def _together(first: Step, second: Step) -> Fraction | None:
 
 
 def _taken(step: Step, partner: Step | None) -> Fraction:
-    if "loop end" in step.tags:
-        return Fraction(0)
-    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
+    return Fraction(0) if "loop end" in step.tags else refilled(_REFILL, partner)
 
 
 CORTEX_M55 = CoreTiming(

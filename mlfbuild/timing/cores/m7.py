@@ -16,8 +16,10 @@ of one in 2 to 4 cycles if many follow each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
 from mlfbuild.timing.cores.operands import (
@@ -28,12 +30,12 @@ from mlfbuild.timing.cores.operands import (
     inline_shift,
     is_shifted_constant,
     loads,
-    made,
+    step_of,
     summed,
     uses,
 )
 from mlfbuild.timing.costs import CoreTiming, Cost, DecodedInstruction, WorkKind
-from mlfbuild.timing.syntax import operand_parts
+from mlfbuild.timing.listing import operand_parts
 
 _DELAYS = delays("""
               early late beside factor sum stored fp fp_factor fp_sum fp_stored moved
@@ -78,6 +80,7 @@ _EARLY_OPERANDS: Mapping[str, Mapping[int, str]] = {
 _BRANCHES = frozenset({"b", "bl", "blx", "bx", "cbz", "cbnz"})
 _FUSED = re.compile(r"vfn?m[as]")
 _CHAINED = re.compile(r"vn?ml[as]")
+_SINGLE_CYCLES = {"vdiv": 16, "vsqrt": 14}
 _DOUBLE_CYCLES = {"vmul": 5, "vnmul": 5, "vdiv": 30, "vsqrt": 30}
 """JNK, operands with the same exponent; LLVM for VSQRT."""
 
@@ -104,13 +107,11 @@ def _step(instruction: DecodedInstruction) -> Step:
         tags = tagged(instruction, {"branch", _direction(instruction)})
         return Step(kind=WorkKind.BRANCH, reads=reads, tags=tags, branches=True)
     if MULTIPLIES.fullmatch(name):
-        return _arithmetic(
-            instruction, "product", uses(instruction, "factor", special=summed(instruction)), {"product"}
-        )
+        return _arithmetic(instruction, "product", "factor", {"product"}, special=summed(instruction))
     if name in {"udiv", "sdiv"}:
-        return _arithmetic(instruction, "late", uses(instruction, "late"), {"alone"}, cycles=_DIVIDE)
+        return _arithmetic(instruction, "late", "late", {"alone"}, cycles=_DIVIDE)
     if _ALONE.fullmatch(name):
-        return _arithmetic(instruction, "saturated", uses(instruction, "late"), {"alone"})
+        return _arithmetic(instruction, "saturated", "late", {"alone"})
     return _integer(instruction, name)
 
 
@@ -121,47 +122,34 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
     have a shifted operand or constant or move a bit field.
     """
     if name in _REVERSES:
-        return _arithmetic(instruction, "reversed", uses(instruction, "early"), {"dsp", "shifter"})
+        return _arithmetic(instruction, "reversed", "early", {"dsp", "shifter"})
     if _FIELDS.fullmatch(name):
         early = {2: "early"} if EXTENDS_AND_ADDS.fullmatch(name) else _EARLY_OPERANDS.get(name, {})
         general = "early" if name in {"ubfx", "sbfx"} else "beside"
-        return _arithmetic(instruction, "late", uses(instruction, general, special=early), {"dsp", "shifter"})
+        return _arithmetic(instruction, "late", general, {"dsp", "shifter"}, special=early)
     if _EXTENDS.fullmatch(name):
-        return _arithmetic(instruction, "late", uses(instruction, "late"), {"dsp"})
+        return _arithmetic(instruction, "late", "late", {"dsp"})
     if _SATURATES.fullmatch(name):
-        general = "early" if "sat" in name else "late"
-        return _arithmetic(instruction, "saturated", uses(instruction, general), {"dsp"})
+        return _arithmetic(instruction, "saturated", "early" if "sat" in name else "late", {"dsp"})
     if inline_shift(instruction):
         shifted = {len(operand_parts(instruction.operands)) - 2: "early"}
-        return _arithmetic(instruction, "late", uses(instruction, "beside", special=shifted), {"shifter", "inline"})
+        return _arithmetic(instruction, "late", "beside", {"shifter", "inline"}, special=shifted)
     if is_shifted_constant(instruction):
-        return _arithmetic(instruction, "late", uses(instruction, "late"), {"shifter", "inline"})
+        return _arithmetic(instruction, "late", "late", {"shifter", "inline"})
     if name in _SHIFTS:
-        return _arithmetic(instruction, "late", uses(instruction, "late"), {"shift", "either slot"}, early="early")
-    early_unit = "early" if name in _FLEXIBLE else ""
-    return _arithmetic(instruction, "late", uses(instruction, "late"), set(), early=early_unit)
+        return _arithmetic(instruction, "late", "late", {"shift", "either slot"}, early="early")
+    return _arithmetic(instruction, "late", "late", set(), early="early" if name in _FLEXIBLE else "")
 
 
 def _arithmetic(
-    instruction: DecodedInstruction,
-    how: str,
-    reads: Iterable[tuple[str, str]],
-    tags: set[str],
-    *,
-    cycles: int = 1,
-    early: str = "",
+    instruction: DecodedInstruction, how: str, use: str, tags: set[str], early: str = "", **more: Any
 ) -> Step:
+    step = step_of(instruction, how, use, tags=tags, early=early, **more)
+    if "flags" not in instruction.writes:
+        return step
     # Flags come from late arithmetic whichever unit has the result (JNK).
-    flags = [("flags", "late")] if "flags" in instruction.writes else []
-    results = [(register, way) for register, way in made(instruction, how) if register != "flags"]
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(reads),
-        writes=(*results, *flags),
-        cycles=cycles,
-        tags=tagged(instruction, tags),
-        early=early if not flags else "",
-    )
+    results = [(register, way) for register, way in step.writes if register != "flags"]
+    return replace(step, writes=(*results, ("flags", "late")), early="")
 
 
 def _transfer(instruction: DecodedInstruction, name: str) -> Step:
@@ -170,16 +158,11 @@ def _transfer(instruction: DecodedInstruction, name: str) -> Step:
     tags = {"load" if loads(name) else "store"} | ({"alone"} if many or _ALONE.fullmatch(name) else set())
     branches = "pc" in instruction.writes
     how = "word" if name in {"ldr", "ldrd", "ldrt", "ldrex"} or many else "narrow"
-    return Step(
-        kind=WorkKind.MEMORY,
-        reads=tuple(uses(instruction, "stored", address="early")),
-        writes=made(instruction, how, base="early"),
-        cycles=-(-instruction.transfers // 2),
-        lists=2,
-        tags=tagged(instruction, {*tags, *({"return"} if branches else ())}),
-        address=_address(instruction) if loads(name) and not many else None,
-        branches=branches,
-    )
+    return step_of(
+        instruction, how, "stored", address="early", base="early", cycles=-(-instruction.transfers // 2), lists=2,
+        tags={*tags, *({"return"} if branches else ())}, branches=branches,
+        place=_address(instruction) if loads(name) and not many else None,
+    )  # fmt: skip
 
 
 def _float_step(instruction: DecodedInstruction, name: str) -> Step:
@@ -189,79 +172,43 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
     if name == "vmov":
         return _float_move(instruction)
     if name in {"vmrs", "vmsr"}:
-        return _float(instruction, "late", {"alone"}, uses(instruction, "late"))
+        return step_of(instruction, "late", "late", tags={"alone"})
     if _FUSED.fullmatch(name) or _CHAINED.fullmatch(name):
         # JNK: VADD, VLDM and others cannot be issued in the three cycles after a multiply-accumulate, nor VFMA in the
         # next one after VMLA, which rounds in a separate stage.
         fused = _FUSED.fullmatch(name) is not None
         cycles = 7 if "f64" in types else 1
-        return _float(
-            instruction,
-            "fused" if fused else "chained",
-            {"fp", "multiply-accumulate"},
-            uses(instruction, "fp_factor", special={0: "fp_sum"}),
-            cycles=cycles,
-            waits={"rounding"} if fused else set(),
+        return step_of(
+            instruction, "fused" if fused else "chained", "fp_factor", special={0: "fp_sum"}, cycles=cycles,
+            tags={"fp", "multiply-accumulate"}, waits=frozenset({"rounding"} if fused else ()),
             blocks={"sum": cycles + 3} if fused else {"sum": cycles + 3, "rounding": 2},
-        )
-    waits = {"sum"} if name in {"vadd", "vsub"} else set()
-    if "f64" in types:
-        cycles = _DOUBLE_CYCLES.get(name, 1)
-        return _float(instruction, "double", {"fp"}, uses(instruction, "fp"), cycles=cycles, waits=waits)
-    cycles = {"vdiv": 16, "vsqrt": 14}.get(name, 1)
-    how = "late" if name in {"vcmp", "vcmpe"} else "fp"
-    return _float(instruction, how, {"fp"}, uses(instruction, "fp"), cycles=cycles, waits=waits)
-
-
-def _float(
-    instruction: DecodedInstruction,
-    how: str,
-    tags: set[str],
-    reads: Iterable[tuple[str, str]],
-    *,
-    cycles: int = 1,
-    waits: set[str] | None = None,
-    as_second: set[str] | None = None,
-    blocks: Mapping[str, int] | None = None,
-) -> Step:
-    return Step(
-        kind=WorkKind.ARITHMETIC,
-        reads=tuple(reads),
-        writes=made(instruction, how),
-        cycles=cycles,
-        waits=frozenset(waits or ()),
-        waits_as_second=frozenset(as_second or ()),
-        blocks=blocks or {},
-        tags=tagged(instruction, tags),
-    )
+        )  # fmt: skip
+    how = "double" if "f64" in types else "late" if name in {"vcmp", "vcmpe"} else "fp"
+    cycles = (_DOUBLE_CYCLES if how == "double" else _SINGLE_CYCLES).get(name, 1)
+    waits = frozenset({"sum"} if name in {"vadd", "vsub"} else ())
+    return step_of(instruction, how, "fp", tags={"fp"}, cycles=cycles, waits=waits)
 
 
 def _float_move(instruction: DecodedInstruction) -> Step:
     parts = operand_parts(instruction.operands)
     if len(parts) > 2:  # two registers of the core
-        return _float(instruction, "moved", {"alone"}, uses(instruction, "moved"))
+        return step_of(instruction, "moved", "moved", tags={"alone"})
     if parts[-1].startswith("#"):
-        return _float(instruction, "moved", {"fp"}, (), waits={"sum"})
+        return replace(step_of(instruction, "moved", "moved", tags={"fp"}, waits=frozenset({"sum"})), reads=())
     # r0 to r12, lr and ip are registers of the core; s, d and q are those of the FPU.
-    to_core = parts[0][0] in "rli"
-    return _float(instruction, "late" if to_core else "moved", {"move"}, uses(instruction, "moved"), as_second={"sum"})
+    how = "late" if parts[0][0] in "rli" else "moved"
+    return step_of(instruction, how, "moved", tags={"move"}, waits_as_second=frozenset({"sum"}))
 
 
 def _float_transfer(instruction: DecodedInstruction, name: str) -> Step:
     many = instruction.transfers > 1 or MANY.fullmatch(name) is not None
     loaded = loads(name)
     tags = {"load" if loaded else "store", "move", *(("alone",) if many else ())}
-    return Step(
-        kind=WorkKind.MEMORY,
-        reads=tuple(uses(instruction, "fp_stored", address="early")),
-        writes=made(instruction, "fp_word", base="early"),
-        cycles=-(-instruction.transfers // 2),
-        lists=2,
-        waits=frozenset({"sum"} if many else ()),
-        waits_as_second=frozenset({"sum"}),
-        tags=tagged(instruction, tags),
-        address=_address(instruction) if loaded and not many else None,
-    )
+    return step_of(
+        instruction, "fp_word", "fp_stored", address="early", base="early", cycles=-(-instruction.transfers // 2),
+        lists=2, tags=tags, waits=frozenset({"sum"} if many else ()), waits_as_second=frozenset({"sum"}),
+        place=_address(instruction) if loaded and not many else None,
+    )  # fmt: skip
 
 
 _PLACE = re.compile(r"\[(\w+)(?:, #(-?\d+))?\]")
@@ -307,9 +254,9 @@ def _together(first: Step, second: Step) -> Fraction | None:
 def _banks(first: Step, second: Step) -> Fraction | None:
     """Return the cost of two loads in one cycle: none if one word is even and the other odd."""
     # Different base registers may point to any two banks: the mean of no cycle and one is charged.
-    if first.address is None or second.address is None or first.address[0] != second.address[0]:
+    if first.place is None or second.place is None or first.place[0] != second.place[0]:
         return Fraction(1, 2)
-    return Fraction(0) if (first.address[1] ^ second.address[1]) & 4 else None
+    return Fraction(0) if (first.place[1] ^ second.place[1]) & 4 else None
 
 
 def _taken(step: Step, _partner: Step | None) -> Fraction:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from mlfbuild.timing.costs import DecodedInstruction
+from mlfbuild.timing.cores.issue import Step, tagged
+from mlfbuild.timing.costs import DecodedInstruction, WorkKind
 from mlfbuild.timing.decode import address_registers, updates_base
-from mlfbuild.timing.syntax import operand_parts, registers_in
+from mlfbuild.timing.listing import operand_parts, registers_in
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})
@@ -147,3 +149,43 @@ def pieces(register: str) -> Sequence[str]:
         size = 2 if kind == "d" else 4
         return [f"s{size * int(number) + at}" for at in range(size)]
     return [register]
+
+
+def step_of(
+    instruction: DecodedInstruction,
+    how: str,
+    use: str = "any",
+    *,
+    address: str = "",
+    base: str = "",
+    special: Mapping[int, str] | None = None,
+    tags: Iterable[str] = (),
+    **pipeline: Any,
+) -> Step:
+    """Return the step of an instruction whose results are made as ``how`` and whose operands are read as ``use``.
+
+    ``address`` and ``special`` are those of ``uses``, and ``base`` is that of ``made``; ``tags`` are those of
+    ``tagged``. ``pipeline`` has further fields of ``Step``. Words that move make it a load or store, and otherwise it
+    is arithmetic::
+
+        step_of(ldr r0, [r1, r2]!, "word", "stored", address="early", base="early")
+    """
+    return Step(
+        kind=WorkKind.MEMORY if instruction.transfers else WorkKind.ARITHMETIC,
+        reads=tuple(uses(instruction, use, address, special)),
+        writes=made(instruction, how, base),
+        tags=tagged(instruction, tags),
+        **pipeline,
+    )
+
+
+BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
+
+
+def branch_step(instruction: DecodedInstruction, tags: Iterable[str]) -> Step:
+    """Return the step of a branch, which reads registers as ``any``; one with a condition waits for no register.
+
+    The core predicts conditions or knows the flags early, so that only the refill of the pipeline costs time.
+    """
+    reads = () if "flags" in instruction.reads else tuple(uses(instruction, "any"))
+    return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=tagged(instruction, tags))

@@ -8,11 +8,10 @@ from types import MappingProxyType
 from mlfbuild.core import UsageError, listed
 from mlfbuild.targets import CPUS, Mcu
 from mlfbuild.timing.cores.m0plus import CORTEX_M0PLUS
-from mlfbuild.timing.cores.m3 import CORTEX_M3
-from mlfbuild.timing.cores.m4 import CORTEX_M4
 from mlfbuild.timing.cores.m7 import CORTEX_M7
 from mlfbuild.timing.cores.m33 import CORTEX_M33
 from mlfbuild.timing.cores.m55 import CORTEX_M55
+from mlfbuild.timing.cores.three_stages import CORTEX_M3, CORTEX_M4
 from mlfbuild.timing.costs import CoreTiming
 
 CORE_TIMINGS: Mapping[str, CoreTiming] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""The pipeline that Cortex-M3 and M4 share: three stages, one instruction at a time, loads that overlap.
+"""Costs of Cortex-M3 and M4, which share a pipeline: three stages, one instruction at a time, loads that overlap.
 
 Sources, by their short names in comments:
 
@@ -9,10 +9,15 @@ Sources, by their short names in comments:
 - L4: measurements with the cycle counter of an STM32L4, https://compendium.i-0.nl, "Branch timing".
 
 P is the manuals' name for the cycles of a pipeline refill after a branch.
+
+The arithmetic of each core is a table: of the M3 from table 3-1 of its manual, of the M4 from table 3-1 for the core
+and table 7-1 for the FPU; its integer multiplications, DSP and saturating instructions take one cycle. Where a manual
+states a range that depends on operands, the middle is taken.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -150,3 +155,72 @@ def _address_is_new(instruction: DecodedInstruction, before: DecodedInstruction 
     if before is None or not before.writes & address_registers(instruction):
         return False
     return not before.transfers or not (loads(before.mnemonic) or loads(instruction.mnemonic) or _moves_many(before))
+
+
+# Ranges of the manual are behind the numbers; all other instructions take one cycle.
+_CYCLES_M3 = {
+    "mla": 2, "mls": 2,
+    "umull": 4, "smull": 4,  # 3 to 5
+    "umlal": 5, "smlal": 5,  # 4 to 7, early with small operands
+    "udiv": 7, "sdiv": 7,  # 2 to 12, depending on leading zeros and ones
+    "mrs": 2, "msr": 2,
+    "isb": 4, "dsb": 2, "dmb": 2,
+}  # fmt: skip
+
+
+CORTEX_M3 = three_stage_core(
+    "cortex-m3",
+    lambda instruction, _before: _CYCLES_M3.get(instruction.mnemonic, 1),
+    updates_overlap=False,
+    error=10,
+    sources=("Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1, Load/store timings",),
+)
+
+
+_DIVIDE = 7
+"""Table 3-1: 2 to 12, depending on the operands' leading zeros and ones; the middle."""
+_CYCLES_M4 = {
+    "udiv": _DIVIDE, "sdiv": _DIVIDE,
+    "mrs": 2, "msr": 2,  # 1 or 2
+    "isb": 4, "dsb": 2, "dmb": 2,  # 1 + B: barriers wait for outstanding accesses
+    # Table 7-1
+    "vmla": 3, "vmls": 3, "vfma": 3, "vfms": 3, "vnmla": 3, "vnmls": 3, "vfnma": 3, "vfnms": 3,
+    "vdiv": 14, "vsqrt": 14,
+}  # fmt: skip
+_ACCUMULATES = re.compile(r"vf?n?ml?[as]|vf?n?m[as]")
+_COMPUTES = re.compile(r"v(add|sub|n?mul|div|sqrt|cvt\w?|f?n?m[as]|n?ml[as])")
+"""Table 7-1, note: these "take one cycle longer if their result is consumed by the following instruction"."""
+
+
+def _arithmetic_m4(instruction: DecodedInstruction, before: DecodedInstruction | None) -> int:
+    name = instruction.mnemonic.partition(".")[0]
+    cycles = _CYCLES_M4.get(name, 1)
+    if name == "vmov" and len(instruction.operands.split(",")) > 2:  # two registers of the core
+        cycles = 2
+    return cycles + int(before is not None and _waits_for_result(name, instruction, before))
+
+
+def _waits_for_result(name: str, instruction: DecodedInstruction, before: DecodedInstruction) -> bool:
+    """Return whether the instruction needs the float result of the one before it.
+
+    Table 7-1, note: multiply-accumulates "consume their addend one cycle later", so the addend has no such wait.
+    """
+    if not _COMPUTES.fullmatch(before.mnemonic.partition(".")[0]):
+        return False
+    needed = instruction.reads
+    if _ACCUMULATES.fullmatch(name):
+        # The first operand is both the result and the addend, which is read a cycle later.
+        needed = frozenset(part.strip() for part in instruction.operands.split(",")[1:])
+    return bool(before.writes & needed)
+
+
+CORTEX_M4 = three_stage_core(
+    "cortex-m4",
+    _arithmetic_m4,
+    updates_overlap=True,
+    error=7,
+    sources=(
+        "Cortex-M4 Technical Reference Manual (DDI 0439B), tables 3-1 and 7-1, Load/store timings",
+        "branches: measurements with an STM32L4, https://compendium.i-0.nl, Branch timing",
+    ),
+)

@@ -5,7 +5,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.html.numbers import NONE, compact
 from mlfbuild.report.html.views import overview
@@ -38,7 +38,9 @@ def image(target: str, *, verify: str = "", more: int = 0, baseline: int = 0, **
 
 
 def rows(*images: sketch.Json, old: sketch.Json | None = None) -> list[Any]:
-    return list(overview((f"image-{at}", str(at), each, old) for at, each in enumerate(images)))
+    named = [{**each, "target": f"{each['target']}-{at}"} for at, each in enumerate(images)]
+    before = old and sketch.report(*({**old, "target": each["target"]} for each in named))
+    return list(overview(sketch.report(*named), before))
 
 
 def test_a_row_has_the_sizes_and_the_most_used_budget() -> None:

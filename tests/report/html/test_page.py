@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from support import report_sketch as sketch

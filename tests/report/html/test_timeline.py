@@ -56,7 +56,7 @@ def test_small_tensors_are_visible() -> None:
 def test_tensors_outside_the_arena_have_separate_rows() -> None:
     tensors = [tensor(0, 4, 0, 0, "output"), tensor(0, 4, 0, 0, "input"), tensor(0, 4, 0, 0, "constant")]
     chart = timeline(network(tensors, [operator()], 0))
-    assert [row[0].kind for row in chart.outside] == ["input", "output"]
+    assert [mark.kind for mark in chart.outside] == ["input", "output"]
     assert chart.marks == () and chart.peak == 0
 
 

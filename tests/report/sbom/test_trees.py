@@ -7,7 +7,7 @@ from mlfbuild.jobs.tree import unpack
 from mlfbuild.jobs.tree.library_folders import write_dependencies
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.native.kernels import kernel_headers
-from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
+from mlfbuild.report.sbom.requirements import reached, read_dependencies, read_tree
 
 KERNELS = {
     "a.h": b'#include "b.h"\n#include <stdint.h>\n',

@@ -13,7 +13,7 @@ from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.deepest_stack import StackDepth, StackFrame
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
-from mlfbuild.report.stack.objdump import read_program
+from mlfbuild.report.stack.pointers import read_program
 from mlfbuild.targets import CPUS, Cpu
 from support.errors import raises
 

@@ -10,7 +10,7 @@ from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
-from mlfbuild.report.stack.objdump import read_program
+from mlfbuild.report.stack.pointers import read_program
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT, Build, build_image

@@ -1,6 +1,7 @@
-"""The key ``contexts`` of the first RFC, which does not define its form; no exporter ever wrote it.
+"""Two keys of a module that are members of the key ``mlfbuild`` in some versions.
 
-These forms are read::
+``external_dependencies`` is one in versions before 5. ``contexts`` is a key of the first RFC, which does not define its
+form; no exporter ever wrote it. These forms are read::
 
     [{device_type, device_id, compiler, config, target}]   the form that mlfbuild writes
     ["cpu"]  [1]  "cpu"                                    device types, each with the id 0
@@ -13,11 +14,38 @@ All members but ``device_type`` may be absent.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.metadata.unknown import json_text
-from mlfbuild.library.value import DeviceContext
+from mlfbuild.library.metadata.unknown import by_key, collected, json_text
+from mlfbuild.library.value import DeviceContext, ExternalDependency
+
+DEPENDENCIES = "external_dependencies"
+_DEPENDENCY_KEYS = ("short_name", "url", "url_type", "version_spec")
+
+
+def read_dependencies(fields: Fields) -> tuple[ExternalDependency, ...]:
+    """Return the list, empty if it is absent; raises ``InputFileError`` if a value is missing or has another type."""
+    return tuple(_dependency(entry) for entry in fields.objects(DEPENDENCIES))
+
+
+def _dependency(entry: Fields) -> ExternalDependency:
+    # Places of unknown fields are relative to the dependency, which moves between the module and the key `mlfbuild` by
+    # version.
+    entry.put_at()
+    known = (entry.text("short_name"), entry.text("url"), entry.text("url_type"))
+    version = entry.optional_text("version_spec") or ""
+    unknown = collected(entry.unread(), entry)
+    # They stay with the dependency, so the document must not report them a second time.
+    entry.skip(*entry.names())
+    return ExternalDependency(*known, version, unknown)
+
+
+def dependencies_json(dependencies: Sequence[ExternalDependency]) -> list[dict[str, Any]]:
+    """Return the list as JSON values, with the unknown fields in their places."""
+    return [{**{key: getattr(item, key) for key in _DEPENDENCY_KEYS}, **by_key(item.unknown)} for item in dependencies]
+
 
 _KEY = "contexts"
 
