@@ -374,7 +374,7 @@ def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_poin
     return (start - zero_point * sums).astype(np.int32)
 
 
-def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
+def struct_lines(c_type: str, name: str, fields: Mapping[str, object]) -> Sequence[str]:
     """Return a local constant struct, one field a line.
 
     ``fields`` maps members to C expressions. It is ``const`` and local for a reason: compilers propagate its values
