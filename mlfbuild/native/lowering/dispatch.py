@@ -1,6 +1,7 @@
 """Find the module that lowers an operator: it has the folder and the stem of the operator's file in ``graph/ops``.
 
-If there is no such module, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
+Operators of ``common/plain``, whose calls have nothing but sizes and tensors, have no module of their own. If there is
+no module for another one, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
 and ``common/movement`` lowers all operators that only move elements.
 """
 
@@ -23,6 +24,9 @@ _PACKAGE = __name__.rpartition(".")[0]
 @cache
 def lowering_module(kind: type[Operator]) -> ModuleType | None:
     """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none."""
+    plain = import_module(f"{_PACKAGE}.common.plain")
+    if issubclass(kind, plain.KINDS):
+        return plain
     # The class itself is first.
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:

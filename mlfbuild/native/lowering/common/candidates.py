@@ -18,11 +18,11 @@ from typing import Generic, TypeVar
 
 from mlfbuild.native.graph import DType
 from mlfbuild.native.lowering.call import Candidate, KernelCall, KernelChoice
-from mlfbuild.native.lowering.common.layer import Layer, WeightedOperator
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator
 from mlfbuild.native.settings import CodegenSettings
 
 _Kind = TypeVar("_Kind", bound=WeightedOperator)
-_Lowering = Callable[[Layer[_Kind]], KernelCall | str]
+_Lowering = Callable[[Weighted[_Kind]], KernelCall | str]
 
 _NEEDS = {
     "mve": "needs Helium (MVE)",
@@ -84,7 +84,7 @@ class Specialised(Generic[_Kind]):
     int8_thumb: _Lowering[_Kind]
     float_vfp: _Lowering[_Kind] | None = None
 
-    def candidates(self, layer: Layer[_Kind], settings: CodegenSettings) -> Iterator[Candidate]:
+    def candidates(self, layer: Weighted[_Kind], settings: CodegenSettings) -> Iterator[Candidate]:
         """Yield the kernels for the type of ``layer``; portable C is not among them."""
         dtype = layer.output.dtype
 

@@ -14,12 +14,12 @@ from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
 from mlfbuild.native.lowering.common.activation import float_range_line, zero_point
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.native.lowering.common.layer import Layer, WeightedOperator, int8_parameters
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator, int8_parameters
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 
 
-def lower_offset(layer: Layer[Conv2D | FullyConnected]) -> KernelCall:
+def lower_offset(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall:
     """Return the call of ``mlf_conv2d_offset_int8``, for which each row of a matrix is an image of one pixel."""
     source, output = layer.images
     if isinstance(layer.operator, FullyConnected):
@@ -31,7 +31,7 @@ def lower_offset(layer: Layer[Conv2D | FullyConnected]) -> KernelCall:
     ))  # fmt: skip
 
 
-def lower_depthwise_conv2d_offset(layer: Layer[DepthwiseConv2D], overwrites: tuple[int, ...]) -> KernelCall:
+def lower_depthwise_conv2d_offset(layer: Weighted[DepthwiseConv2D], overwrites: tuple[int, ...]) -> KernelCall:
     """Return the call of ``mlf_depthwise_conv2d_wide_int8``."""
     wide = wide_weights(layer.weights)
     parameters = _parameters(layer, array("filter", "int16_t", wide), wide)
@@ -41,7 +41,7 @@ def lower_depthwise_conv2d_offset(layer: Layer[DepthwiseConv2D], overwrites: tup
     ), overwrites)  # fmt: skip
 
 
-def _parameters(layer: Layer[WeightedOperator], filter_: Parameter, multiplied: Array) -> tuple[Parameter, ...]:
+def _parameters(layer: Weighted[WeightedOperator], filter_: Parameter, multiplied: Array) -> tuple[Parameter, ...]:
     # Without the zero point of the weights, so that only the sum of the inputs is left for the kernel.
     return int8_parameters(layer, filter_, channel_table(layer.folded_bias(multiplied), layer.rescales))
 
@@ -51,7 +51,7 @@ def wide_weights(weights: Tensor) -> Array:
     return np.asarray(weights.known.astype(np.int16) - zero_point(weights), np.int16)
 
 
-def lower_convolution(layer: Layer[Conv2D | DepthwiseConv2D], overwrites: tuple[int, ...] = ()) -> KernelCall:
+def lower_convolution(layer: Weighted[Conv2D | DepthwiseConv2D], overwrites: tuple[int, ...] = ()) -> KernelCall:
     """Return the call of ``mlf_<word>_<type>`` in ``<word>.h`` or ``<word>_int16.h``."""
     word, weights = layer.word, layer.weights
     window = window_lines(layer.node, layer.window, *layer.images)

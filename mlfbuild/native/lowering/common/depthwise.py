@@ -13,7 +13,7 @@ import numpy as np
 from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.common.activation import zero_point
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 
 TAPS = 3
 """Rows and columns of a padded filter."""
@@ -21,7 +21,7 @@ _LEAST = 4
 """Fewer weights are not worth the memory of a plane."""
 
 
-def is_small(layer: Layer[DepthwiseConv2D]) -> bool:
+def is_small(layer: Weighted[DepthwiseConv2D]) -> bool:
     """Return whether the filter has four to nine weights for each channel and is not dilated."""
     window = layer.window
     # A dilation along a dimension of one tap has no effect.
@@ -38,7 +38,7 @@ def padded_filters(weights: Array, along: int) -> Array:
 
 
 def depthwise_lines(
-    layer: Layer[DepthwiseConv2D], c_type: str, along: int, rounding: int, **more: int
+    layer: Weighted[DepthwiseConv2D], c_type: str, along: int, rounding: int, **more: int
 ) -> Sequence[str]:
     """Return the local ``depthwise``, a struct ``c_type``, whose last fields are ``more``.
 
@@ -64,7 +64,7 @@ def depthwise_lines(
     )
 
 
-def _axis_lines(name: str, layer: Layer[DepthwiseConv2D], dimension: int) -> Sequence[str]:
+def _axis_lines(name: str, layer: Weighted[DepthwiseConv2D], dimension: int) -> Sequence[str]:
     """Return the lines of the field ``name`` in the kernel's struct: sizes and steps of a dimension."""
     source, output = layer.source.shape, layer.output.shape
     fields = {

@@ -10,7 +10,7 @@ from mlfbuild.library.cgen import braces, integer
 from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import Constant, Parameter, channel_table, record_words
-from mlfbuild.native.lowering.common.layer import Layer, WeightedOperator
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator
 from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 
 
@@ -19,12 +19,12 @@ def int16_range_line(activation: Activation, output: Tensor) -> str:
     return f"const struct mlf_int16_range range = {braces(activation_range(activation, output))};"
 
 
-def int16_way(layer: Layer[Conv2D | DepthwiseConv2D | FullyConnected]) -> str:
+def int16_way(layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]) -> str:
     """Return the suffix of the layer's kernel: for ``wide`` sums (64 bits), ``narrow`` ones or ``fine`` factors."""
     return "fine" if layer.operator.fine else "wide" if layer.sums_are_wide else "narrow"
 
 
-def int16_parameters(layer: Layer[WeightedOperator], weights: Parameter, way: str) -> tuple[Parameter, ...]:
+def int16_parameters(layer: Weighted[WeightedOperator], weights: Parameter, way: str) -> tuple[Parameter, ...]:
     """Return the parameters of a layer, whose channel table suits the ``way`` of its kernel."""
     rescales = layer.rescales
     bias = np.zeros(len(rescales), np.int64) if layer.bias is None else layer.bias.reshape(-1)

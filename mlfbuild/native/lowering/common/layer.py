@@ -1,10 +1,10 @@
 """A layer with weights as its lowerings see it: convolutions, TRANSPOSE_CONV and FULLY_CONNECTED.
 
 Each kernel of these operators begins with the same facts: the four tensors, the bias with the zero point of the input,
-the factors of the channels, the number of pixels and the inputs of each output. ``Layer`` has them in one place. A
+the factors of the channels, the number of pixels and the inputs of each output. ``Weighted`` has them in one place. A
 FULLY_CONNECTED is a 1x1 convolution of an image with one row of pixels, which are its own rows.
 
-Weights are read when they are asked for, and nothing but the tensors is kept: a call may hold a ``Layer`` until its
+Weights are read when they are asked for, and nothing but the tensors is kept: a call may hold a ``Weighted`` until its
 constants are printed, as ``Constant.packed`` does.
 """
 
@@ -29,7 +29,7 @@ Kind_co = TypeVar("Kind_co", bound=WeightedOperator, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Layer(Generic[Kind_co]):
+class Weighted(Generic[Kind_co]):
     """A node with weights, and what its kernels need to know."""
 
     graph: Graph
@@ -137,7 +137,7 @@ class Layer(Generic[Kind_co]):
         return window.filter == window.stride == (1, 1) and not self.is_padded
 
 
-def int8_parameters(layer: Layer[WeightedOperator], filter_: Parameter, channels: Constant) -> tuple[Parameter, ...]:
+def int8_parameters(layer: Weighted[WeightedOperator], filter_: Parameter, channels: Constant) -> tuple[Parameter, ...]:
     """Return the parameters of an int8 kernel: quantisation, input, filter, constants of the channels, and output."""
     source, output = input_and_output(layer.source, layer.output)
     quantization = quantization_constant(layer.source, layer.output, layer.operator.activation)

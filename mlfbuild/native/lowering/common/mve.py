@@ -14,7 +14,7 @@ from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import Constant, Parameter, record_words
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import BriefForm, DspChannels, brief_channels, brief_where_exact, dsp_channels
-from mlfbuild.native.lowering.common.layer import Layer, WeightedOperator, int8_parameters
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator, int8_parameters
 from mlfbuild.native.lowering.common.parameters import array
 
 VECTOR = 16
@@ -63,7 +63,7 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
     return Constant.records("channels", "mlf_channels4", records, 1, lambda: words)
 
 
-def rounding(layer: Layer[WeightedOperator]) -> str:
+def rounding(layer: Weighted[WeightedOperator]) -> str:
     """Return the rounding of ``dot_2x4_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
 
     The fewer cases remain, the fewer instructions a vector takes: ``all`` if every channel shifts right, no result is
@@ -90,7 +90,7 @@ def shape_word(length: int, rows: int) -> str:
     return "mixed_rows" if length % VECTOR else "rows"
 
 
-def matrix_parameters(layer: Layer[Conv2D | FullyConnected], rows: int) -> tuple[Parameter, ...]:
+def matrix_parameters(layer: Weighted[Conv2D | FullyConnected], rows: int) -> tuple[Parameter, ...]:
     """Return the parameters of an int8 product whose filter has ``rows`` separate pieces for each channel."""
     weights = layer.weights.known
     block = partial(blocked_weights, weights.reshape(weights.shape[0], rows, -1))
@@ -98,7 +98,7 @@ def matrix_parameters(layer: Layer[Conv2D | FullyConnected], rows: int) -> tuple
     return int8_parameters(layer, filter_, channels_in_fours(layer.folded_bias(), layer.rescales))
 
 
-def as_one_row(layer: Layer[Conv2D | FullyConnected]) -> tuple[Tensor, Tensor]:
+def as_one_row(layer: Weighted[Conv2D | FullyConnected]) -> tuple[Tensor, Tensor]:
     """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged.
 
     Both are NHWC. For example, 10 rows of 10 pixels become one row of 100, without the work at each end of a row.
@@ -110,7 +110,7 @@ def as_one_row(layer: Layer[Conv2D | FullyConnected]) -> tuple[Tensor, Tensor]:
     return replace(source, shape=(*row, source.shape[3])), replace(output, shape=(*row, output.shape[3]))
 
 
-def rounded_once(layer: Layer[Conv2D], weights: Array) -> tuple[DspChannels, int] | None:
+def rounded_once(layer: Weighted[Conv2D], weights: Array) -> tuple[DspChannels, int] | None:
     """Return the constants of the brief requantisation of ``dot_4x2_mve.h`` and the power of two in its factor.
 
     ``None`` if it would not be exact, as for outputs on both sides of the zero point, or if there is another clamp than
@@ -124,7 +124,7 @@ def rounded_once(layer: Layer[Conv2D], weights: Array) -> tuple[DspChannels, int
     return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
 
 
-def rounded_once_by_channel(layer: Layer[DepthwiseConv2D], weights: Array) -> DspChannels | None:
+def rounded_once_by_channel(layer: Weighted[DepthwiseConv2D], weights: Array) -> DspChannels | None:
     """Return the same with a factor for each channel, whose power of two is in its multiplier's lowest four bits."""
     channels = _unclamped(layer, weights)
     if channels is None:
@@ -140,7 +140,7 @@ def rounded_once_by_channel(layer: Layer[DepthwiseConv2D], weights: Array) -> Ds
     return replace(channels, bias=biases, multiplier=multipliers, brief=True) if exact else None
 
 
-def _unclamped(layer: Layer[Conv2D | DepthwiseConv2D], weights: Array) -> DspChannels | None:
+def _unclamped(layer: Weighted[Conv2D | DepthwiseConv2D], weights: Array) -> DspChannels | None:
     if layer.clamp != (-128, 127):
         return None
     return dsp_channels(weights, layer.folded_bias(), layer.rescales, zero_point(layer.output))

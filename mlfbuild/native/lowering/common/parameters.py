@@ -52,3 +52,9 @@ def packed_filter(value: Constant) -> Parameter:
 def scratch(c_type: str, size: int) -> Parameter:
     """Return the parameter ``scratch`` for ``size`` bytes of memory whose elements have the type ``c_type``."""
     return Parameter(f"{c_type} *", "scratch", ScratchBuffer(size))
+
+
+def rescaling_parameter(source: Tensor, output: Tensor, rescale: Rescale | HalfEvenRescale) -> Parameter:
+    """Return the parameter ``rescaling``: both zero points, and the factor from the stored input to the output."""
+    ends = {"input_zero_point": source.affine.zero_point, "output_zero_point": output.affine.zero_point}
+    return struct("rescaling", "mlf_rescaling", {**ends, "rescale": rescale})

@@ -10,7 +10,7 @@ from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common.candidates import Specialised, choose, obstacle
 from mlfbuild.native.lowering.common.convolution import lower_convolution, lower_offset
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.convolution.conv2d_4x2_mve import lower_conv2d_4x2_mve
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_conv2d_float_mve
@@ -37,10 +37,10 @@ _SPECIALISED = Specialised[Conv2D](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, Conv2D)
-    return choose(tuple(_candidates(Layer(graph, node, node.operator), settings)))
+    return choose(tuple(_candidates(Weighted(graph, node, node.operator), settings)))
 
 
-def _candidates(layer: Layer[Conv2D], settings: CodegenSettings) -> Iterator[Candidate]:
+def _candidates(layer: Weighted[Conv2D], settings: CodegenSettings) -> Iterator[Candidate]:
     if layer.has_offset:
         yield Candidate("conv2d_offset_dsp", partial(lower_conv2d_offset_dsp, layer), obstacle(settings, "dsp"))
         yield Candidate("conv2d_offset", partial(lower_offset, layer))

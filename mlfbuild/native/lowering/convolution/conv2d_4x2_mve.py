@@ -8,7 +8,7 @@ from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import NOT_EXACT, KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, spare_memory
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import VECTOR, as_one_row, brief_table, rounded_once
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
@@ -26,7 +26,7 @@ _MOST_PIXELS = 4096
 _OFFSETS = 1 << 16
 
 
-def has_4x2_kernel(layer: Layer[Conv2D]) -> bool:
+def has_4x2_kernel(layer: Weighted[Conv2D]) -> bool:
     """Return whether there is a kernel for the convolution; whether it is exact depends on the weights."""
     window, output = layer.window, layer.output
     # A clamp is not part of the kernel: results saturate to int8 only.
@@ -43,7 +43,7 @@ def has_4x2_kernel(layer: Layer[Conv2D]) -> bool:
     return usable and _distance(layer) in _DISTANCES[_vectors(layer.inputs)] and output.shape[2] >= _GROUP
 
 
-def lower_conv2d_4x2_mve(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_4x2_mve(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call for small windows; a reason if the kernels do not support the node, or not exactly."""
     if not has_4x2_kernel(layer):
         return f"is for windows of at most {_LARGEST} contiguous bytes, several channels and no activation"
@@ -76,7 +76,7 @@ def _vectors(length: int) -> int:
     return -(-length // VECTOR)
 
 
-def _distance(layer: Layer[Conv2D]) -> int:
+def _distance(layer: Weighted[Conv2D]) -> int:
     """Return the bytes from a window to the next."""
     if layer.is_pointwise:
         # Pixels are padded to a power of two, for which there are kernels.
@@ -92,14 +92,14 @@ def _tables(channels: DspChannels) -> tuple[Parameter, Parameter]:
     return array("filter", "int8_t", padded, order=_HEADER), constant(brief_table(channels, order))
 
 
-def _batch(layer: Layer[Conv2D], distance: int) -> int:
+def _batch(layer: Weighted[Conv2D], distance: int) -> int:
     """Return how many pixels are copied at a time: whole groups, and more than one unless all pixels are one."""
     room = min(max(_LEAST_PIXELS, spare_memory(layer.graph, layer.node, strided=True) - _LARGEST), _MOST_PIXELS)
     # Rounded up to whole groups, for which the scratch memory is large enough.
     return min(room // distance // _GROUP * _GROUP, -(-layer.rows // _GROUP) * _GROUP)
 
 
-def _size(layer: Layer[Conv2D]) -> int:
+def _size(layer: Weighted[Conv2D]) -> int:
     """Return the bytes of scratch memory for the rows under the filter."""
     window, depth = layer.window, layer.source.shape[3]
     height, width = ((count - 1) * step + taps for count, step, taps in zip(

@@ -13,7 +13,7 @@ from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_dot_1x4, pack_matmul
 from mlfbuild.native.lowering.common.parameters import array, packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_struct_lines, window_fields
@@ -29,7 +29,7 @@ BYTES = 2
 _LARGE = 1024
 """From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
-_Layer = Layer[Conv2D | FullyConnected]
+_Layer = Weighted[Conv2D | FullyConnected]
 _Pack = Callable[[DspChannels], Array | None]
 
 # A part of a filter gains in proportion to its size, and the copy costs code.
@@ -48,7 +48,7 @@ _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
 
-def lower_conv2d_dsp(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1, or a reason."""
     if layer.is_pointwise:
         return lower_matmul_dsp(layer)
@@ -76,7 +76,7 @@ def lower_conv2d_dsp(layer: Layer[Conv2D]) -> KernelCall | str:
 
 
 def _gathered(
-    layer: Layer[Conv2D],
+    layer: Weighted[Conv2D],
     filter_: PackedFilter,
     body: Callable[[str, int], tuple[str, ...]],
     row: int,
@@ -243,7 +243,7 @@ def matmul_lines(fields: Mapping[str, object]) -> Sequence[str]:
     return static_struct_lines("mlf_matmul_dsp", "matmul", fields)
 
 
-def conv2d_lines(layer: Layer[Conv2D], matmul: Mapping[str, object]) -> Sequence[str]:
+def conv2d_lines(layer: Weighted[Conv2D], matmul: Mapping[str, object]) -> Sequence[str]:
     """Return the local ``conv2d``."""
     return (
         "static const struct mlf_conv2d_dsp conv2d = {",

@@ -11,7 +11,7 @@ from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import KernelCall, Parameter, float_bias
 from mlfbuild.native.lowering.common.activation import float_range_line
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import VECTOR, as_one_row
 from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
@@ -29,7 +29,7 @@ _COPIES = 6
 _FEW = f"is for constant weights and at least {_GROUP} output channels"
 
 
-def lower_conv2d_float_mve(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_float_mve(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of ``mlf_conv2d_float_mve``; a reason for few channels or computed weights."""
     # With fewer channels, the last group would begin before the first channel.
     if layer.output.shape[3] < _GROUP or not layer.weights.constant:
@@ -40,7 +40,7 @@ def lower_conv2d_float_mve(layer: Layer[Conv2D]) -> KernelCall | str:
     return _convolution(layer, batch, (batch or 3) * _SIZE * layer.inputs + VECTOR if batch or layer.is_padded else 0)
 
 
-def lower_fully_connected_float_mve(layer: Layer[FullyConnected]) -> KernelCall | str:
+def lower_fully_connected_float_mve(layer: Weighted[FullyConnected]) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution if there are several rows.
 
     A reason if there are too few outputs for them.
@@ -56,7 +56,7 @@ def lower_fully_connected_float_mve(layer: Layer[FullyConnected]) -> KernelCall 
     ))  # fmt: skip
 
 
-def _convolution(layer: Layer[Conv2D | FullyConnected], batch: int, size: int) -> KernelCall:
+def _convolution(layer: Weighted[Conv2D | FullyConnected], batch: int, size: int) -> KernelCall:
     """Return the call with ``size`` bytes of scratch memory, in which ``batch`` windows are copied at a time."""
     # The kernel counts channels in bytes.
     source, output = (replace(each, shape=(*each.shape[:3], _SIZE * each.shape[3])) for each in as_one_row(layer))
@@ -68,7 +68,7 @@ def _convolution(layer: Layer[Conv2D | FullyConnected], batch: int, size: int) -
     ))  # fmt: skip
 
 
-def _parameters(layer: Layer[Conv2D | FullyConnected]) -> tuple[Parameter, ...]:
+def _parameters(layer: Weighted[Conv2D | FullyConnected]) -> tuple[Parameter, ...]:
     source, output = input_and_output(layer.source, layer.output)
     block = partial(in_groups, layer.matrix, _GROUP)
     filter_ = array("filter", "float", block(), block, order=_ORDER)
@@ -84,7 +84,7 @@ def in_groups(weights: Array, group: int) -> Array:
     return np.ascontiguousarray(rows.reshape(-1, group, inputs).swapaxes(1, 2))
 
 
-def lower_depthwise_conv2d_float_mve(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_float_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_float_mve``; a reason if weights or channels do not fit it."""
     weights, channels = layer.weights, layer.source.shape[3]
     one = layer.operator.depth_multiplier == 1 and weights.shape[1:3] == (3, 3)

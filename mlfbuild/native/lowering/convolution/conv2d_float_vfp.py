@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import KernelCall, float_bias
 from mlfbuild.native.lowering.common.activation import float_range_line
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import in_groups
@@ -20,12 +20,12 @@ _MOST_TAPS = 64
 """The most taps of a filter; a call has 24 bytes on the stack for each."""
 
 
-def lower_fully_connected_float_vfp(layer: Layer[FullyConnected]) -> KernelCall | str:
+def lower_fully_connected_float_vfp(layer: Weighted[FullyConnected]) -> KernelCall | str:
     """Return the call of the 1x1 convolution; a reason for fewer rows than it computes together."""
     return lower_float_vfp(layer) if layer.rows >= _GROUP else f"is for at least {_GROUP} rows"
 
 
-def lower_float_vfp(layer: Layer[Conv2D | FullyConnected]) -> KernelCall | str:
+def lower_float_vfp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | str:
     """Return the call of ``mlf_conv2d_float_vfp``; a reason if the weights do not fit it."""
     window, weights, channels = layer.window, layer.weights, layer.output.shape[-1]
     taps = window.filter[0] * window.filter[1]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Array, fine_multiplier, wide_rescale
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, struct_lines
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
 
@@ -40,7 +40,9 @@ class NarrowChannels:
     """The factor times 2**32."""
 
 
-def narrow_channels(weights: Array, layer: Layer[Conv2D | DepthwiseConv2D | FullyConnected]) -> NarrowChannels | None:
+def narrow_channels(
+    weights: Array, layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]
+) -> NarrowChannels | None:
     """Return the constants of the channels of ``layer`` with int8 ``weights`` [channels, inputs].
 
     ``None`` if a sum may need more than 32 bits, or a factor is neither 0, between 2**-18 and 1/2, nor ``fine``.
@@ -85,7 +87,7 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
     return np.concatenate([np.stack(parameters, axis=1).astype(np.int32), weights], axis=1).reshape(-1)
 
 
-def lower_int16_dsp(layer: Layer[Conv2D | FullyConnected]) -> KernelCall | str:
+def lower_int16_dsp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_int16_dsp.h``, or the reason why the portable kernel must do it."""
     channels = narrow_channels(layer.matrix, layer) if layer.sums_are_wide else None
     packed = None if channels is None else pack_int16(channels)
@@ -111,7 +113,7 @@ def lower_int16_dsp(layer: Layer[Conv2D | FullyConnected]) -> KernelCall | str:
     ), body, (0,) if layer.is_pointwise and size else ())  # fmt: skip
 
 
-def matmul_lines(layer: Layer[Conv2D | FullyConnected]) -> Sequence[str]:
+def matmul_lines(layer: Weighted[Conv2D | FullyConnected]) -> Sequence[str]:
     """Return the local ``matmul`` of rows times a filter."""
     minimum, maximum = layer.clamp
     fields = {"rows": layer.rows, "inputs": layer.inputs, "outputs": layer.output.shape[-1]}

@@ -6,13 +6,13 @@ import numpy as np
 
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import NOT_EXACT, KernelCall
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import array, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import INT16, PIXELS, matmul_lines, narrow_channels
 
 
-def lower_int16_mve(layer: Layer[Conv2D | FullyConnected]) -> KernelCall | str:
+def lower_int16_mve(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_int16_mve.h``, or the reason why another kernel must do it."""
     channels = narrow_channels(layer.matrix, layer) if layer.sums_are_wide else None
     # Narrow sums (32 bits) are done by the DSP kernel, whose instructions MVE cores have. Channels come in pairs.

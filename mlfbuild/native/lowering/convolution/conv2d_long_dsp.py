@@ -11,7 +11,7 @@ from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, is_of_few_rows
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     READ_AGAIN,
     block_size,
@@ -39,7 +39,7 @@ _LEAST_PIXELS = 256
 """The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
 
 
-def lower_conv2d_long_dsp(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_long_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of ``mlf_conv2d_long_int8_dsp``; a reason if it would be slower, too large or not exact."""
     operator, source, output = layer.operator, layer.source, layer.output
     depth, outputs = source.shape[3], output.shape[3]

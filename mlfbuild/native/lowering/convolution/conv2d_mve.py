@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mlfbuild.native.graph import DType
 from mlfbuild.native.graph.ops import Conv2D
 from mlfbuild.native.lowering.call import KernelCall, Parameter
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import (
     MANY_CHANNELS,
     MOST_CHANNELS,
@@ -30,7 +30,7 @@ _PIXELS = 512
 """Bytes of pixels that a 1x1 filter copies at a time, unless two are larger."""
 
 
-def lower_conv2d_mve(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_mve(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of ``mlf_conv2d_int8_mve`` or its 1x1 form; a reason if there are too many channels."""
     if layer.output.shape[3] > MOST_CHANNELS:
         return MANY_CHANNELS
@@ -51,13 +51,13 @@ def lower_conv2d_mve(layer: Layer[Conv2D]) -> KernelCall | str:
     return KernelCall("conv2d", "conv2d_mve.h", (*parameters, *more), body)
 
 
-def _pieces(layer: Layer[Conv2D]) -> tuple[int, int]:
+def _pieces(layer: Weighted[Conv2D]) -> tuple[int, int]:
     """Return the rows that a window consists of in memory, and the bytes of each."""
     rows = 1 if _is_copied(layer) else layer.window.filter[0]
     return rows, layer.inputs // rows
 
 
-def _word(layer: Layer[Conv2D], rows: int, length: int) -> str:
+def _word(layer: Weighted[Conv2D], rows: int, length: int) -> str:
     """Return the shape in the name of the kernel for ``rows`` pieces of ``length`` bytes.
 
     A kernel for a fixed number of vectors is faster. Except for the long sums of windows of several rows, it is used
@@ -69,17 +69,17 @@ def _word(layer: Layer[Conv2D], rows: int, length: int) -> str:
     return f"{word}{vectors}" if (word, vectors) in _FIXED and (word == "rows" or all(same)) else word
 
 
-def _all_pieces(layer: Layer[Conv2D]) -> Iterator[tuple[int, int]]:
+def _all_pieces(layer: Weighted[Conv2D]) -> Iterator[tuple[int, int]]:
     """Yield what ``_pieces`` returns for each int8 convolution of the graph."""
     for node in layer.graph.nodes:
         if isinstance(node.operator, Conv2D):
-            other = Layer(layer.graph, node, node.operator)
+            other = Weighted(layer.graph, node, node.operator)
             if other.weights.dtype is DType.INT8 and not has_4x2_kernel(other):
                 yield _pieces(other)
 
 
 def _pointwise(
-    layer: Layer[Conv2D], parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str
+    layer: Weighted[Conv2D], parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str
 ) -> KernelCall:
     """Return a call that may overwrite its input, because it copies an even number of pixels before it writes them."""
     depth = layer.source.shape[3]
@@ -90,7 +90,7 @@ def _pointwise(
     return KernelCall("conv2d", "conv2d_mve.h", (*parameters, memory), body, (0,))
 
 
-def _is_copied(layer: Layer[Conv2D]) -> bool:
+def _is_copied(layer: Weighted[Conv2D]) -> bool:
     """Return whether every window is copied, because its rows are not contiguous or too short for vectors."""
     window, depth = layer.window, layer.source.shape[3]
     if window.filter == (1, 1):

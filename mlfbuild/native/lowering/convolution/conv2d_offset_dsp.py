@@ -12,7 +12,7 @@ from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Param
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.convolution import wide_weights
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     BYTES,
@@ -31,7 +31,7 @@ _LARGEST_ODD = 1 << 23
 """The bound of a sum of the second channel of a pair."""
 
 
-def lower_conv2d_offset_dsp(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_offset_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_offset_dsp.h``; a reason if no packed filter gives exact sums."""
 
     def words(channels: DspChannels | None) -> Array | None:
@@ -67,7 +67,7 @@ def _sums(groups: int) -> int:
     return -(-groups // _SUMMED)
 
 
-def _channels(layer: Layer[Conv2D]) -> DspChannels | None:
+def _channels(layer: Weighted[Conv2D]) -> DspChannels | None:
     """Return the channels with the weights of sums; ``None`` if the sum of a channel does not fit in 24 bits."""
     wide = wide_weights(layer.weights)
     rows = wide.reshape(wide.shape[0], -1)

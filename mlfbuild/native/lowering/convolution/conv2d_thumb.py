@@ -12,13 +12,13 @@ from mlfbuild.native.graph.ops import Conv2D, FullyConnected
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import is_of_few_rows, spare_memory
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.thumb import GROUP, ThumbChannels, pack_channels, pack_fours, thumb_channels
 from mlfbuild.native.lowering.common.window import static_struct_lines, window_fields
 from mlfbuild.native.lowering.convolution.conv2d_dsp import padding_pixel
 
-_Layer = Layer[Conv2D | FullyConnected]
+_Layer = Weighted[Conv2D | FullyConnected]
 
 _WORD = 4
 _BLOCKS = {4: 1280, 2: 1024}
@@ -29,7 +29,7 @@ Two pixels need half the memory and 15 % more instructions; without scratch memo
 _FEWEST = 2
 
 
-def lower_conv2d_thumb(layer: Layer[Conv2D]) -> KernelCall | str:
+def lower_conv2d_thumb(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of ``mlf_matmul_int8_thumb`` for 1x1 with stride 1, or of a kernel for any window.
 
     A reason if sums would not be exact.
@@ -57,7 +57,7 @@ def lower_conv2d_thumb(layer: Layer[Conv2D]) -> KernelCall | str:
     ))  # fmt: skip
 
 
-def lower_fully_connected_thumb(layer: Layer[FullyConnected]) -> KernelCall | str:
+def lower_fully_connected_thumb(layer: Weighted[FullyConnected]) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_int8_thumb``, or of ``mlf_matmul_int8_thumb`` for several rows.
 
     A reason if sums would not be exact.

@@ -9,7 +9,7 @@ from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.call import Candidate, KernelCall
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.convolution import lower_convolution, lower_depthwise_conv2d_offset
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.native.lowering.convolution.depthwise_conv2d_int16 import (
@@ -33,7 +33,7 @@ _SPECIALISED = Specialised[DepthwiseConv2D](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, DepthwiseConv2D)
-    layer = Layer(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator)
     overwrites = _overwrites(layer) if layer.weights.constant else ()
     if layer.has_offset:
         return lower_depthwise_conv2d_offset(layer, overwrites)
@@ -41,7 +41,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     return choose((*_SPECIALISED.candidates(layer, settings), portable))
 
 
-def _overwrites(layer: Layer[DepthwiseConv2D]) -> tuple[int, ...]:
+def _overwrites(layer: Weighted[DepthwiseConv2D]) -> tuple[int, ...]:
     """Return the positions of inputs that the output may overwrite.
 
     Without padding, a pixel is written to the start of its window, which no later window reads. Each channel is written

@@ -13,7 +13,7 @@ from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.depthwise import TAPS, depthwise_lines, is_small, padded_filters
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import static_struct_lines
 
@@ -27,7 +27,7 @@ _SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
-def lower_depthwise_conv2d_dsp(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_dsp(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of two or three weights, for fewer than four
@@ -64,7 +64,7 @@ def lower_depthwise_conv2d_dsp(layer: Layer[DepthwiseConv2D]) -> KernelCall | st
     ), overwrites)  # fmt: skip
 
 
-def _lower_scale(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def _lower_scale(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
     source, output = layer.source, layer.output
     # One weight per pixel: without padding or stride, input and output have the same shape.

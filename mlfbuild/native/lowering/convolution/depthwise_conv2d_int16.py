@@ -7,7 +7,7 @@ import numpy as np
 from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.int16 import int16_range_line
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import array, packed_filter, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import Int64Array, NarrowChannels, narrow_channels
@@ -17,19 +17,19 @@ _MOST_TAPS = 64
 _UNFIT = f"is for whole groups of channels and at most {_MOST_TAPS} taps, with 32-bit sums"
 
 
-def lower_depthwise_conv2d_int16_dsp(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_int16_dsp(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or the reason why the portable kernel must do it."""
     channels = _channels(layer, 4)
     return _UNFIT if channels is None else _call(layer, "dsp", "range", _pack_dsp(channels))
 
 
-def lower_depthwise_conv2d_int16_mve(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_int16_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or the reason why another kernel must do it."""
     channels = _channels(layer, 8)
     return _UNFIT if channels is None else _call(layer, "mve", "&range", _pack_mve(channels))
 
 
-def _channels(layer: Layer[DepthwiseConv2D], group: int) -> NarrowChannels | None:
+def _channels(layer: Weighted[DepthwiseConv2D], group: int) -> NarrowChannels | None:
     """Return the constants of a kernel that computes ``group`` channels together."""
     channels, taps = layer.source.shape[3], layer.weights.shape[1] * layer.weights.shape[2]
     if layer.operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
@@ -38,7 +38,7 @@ def _channels(layer: Layer[DepthwiseConv2D], group: int) -> NarrowChannels | Non
     return narrow_channels(layer.weights.known.reshape(taps, channels).T, layer)
 
 
-def _call(layer: Layer[DepthwiseConv2D], feature: str, range_: str, filter_: Int64Array) -> KernelCall:
+def _call(layer: Weighted[DepthwiseConv2D], feature: str, range_: str, filter_: Int64Array) -> KernelCall:
     header, padded = f"depthwise_conv2d_int16_{feature}.h", layer.is_padded
     # The padding of int16 is 0, because its zero point is.
     padding = [array("padding", "int16_t", np.zeros(layer.source.shape[3], np.int16))] if padded else []

@@ -12,7 +12,7 @@ from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.native.lowering.common.dsp import spare_memory
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import (
     GROUP,
     VECTOR,
@@ -42,7 +42,7 @@ _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
 
-def lower_depthwise_conv2d_mve(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_mve``; a reason if the kernel does not support the node."""
     source, output = layer.source, layer.output
     if not _fits(layer):
@@ -79,7 +79,7 @@ def lower_depthwise_conv2d_mve(layer: Layer[DepthwiseConv2D]) -> KernelCall | st
     ), _overwrites(source, output, turned=turned))  # fmt: skip
 
 
-def _lower_planes(layer: Layer[DepthwiseConv2D], axes: Mapping[str, _Axis], *, turned: bool) -> KernelCall | None:
+def _lower_planes(layer: Weighted[DepthwiseConv2D], axes: Mapping[str, _Axis], *, turned: bool) -> KernelCall | None:
     """Return the call for filters of 3x3 and a stride of 1; ``None`` if it is not exact, or planes are too large."""
     source, output, inner, outer = layer.source, layer.output, axes["inner"], axes["outer"]
     # The kernel is written for 3x3 and stride 1, and computes two rows at a time.
@@ -138,7 +138,7 @@ def _band(rows: int, most: int) -> int:
     return next((band for band in evens if rows % band != 1), 0)
 
 
-def _fits(layer: Layer[DepthwiseConv2D]) -> bool:
+def _fits(layer: Weighted[DepthwiseConv2D]) -> bool:
     """Return whether the kernel supports filter and image: adjacent taps in a vector, four channels, two outputs."""
     window = layer.window
     return (
@@ -157,7 +157,7 @@ def _is_turned(source: Tensor, output: Tensor) -> bool:
     return height > width and (source.shape == output.shape or width < _SHORT)
 
 
-def _axis(layer: Layer[DepthwiseConv2D], dimension: int) -> _Axis:
+def _axis(layer: Weighted[DepthwiseConv2D], dimension: int) -> _Axis:
     """Return the fields of a ``struct mlf_depthwise_axis`` for ``dimension`` 1 or 2 of the NHWC images."""
     window, source, output, axis = layer.window, layer.source.shape, layer.output.shape, dimension - 1
     return {

@@ -10,7 +10,7 @@ from mlfbuild.native.graph.ops import DepthwiseConv2D
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.depthwise import TAPS, depthwise_lines, is_small, padded_filters
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.thumb import MAGNITUDES, ThumbChannels, thumb_channels
 
@@ -19,7 +19,7 @@ _ROTATIONS = 27
 _WORD = 4
 
 
-def lower_depthwise_conv2d_thumb(layer: Layer[DepthwiseConv2D]) -> KernelCall | str:
+def lower_depthwise_conv2d_thumb(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_thumb``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of fewer than four weights, for a depth multiplier

@@ -10,7 +10,7 @@ from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, chann
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.convolution import wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line
-from mlfbuild.native.lowering.common.layer import Layer, int8_parameters
+from mlfbuild.native.lowering.common.layer import Weighted, int8_parameters
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
@@ -19,7 +19,7 @@ from mlfbuild.native.settings import CodegenSettings
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_transpose_conv_<type>``; its window is that of the convolution from output to input."""
     assert isinstance(node.operator, TransposeConv)
-    layer = Layer(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator)
     weights, activation = layer.weights, node.operator.activation
     # The window moves over the output.
     window = window_lines(node, layer.window, layer.output, layer.source)

@@ -8,11 +8,11 @@ import numpy as np
 
 from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import (
-    C_TYPES,
     Activation,
     DType,
     Graph,
     Node,
+    Rescale,
     Tensor,
     activation_range,
     wide_rescale,
@@ -22,6 +22,7 @@ from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _DIMENSIONS = 3
@@ -36,22 +37,14 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if len(output.shape) - 2 > _DIMENSIONS:
         raise unsupported(node, f"{output} has more than {_DIMENSIONS} dimensions of batches")
-    c_type = C_TYPES[output.dtype]
     # The kernel has three loops for batches at most.
-    parameters = [
-        Parameter(f"const {c_type} *", "first", first.name),
-        Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
-        Parameter(f"{c_type} *", "output", output.name),
-    ]
+    parameters = [reads("first", first), reads("second", second), writes("output", output)]
     arguments = "&shape, first, second, output"
-    if output.dtype is DType.INT8:
-        constant = _quantization(operator, first, second, output)
-        parameters.insert(0, Parameter("const struct mlf_mul_quantization *", "quantization", constant))
-        arguments = f"quantization, {arguments}"
-    if output.dtype is DType.INT16:
-        constant = _wide_rescale(operator, first, second, output)
-        parameters.insert(0, Parameter("const struct mlf_wide_rescale *", "rescale", constant))
-        arguments = f"rescale, {arguments}"
+    if output.dtype in {DType.INT8, DType.INT16}:
+        narrow = output.dtype is DType.INT8
+        constants = (_quantization if narrow else _wide_rescale)(operator, first, second, output)
+        parameters.insert(0, constant(constants))
+        arguments = f"{constants.name}, {arguments}"
     (rows, depth), (_, columns) = operator.sizes(first, second)
     fields = {
         "batches": braces([1] * (_DIMENSIONS + 2 - len(output.shape)) + list(output.shape[:-2])),
@@ -83,13 +76,13 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     parameters = [
         Parameter("const int8_t *", "input", rows.name),
         Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
-        Parameter("const int32_t *", "sums", Constant.array("sums", "int32_t", sums.astype(np.int32))),
+        array("weights", "int8_t", weights.known),
+        array("sums", "int32_t", sums.astype(np.int32)),
     ]
     arguments = "&matrix, input, *zero_point, weights, sums"
     # Without offsets, a simpler kernel does the same.
     if known.any():
-        parameters.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", known)))
+        parameters.append(array("offsets", "int32_t", known))
         arguments += ", offsets"
     fields = {"rows": str(rows.elements // depth), "inputs": str(depth), "outputs": str(outputs)}
     kernel = "mlf_matmul_integer_offset" if known.any() else "mlf_matmul_integer"
@@ -114,15 +107,12 @@ def _wide_rescale(operator: BatchMatmul, first: Tensor, second: Tensor, output: 
 
 def _quantization(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
     minimum, maximum = activation_range(Activation.NONE, output)
-    return Constant.struct(
-        "quantization",
-        "mlf_mul_quantization",
-        {
-            "first_zero_point": zero_point_of(first),
-            "second_zero_point": zero_point_of(second),
-            "output_zero_point": zero_point_of(output),
-            "minimum": minimum,
-            "maximum": maximum,
-            "output": operator.rescale(first, second, output),
-        },
-    )
+    fields: dict[str, int | Rescale] = {
+        "first_zero_point": zero_point_of(first),
+        "second_zero_point": zero_point_of(second),
+        "output_zero_point": zero_point_of(output),
+        "minimum": minimum,
+        "maximum": maximum,
+        "output": operator.rescale(first, second, output),
+    }
+    return Constant.struct("quantization", "mlf_mul_quantization", fields)

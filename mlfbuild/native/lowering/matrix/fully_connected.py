@@ -12,7 +12,7 @@ from mlfbuild.native.lowering.common.activation import float_range_line, zero_po
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.convolution import lower_offset, wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.native.lowering.common.layer import Layer, int8_parameters
+from mlfbuild.native.lowering.common.layer import Weighted, int8_parameters
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_matmul_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
@@ -37,7 +37,7 @@ _SPECIALISED = Specialised[FullyConnected](
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     assert isinstance(node.operator, FullyConnected)
-    layer = Layer(graph, node, node.operator)
+    layer = Weighted(graph, node, node.operator)
     if layer.operator.in_double:
         return _lower_in_double(layer)
     if layer.has_offset:
@@ -46,7 +46,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     return choose((*_SPECIALISED.candidates(layer, settings), portable))
 
 
-def _lower_portable(layer: Layer[FullyConnected]) -> KernelCall:
+def _lower_portable(layer: Weighted[FullyConnected]) -> KernelCall:
     if layer.source.dtype is DType.FLOAT32:
         return KernelCall("fully_connected", "fully_connected.h", (
             reads("input", layer.source),
@@ -73,7 +73,7 @@ def _lower_portable(layer: Layer[FullyConnected]) -> KernelCall:
     ))  # fmt: skip
 
 
-def _lower_in_double(layer: Layer[FullyConnected]) -> KernelCall:
+def _lower_in_double(layer: Weighted[FullyConnected]) -> KernelCall:
     # Of the weights without their zero point, which is how the kernel multiplies them.
     bias = Constant.array("bias", "int32_t", layer.folded_bias(wide_weights(layer.weights)))
     scale, offset = double_scale(layer.source, layer.weights, layer.output), zero_point(layer.weights)
@@ -92,6 +92,6 @@ def _lower_in_double(layer: Layer[FullyConnected]) -> KernelCall:
     ))  # fmt: skip
 
 
-def _matrix_lines(layer: Layer[FullyConnected]) -> Sequence[str]:
+def _matrix_lines(layer: Weighted[FullyConnected]) -> Sequence[str]:
     outputs, inputs = layer.weights.shape
     return struct_lines("mlf_matrix", "matrix", {"rows": layer.rows, "inputs": inputs, "outputs": outputs})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mlfbuild.native.graph.ops import FullyConnected
 from mlfbuild.native.lowering.call import KernelCall
-from mlfbuild.native.lowering.common.layer import Layer
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import MANY_CHANNELS, MOST_CHANNELS, matrix_parameters, rounding, shape_word
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
 
 
-def lower_fully_connected_mve(layer: Layer[FullyConnected]) -> KernelCall | str:
+def lower_fully_connected_mve(layer: Weighted[FullyConnected]) -> KernelCall | str:
     """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution if there are several rows.
 
     A reason if there are too many outputs for them.

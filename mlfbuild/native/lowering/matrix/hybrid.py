@@ -20,6 +20,7 @@ from mlfbuild.native.graph.ops import (
 )
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line
+from mlfbuild.native.lowering.common.parameters import array
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
@@ -44,7 +45,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     return KernelCall(f"{word}_hybrid", _HEADER, (
         *_numbers(operator, tensors),
         Parameter("const int8_t *", "input", tensors.values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", tensors.weights.known)),
+        array("weights", "int8_t", tensors.weights.known),
         *([Parameter("int8_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
         Parameter("float *", "output", tensors.output.name),
     ), (
@@ -80,11 +81,11 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
     return KernelCall("fully_connected_blockwise", _HEADER, (
         Parameter("const float *", "scales", scales.name),
         Parameter("const int32_t *", "zero_points", zero_points.name),
-        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.known)),
-        Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
+        array("block_scales", "float", blocks.known),
+        array("real_sums", "float", real_sums),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
         Parameter("const int8_t *", "input", values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
+        array("weights", "int8_t", weights.known),
         Parameter("float *", "output", output.name),
     ), (
         *struct_lines("mlf_matrix", "matrix", sizes),
@@ -103,14 +104,14 @@ def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCal
     parameters = [
         Parameter("const int8_t *", "input", image.name),
         Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
+        array("weights", "int8_t", weights.known),
     ]
     rest: list[Parameter] = []
     arguments = "&window, input, *zero_point, weights"
     if offsets is not None and offsets.data is not None:
         # The kernel subtracts the zero point of the image times the sum of the weights without their own offsets.
         sums = sums - size * offsets.data.astype(np.int64)
-        rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
+        rest.append(array("offsets", "int32_t", offsets.data))
     if not depthwise:
         copied = size > weights.shape[3]
         rest += [Parameter("int8_t *", "scratch", ScratchBuffer(size))] if copied else []
@@ -145,7 +146,7 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     bias = None if tensors.bias is None else tensors.bias.data
     found = [
         Parameter("const float *", "scales", tensors.scales.name),
-        Parameter("const float *", "weight_scales", Constant.array("weight_scales", "float", by_channel)),
+        array("weight_scales", "float", by_channel),
         Parameter("const float *", "bias", float_bias(bias, data.shape[operator.channel_axis])),
     ]
     if tensors.zero_points is not None:
@@ -154,7 +155,7 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
         sums = data.sum(axis=axes, dtype=np.int32)
         found += [
             Parameter("const int32_t *", "zero_points", tensors.zero_points.name),
-            Parameter("const int32_t *", "weight_sums", Constant.array("weight_sums", "int32_t", sums)),
+            array("weight_sums", "int32_t", sums),
         ]
     return found
 

@@ -13,7 +13,8 @@ from mlfbuild.native.graph.ops import (
     SignalPcan,
     logarithms,
 )
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.common.parameters import array
 from mlfbuild.native.settings import CodegenSettings
 
 _STATE = (1, 2)
@@ -92,7 +93,7 @@ def _log(operator: Operator, sources: Sequence[Tensor], outputs: Sequence[Tensor
     assert isinstance(operator, SignalFilterBankLog)
     sizes = f"{sources[0].elements}, {operator.correction}, {_word(operator.scale)}"
     return KernelCall("signal_filter_bank_log", "filter_bank.h", (
-        Parameter("const uint16_t *", "table", Constant.array("table", "uint16_t", logarithms())),
+        array("table", "uint16_t", logarithms()),
         Parameter("const uint32_t *", "input", sources[0].name),
         Parameter("int16_t *", "output", outputs[0].name),
     ), (f"mlf_signal_filter_bank_log({sizes}, table, input, output);",))  # fmt: skip
