@@ -12,9 +12,9 @@ from mlfbuild.native.printing.checks import print_result_macros, results_comment
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
 from mlfbuild.native.printing.notices import header_notice
-from mlfbuild.native.printing.program import LinkedModel, reentrant_lines
+from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.trace import print_declarations
-from mlfbuild.native.printing.variants import print_whole_declaration
+from mlfbuild.native.printing.variants import Variant, print_declaration, print_whole_declaration
 from mlfbuild.native.printing.workspace import print_memory_types, print_static_pools_declaration, shares_workspace
 
 MISRA_DEVIATIONS = (
@@ -120,17 +120,14 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
-    # The last parameter has no comma, and the lines end with one each.
-    pointers = "\n".join(reentrant_lines(program)).removesuffix(",")
     state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
-    yield (
-        brief(
-            f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
-            rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
-            *state,
-            *results_comment(name),
-        )
-        + f"\nint32_t mlf_{name}_run(\n{pointers}\n);"
+    yield print_declaration(
+        program,
+        Variant(name, hook=False, trace=False),
+        f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
+        rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+        *state,
+        *results_comment(name),
     )
     if program.hook:
         yield from print_hook_declarations(program)

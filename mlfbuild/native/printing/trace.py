@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 from mlfbuild.library.cgen import comment_text
 from mlfbuild.native.graph import Node, Tensor
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, Written, reentrant_lines
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, Written
+from mlfbuild.native.printing.variants import Variant, print_declaration
 
 
 def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
@@ -91,17 +92,10 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
             f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
         ]
     )
-    yield "\n".join(
-        [
-            brief(
-                f"runs the module as mlf_{name}_run does, and passes every tensor to a callback",
-                r"\param trace function to call with each output of each operator, or NULL",
-                r"\param context passed to it",
-            ),
-            f"int32_t mlf_{name}_run_traced(",
-            *reentrant_lines(program),
-            f"  mlf_{name}_trace* trace,",
-            "  void* context",
-            ");",
-        ]
+    yield print_declaration(
+        program,
+        Variant(name, hook=False, trace=True),
+        f"runs the module as mlf_{name}_run does, and passes every tensor to a callback",
+        r"\param trace function to call with each output of each operator, or NULL",
+        r"\param context passed to it",
     )

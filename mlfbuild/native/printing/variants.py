@@ -96,23 +96,23 @@ def print_unused(program: LinkedModel) -> Iterator[str]:
             yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
 
 
+def print_declaration(program: LinkedModel, variant: Variant, *about: str) -> str:
+    """Return the declaration of the run function ``variant``, which ``about`` describes, in the style of the header."""
+    parameters = [declared.replace(" *", "* ") for declared in variant.parameters.values()]
+    lines = [*reentrant_lines(program), *(f"  {declared}," for declared in parameters)]
+    # The last parameter has no comma, and the lines end with one each.
+    return "\n".join([brief(*about), f"int32_t {variant.name}(", *lines]).removesuffix(",") + "\n);"
+
+
 def print_whole_declaration(program: LinkedModel) -> str:
     """Return the declaration of the run function of a model with both ``hook`` and ``trace``."""
     name = program.name
-    return "\n".join(
-        [
-            brief(
-                f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together",
-                r"\param hook function to call before each operator, or NULL",
-                r"\param trace function to call with each output of each operator, or NULL",
-                r"\param context passed to both",
-                r"\return also the value with which the hook cancelled the run",
-            ),
-            f"int32_t {whole(program).name}(",
-            *reentrant_lines(program),
-            f"  mlf_{name}_hook* hook,",
-            f"  mlf_{name}_trace* trace,",
-            "  void* context",
-            ");",
-        ]
+    return print_declaration(
+        program,
+        whole(program),
+        f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together",
+        r"\param hook function to call before each operator, or NULL",
+        r"\param trace function to call with each output of each operator, or NULL",
+        r"\param context passed to both",
+        r"\return also the value with which the hook cancelled the run",
     )

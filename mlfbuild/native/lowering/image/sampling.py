@@ -36,7 +36,9 @@ def _grid_sample(graph: Graph, node: Node, operator: GridSample) -> KernelCall:
         "outside": operator.outside.value,
         "corners": int(operator.corners),
     }
-    return KernelCall("grid_sample", "sampling.h", (reads("input", source), reads("grid", grid), writes("output", output)), (
+    return KernelCall("grid_sample", "sampling.h", (
+        reads("input", source), reads("grid", grid), writes("output", output)
+    ), (
         *struct_lines("mlf_grid_sample", "shape", fields),
         "mlf_grid_sample_float(&shape, input, grid, output);",
     ))  # fmt: skip

@@ -20,7 +20,7 @@ from mlfbuild.native.graph import (
 )
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.native.lowering.call import Constant, KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
@@ -74,8 +74,8 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     # input.
     sums = weights.known.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
     parameters = [
-        Parameter("const int8_t *", "input", rows.name),
-        Parameter("const int8_t *", "zero_point", zero_point.name),
+        reads("input", rows),
+        reads("zero_point", zero_point),
         array("weights", "int8_t", weights.known),
         array("sums", "int32_t", sums.astype(np.int32)),
     ]
@@ -88,7 +88,7 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     kernel = "mlf_matmul_integer_offset" if known.any() else "mlf_matmul_integer"
     return KernelCall("matmul_integer", "matmul_integer.h", (
         *parameters,
-        Parameter("int32_t *", "output", output.name),
+        writes("output", output),
     ), (*struct_lines("mlf_matrix", "matrix", fields), f"{kernel}({arguments}, output);"))  # fmt: skip
 
 
