@@ -90,13 +90,15 @@ class ComparedObject:
 
 @dataclass(frozen=True)
 class SymbolConflict:
-    """One symbol of two objects."""
+    """One symbol of two objects.
+
+    Both define it, unless it is ``borrowed``: then the second only uses the symbol, which the first defines.
+    """
 
     symbol: str
     first: ComparedObject
     second: ComparedObject
     borrowed: bool = False
-    """Whether the second only uses the symbol, which the first defines."""
 
     @property
     def with_firmware(self) -> bool:

@@ -44,12 +44,14 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 @dataclass(frozen=True)
 class RunFunction:
-    """A function that firmware calls: it makes some of the plan's calls in order."""
+    """A function that firmware calls: it makes some of the plan's calls in order.
+
+    ``first`` is the position of the first of them in the plan, and ``count`` their number.
+    """
 
     interface: CInterface
     first: int
     count: int
-    """Number of the plan's calls."""
 
 
 @dataclass(frozen=True)

@@ -181,16 +181,18 @@ class ImageRows:
 
 @dataclass(frozen=True)
 class Chain:
-    """Stages with the rows that each of them computes in a step."""
+    """Stages with the rows that each of them computes in a step.
+
+    ``lines`` are the rows of the chain's input image, then of each stage's output. Steps 0 to ``steps`` - 1 compute the
+    output; those from ``first_step`` to -1 only fill the line buffers. If ``in_place``, the output overwrites the
+    chain's input image.
+    """
 
     stages: tuple[Stage, ...]
     lines: tuple[ImageRows, ...]
-    """The rows of the chain's input image, then of each stage's output."""
     first_step: int
     steps: int
-    """Steps 0 to ``steps`` - 1 compute the output; those before 0 only fill the line buffers."""
     in_place: bool
-    """Whether the output overwrites the chain's input image."""
     backward: bool = False
     """Whether steps count down, so that an output with longer rows can be in place."""
 

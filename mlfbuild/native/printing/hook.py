@@ -41,9 +41,6 @@ def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
         Variant(name, hook=True, trace=False),
         f"runs the module as mlf_{name}_run does, and calls a hook before each operator",
         *_when_cancelled(program, f"call mlf_{name}_reset, or restore a copy"),
-        r"\param hook function to call before each operator, or NULL",
-        r"\param context passed to it",
-        r"\return also the value with which the hook cancelled the run",
     )
     about = _when_cancelled(program, f"call tvmgen_{name}_reset")
     yield print_static_hooked_run(name, *about, workspace_io=program.form.arena_io)

@@ -92,10 +92,5 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
             f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
         ]
     )
-    yield print_declaration(
-        program,
-        Variant(name, hook=False, trace=True),
-        f"runs the module as mlf_{name}_run does, and passes every tensor to a callback",
-        r"\param trace function to call with each output of each operator, or NULL",
-        r"\param context passed to it",
-    )
+    about = f"runs the module as mlf_{name}_run does, and passes every tensor to a callback"
+    yield print_declaration(program, Variant(name, hook=False, trace=True), about)

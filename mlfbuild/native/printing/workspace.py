@@ -22,6 +22,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import print_null_check
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.state import print_beginning
 
@@ -103,36 +104,27 @@ def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface
     workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
-    yield "\n".join(
-        [
-            *in_own_section(f"mlf_{name}_static_pools"),
-            f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)",
-            "{",
-            f"    struct {prefix}_workspace_pools pools;",
-            "",
-            f"    pools.{WORKSPACE_POOL} = {workspace};",
-            "    return pools;",
-            "}",
-        ]
-    )
+    body = [
+        f"    struct {prefix}_workspace_pools pools;",
+        "",
+        f"    pools.{WORKSPACE_POOL} = {workspace};",
+        "    return pools;",
+    ]
+    head = f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)"
+    yield print_definition(head, body, in_own_section(f"mlf_{name}_static_pools"))
     sides = (("inputs", ports.inputs, program.plan.inputs), ("outputs", ports.outputs, program.plan.outputs))
     for kind, of_kind, places in sides:
-        yield "\n".join(
-            [
-                f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)",
-                "{",
-                f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
-                f"    struct {prefix}_{kind} {kind};",
-                "",
-                *(
-                    f"    {kind}.{port.member} = &arena[{place.position}];"
-                    for port, place in zip(of_kind, places, strict=True)
-                ),
-                *([] if of_kind else [f"    {kind}.unused = arena;"]),
-                f"    return {kind};",
-                "}",
-            ]
-        )
+        pairs = zip(of_kind, places, strict=True)
+        body = [
+            f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
+            f"    struct {prefix}_{kind} {kind};",
+            "",
+            *(f"    {kind}.{port.member} = &arena[{place.position}];" for port, place in pairs),
+            *([] if of_kind else [f"    {kind}.unused = arena;"]),
+            f"    return {kind};",
+        ]
+        head = f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)"
+        yield print_definition(head, body)
 
 
 def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:

@@ -20,18 +20,13 @@ from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_int16_mv
 from mlfbuild.native.lowering.convolution.conv2d_long_dsp import lower_conv2d_long_dsp
 from mlfbuild.native.lowering.convolution.conv2d_mve import lower_conv2d_mve
 from mlfbuild.native.lowering.convolution.conv2d_offset_dsp import lower_conv2d_offset_dsp
-from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_conv2d_thumb
+from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_thumb
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[Conv2D](
-    lower_conv2d_float_mve,
-    (("4x2_", lower_conv2d_4x2_mve), ("", lower_conv2d_mve)),
-    lower_conv2d_dsp,
-    lower_int16_mve,
-    lower_int16_dsp,
-    lower_conv2d_thumb,
-    lower_float_vfp,
-)
+    lower_conv2d_float_mve, (("4x2_", lower_conv2d_4x2_mve), ("", lower_conv2d_mve)), lower_conv2d_dsp,
+    lower_int16_mve, lower_int16_dsp, lower_thumb, lower_float_vfp,
+)  # fmt: skip
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:

@@ -29,8 +29,8 @@ Two pixels need half the memory and 15 % more instructions; without scratch memo
 _FEWEST = 2
 
 
-def lower_conv2d_thumb(layer: Weighted[Conv2D]) -> KernelCall | str:
-    """Return the call of ``mlf_matmul_int8_thumb`` for 1x1 with stride 1, or of a kernel for any window.
+def lower_thumb(layer: _Layer) -> KernelCall | str:
+    """Return the call of a kernel for products of matrices if the layer is one, or of a kernel for any window.
 
     A reason if sums would not be exact.
     """
@@ -38,10 +38,16 @@ def lower_conv2d_thumb(layer: Weighted[Conv2D]) -> KernelCall | str:
     if channels is None:
         return NOT_EXACT
     block = _block(layer, channels)
+    # Kernels without scratch memory read the weights of four channels in a word.
+    direct = layer.output.shape[-1] >= GROUP and (block is None or layer.rows == 1)
+    if isinstance(layer.operator, FullyConnected) and direct:
+        return KernelCall("fully_connected", "fully_connected_thumb.h", _parameters(layer, channels, direct=True), (
+            *_matmul_lines(layer, channels, block or _FEWEST),
+            "mlf_fully_connected_int8_thumb(&matmul, input, filter, output);",
+        ))  # fmt: skip
     if layer.is_pointwise:
         return _matmul(layer, block or _FEWEST, channels)
-    # The kernel without scratch memory reads the weights of four channels in a word.
-    direct = block is None and layer.output.shape[3] >= GROUP
+    direct = direct and block is None
     block = block or _FEWEST
     kernel, arguments = "conv2d", "&window, &matmul, input, filter, padding, output, scratch"
     if direct:
@@ -55,23 +61,6 @@ def lower_conv2d_thumb(layer: Weighted[Conv2D]) -> KernelCall | str:
         *_matmul_lines(layer, channels, block),
         f"mlf_{kernel}_int8_thumb({arguments});",
     ))  # fmt: skip
-
-
-def lower_fully_connected_thumb(layer: Weighted[FullyConnected]) -> KernelCall | str:
-    """Return the call of ``mlf_fully_connected_int8_thumb``, or of ``mlf_matmul_int8_thumb`` for several rows.
-
-    A reason if sums would not be exact.
-    """
-    channels = _channels(layer)
-    if channels is None:
-        return NOT_EXACT
-    block = _block(layer, channels)
-    if layer.weights.shape[0] >= GROUP and (layer.rows == 1 or block is None):
-        return KernelCall("fully_connected", "fully_connected_thumb.h", _parameters(layer, channels, direct=True), (
-            *_matmul_lines(layer, channels, block or _FEWEST),
-            "mlf_fully_connected_int8_thumb(&matmul, input, filter, output);",
-        ))  # fmt: skip
-    return _matmul(layer, block or _FEWEST, channels)
 
 
 def _matmul(layer: _Layer, block: int, channels: ThumbChannels) -> KernelCall:

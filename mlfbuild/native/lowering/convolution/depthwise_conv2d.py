@@ -21,13 +21,9 @@ from mlfbuild.native.lowering.convolution.depthwise_conv2d_thumb import lower_de
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[DepthwiseConv2D](
-    lower_depthwise_conv2d_float_mve,
-    (("", lower_depthwise_conv2d_mve),),
-    lower_depthwise_conv2d_dsp,
-    lower_depthwise_conv2d_int16_mve,
-    lower_depthwise_conv2d_int16_dsp,
-    lower_depthwise_conv2d_thumb,
-)
+    lower_depthwise_conv2d_float_mve, (("", lower_depthwise_conv2d_mve),), lower_depthwise_conv2d_dsp,
+    lower_depthwise_conv2d_int16_mve, lower_depthwise_conv2d_int16_dsp, lower_depthwise_conv2d_thumb,
+)  # fmt: skip
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:

@@ -19,19 +19,14 @@ from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_co
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import lower_int16_dsp
 from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_int16_mve
-from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_fully_connected_thumb
+from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_thumb
 from mlfbuild.native.lowering.matrix.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[FullyConnected](
-    lower_fully_connected_float_mve,
-    (("", lower_fully_connected_mve),),
-    lower_matmul_dsp,
-    lower_int16_mve,
-    lower_int16_dsp,
-    lower_fully_connected_thumb,
-    lower_fully_connected_float_vfp,
-)
+    lower_fully_connected_float_mve, (("", lower_fully_connected_mve),), lower_matmul_dsp,
+    lower_int16_mve, lower_int16_dsp, lower_thumb, lower_fully_connected_float_vfp,
+)  # fmt: skip
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
