@@ -173,7 +173,11 @@ def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:
 
 @contextmanager
 def reading(where: str, what: str) -> Iterator[None]:
-    """Turn any error of pyelftools, which means damage, into an ``InputFileError`` about ``what`` of ``where``."""
+    """Turn any error of pyelftools, which means damage, into an ``InputFileError`` about ``what`` of ``where``.
+
+    ``where`` is the file in messages, and ``what`` a plural such as "symbols". An ``InputFileError`` that the block
+    raises itself passes unchanged.
+    """
     try:
         yield
     except InputFileError:

@@ -312,7 +312,11 @@ def place_of(node: Node) -> str:
 
 
 def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
-    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``."""
+    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``.
+
+    Each node takes only what no earlier call has, so that the error names the node whose constants do not fit any more.
+    ``budget`` is ``None`` for graphs that no file limits.
+    """
     if budget is None:
         return
     known: set[Constant] = set()

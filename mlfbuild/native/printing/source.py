@@ -134,7 +134,10 @@ def declarator(constant: Constant) -> str:
 
 
 def print_function(graph: Graph, function: NodeFunction) -> str:
-    """Return the definition of an operator function of ``graph``."""
+    """Return the definition of an operator function of ``graph``.
+
+    Nodes with equal parameters and bodies share the function; its comment describes the first of them.
+    """
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
     about = (
         f"/* {node_comment(graph, function.node)}",

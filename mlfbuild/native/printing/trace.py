@@ -25,7 +25,10 @@ def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
 
 
 def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
-    """Return the archive's description of ``tensor``, which ``node`` writes in the C ``function``."""
+    """Return the archive's description of ``tensor``, which ``node`` writes in the C ``function``.
+
+    For both executors: ``function`` is that of the operator in this executor's C code, empty if the node needs no code.
+    """
     info = TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape)
     return TracedTensor(info, node.operator.name, function)
 

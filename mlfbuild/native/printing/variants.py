@@ -80,7 +80,10 @@ def lesser(program: LinkedModel) -> Iterator[Variant]:
 
 
 def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
-    """Return the definition of ``variant``, which has ``signature``."""
+    """Return the definition of ``variant``, which has ``signature``.
+
+    It passes NULL for each parameter that it lacks to the function that does the work (``whole``).
+    """
     # A state is passed on to the function that does the work, as every variant has it.
     kept = ["kept"] if program.resets else []
     own = variant.parameters

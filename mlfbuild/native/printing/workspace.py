@@ -36,7 +36,11 @@ def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
 
 
 def print_memory_types(program: LinkedModel) -> Iterator[str]:
-    """Yield the types of the workspace and of the state: unions of the types of what the code stores there."""
+    """Yield the types of the workspace and of the state: unions of the types of what the code stores there.
+
+    A union, because C permits access to its bytes by each type that is a member. Workspace and state have a type only
+    if they have bytes.
+    """
     sizes = {StorageKind.ARENA: program.plan.arena_size, StorageKind.STATE: program.plan.state_size}
     for area, size in sizes.items():
         if size:
@@ -85,7 +89,10 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
 
 
 def in_own_section(name: str) -> list[str]:
-    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop."""
+    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop.
+
+    Without it, GCC puts all functions of a file into one section unless the firmware is built with -ffunction-sections.
+    """
     return ["#if defined(__GNUC__) && defined(__ELF__)", f'__attribute__((section(".text.{name}")))', "#endif"]
 
 

@@ -48,7 +48,10 @@ def choose(candidates: Sequence[Candidate]) -> KernelCall:
 
 
 def obstacle(settings: CodegenSettings, *features: str) -> str:
-    """Return why the CPU excludes a kernel that needs ``features``, keys of ``_NEEDS``; empty if it has them."""
+    """Return why the CPU excludes a kernel that needs ``features``, keys of ``_NEEDS``; empty if it has them.
+
+    The reason is a clause for ``plan.json``, such as "needs Helium (MVE)"; the first missing feature counts.
+    """
     has = {each: settings.is_plain_thumb if each == "thumb" else settings.has(each) for each in features}
     return next((_NEEDS[each] for each, there in has.items() if not there), "")
 
@@ -85,7 +88,11 @@ class Specialised(Generic[_Kind]):
     float_vfp: _Lowering[_Kind] | None = None
 
     def candidates(self, layer: Weighted[_Kind], settings: CodegenSettings) -> Iterator[Candidate]:
-        """Yield the kernels for the type of ``layer``; portable C is not among them."""
+        """Yield the kernels for the type of ``layer``; portable C is not among them.
+
+        They are in the order in which ``choose`` tries them, the fastest first. The caller appends the portable kernel,
+        which serves every node.
+        """
         dtype = layer.output.dtype
 
         def candidate(kernel: str, lower: _Lowering[_Kind], problem: str) -> Candidate:

@@ -47,12 +47,20 @@ def _parameters(layer: Weighted[WeightedOperator], filter_: Parameter, multiplie
 
 
 def wide_weights(weights: Tensor) -> Array:
-    """Return the weights without their zero point, which have 9 bits, as int16."""
+    """Return the weights without their zero point, which have 9 bits, as int16.
+
+    The result has the shape of ``weights``. Kernels for such layers multiply 16-bit numbers, and their sums need no
+    term for the zero point of the weights.
+    """
     return np.asarray(weights.known.astype(np.int16) - zero_point(weights), np.int16)
 
 
 def lower_convolution(layer: Weighted[Conv2D | DepthwiseConv2D], overwrites: tuple[int, ...] = ()) -> KernelCall:
-    """Return the call of ``mlf_<word>_<type>`` in ``<word>.h`` or ``<word>_int16.h``."""
+    """Return the call of ``mlf_<word>_<type>`` in ``<word>.h`` or ``<word>_int16.h``.
+
+    It serves every CPU and every type, and is the last candidate of its operator. ``overwrites`` are positions of
+    inputs whose memory the output may take.
+    """
     word, weights = layer.word, layer.weights
     window = window_lines(layer.node, layer.window, *layer.images)
     if layer.source.dtype is DType.FLOAT32:

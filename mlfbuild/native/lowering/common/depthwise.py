@@ -31,7 +31,10 @@ def is_small(layer: Weighted[DepthwiseConv2D]) -> bool:
 
 
 def padded_filters(weights: Array, along: int) -> Array:
-    """Return the nine weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2."""
+    """Return the nine weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2.
+
+    ``weights`` are int8 [1, rows, columns, channels], and the result is int8 [channels, 9] with zeros for missing taps.
+    """
     taps = weights[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
     padded = np.pad(taps, ((0, 0), *((0, TAPS - size) for size in taps.shape[1:])))
     return padded.reshape(len(padded), -1)

@@ -20,7 +20,10 @@ def int16_range_line(activation: Activation, output: Tensor) -> str:
 
 
 def int16_way(layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]) -> str:
-    """Return the suffix of the layer's kernel: for ``wide`` sums (64 bits), ``narrow`` ones or ``fine`` factors."""
+    """Return the suffix of the layer's kernel: for ``wide`` sums (64 bits), ``narrow`` ones or ``fine`` factors.
+
+    ``fine`` factors have 32 bits after the point, as in ONNX networks; a bias of 64 bits makes sums ``wide``.
+    """
     return "fine" if layer.operator.fine else "wide" if layer.sums_are_wide else "narrow"
 
 
@@ -40,7 +43,10 @@ def _fine_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
-    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` has integers of at most 64 bits."""
+    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` has integers of at most 64 bits.
+
+    A bias is stored as two words, the low one unsigned. Factors have 15 bits and a right shift: ``wide_rescale``.
+    """
     wides = (wide_rescale(rescale) for rescale in rescales)
     channels = [
         (value & 0xFFFFFFFF, value >> 32, wide.multiplier, wide.right_shift)

@@ -95,7 +95,10 @@ class Weighted(Generic[Kind_co]):
 
     @property
     def rescales(self) -> tuple[Rescale, ...]:
-        """The factor of each output channel; none for float32."""
+        """The factor of each output channel; none for float32.
+
+        Raises ``OverflowError`` if a factor has no fixed-point form; the check of the operator has refused such nodes.
+        """
         return self.operator.rescales(self.source, self.weights, self.output)
 
     @property

@@ -38,7 +38,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 
 def sum_rescaling(source: Tensor, output: Tensor) -> tuple[Parameter, ...]:
-    """Return the constant of an int8 kernel, which brings sums of elements of ``source`` to the scale of ``output``."""
+    """Return the constant of an int8 kernel, which brings sums of elements of ``source`` to the scale of ``output``.
+
+    It is a tuple with one parameter, or an empty one for types whose sums are stored as they are.
+    """
     # Other types have no scale: their sums are stored as they are.
     if source.dtype is not DType.INT8:
         return ()
