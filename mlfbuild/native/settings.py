@@ -73,7 +73,8 @@ class CodegenSettings:
 def tflm_of(request: CompileRequest, graph: Graph) -> str:
     """Return the date of the tflite-micro release whose numbers the code has; empty if it does not run the network.
 
-    ``request`` has the option ``tflm``, whose default is the latest date. Networks of ONNX, and those with ``graph.litert``, do not run there.
+    ``request`` has the option ``tflm``, whose default is the latest date. Networks of ONNX, and those with
+    ``graph.litert``, do not run there.
     """
     unknown = graph.litert or request.source.suffix.lower() == ".onnx"
     return "" if unknown else str(request.options.get("tflm", TFLM[-1]))

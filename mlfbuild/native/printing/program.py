@@ -151,7 +151,8 @@ def link_calls(
 def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     """Return the first and last operator that needs each tensor: graph inputs and states first, then as written.
 
-    Operators are numbers of steps. Outputs of the network live until the last step, whoever wrote them. Constants are not in the result.
+    Operators are numbers of steps. Outputs of the network live until the last step, whoever wrote them. Constants are
+    not in the result.
     """
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
