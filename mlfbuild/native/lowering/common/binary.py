@@ -43,7 +43,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     arguments = ["&shape", "first", "second", "output"]
     rescales = _rescales(operator, first, second, output) if first.dtype in QUANTIZED else None
     if rescales is not None:
-        parameters.insert(0, constant(_quantization(*rescales, operator, tensors)))
+        parameters.insert(0, constant(binary_quantization(*rescales, operator, tensors)))
         arguments.insert(0, "quantization")
     elif isinstance(operator, Arithmetic):
         lines.append(range_line(operator.activation, output.dtype))
@@ -78,9 +78,13 @@ def _three_fields(rescales: BinaryRescales) -> _Fields:
     return {"first": rescales.inputs[0], "second": rescales.inputs[1], "output": rescales.output}
 
 
-def _quantization(
+def binary_quantization(
     struct: str, rescales: _Fields, operator: Operator, tensors: tuple[Tensor, Tensor, Tensor]
 ) -> Constant:
+    """Return the ``struct`` of a quantised kernel of two tensors: zero points, the clamp of the output, ``rescales``.
+
+    ``tensors`` are both inputs and the output. A comparison, whose output is not quantised, has no clamp.
+    """
     first, second, output = tensors
     fields: _Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
     if output.dtype in QUANTIZED:

@@ -7,21 +7,12 @@ import math
 import numpy as np
 
 from mlfbuild.library.cgen import braces
-from mlfbuild.native.graph import (
-    Activation,
-    DType,
-    Graph,
-    Node,
-    Rescale,
-    Tensor,
-    activation_range,
-    wide_rescale,
-    zero_point_of,
-)
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, wide_rescale
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
 from mlfbuild.native.lowering.call import Constant, KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.binary import binary_quantization
 from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
@@ -41,18 +32,25 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     parameters = [reads("first", first), reads("second", second), writes("output", output)]
     arguments = "&shape, first, second, output"
     if output.dtype in {DType.INT8, DType.INT16}:
-        narrow = output.dtype is DType.INT8
-        constants = (_quantization if narrow else _wide_rescale)(operator, first, second, output)
-        parameters.insert(0, constant(constants))
-        arguments = f"{constants.name}, {arguments}"
+        rescale = operator.rescale(first, second, output)
+        if output.dtype is DType.INT8:
+            numbers = binary_quantization(
+                "mlf_mul_quantization", {"output": rescale}, operator, (first, second, output)
+            )
+        else:
+            wide = wide_rescale(rescale)
+            text = braces([wide.multiplier, wide.right_shift])
+            numbers = Constant("rescale", "struct mlf_wide_rescale", text, 4)
+        parameters.insert(0, constant(numbers))
+        arguments = f"{numbers.name}, {arguments}"
     (rows, depth), (_, columns) = operator.sizes(first, second)
     fields = {
         "batches": braces([1] * (_DIMENSIONS + 2 - len(output.shape)) + list(output.shape[:-2])),
         "first_batch": braces(_batch_strides(first)),
         "second_batch": braces(_batch_strides(second)),
-        "rows": str(rows),
-        "depth": str(depth),
-        "columns": str(columns),
+        "rows": rows,
+        "depth": depth,
+        "columns": columns,
         # Transposing an operand only swaps two strides.
         "first": braces([1, rows] if operator.adj_x else [depth, 1]),
         "second": braces([1, depth] if operator.adj_y else [columns, 1]),
@@ -98,21 +96,3 @@ def _batch_strides(tensor: Tensor) -> list[int]:
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
     # A stride of 0 repeats a matrix without copying it.
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
-
-
-def _wide_rescale(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
-    rescale = wide_rescale(operator.rescale(first, second, output))
-    return Constant("rescale", "struct mlf_wide_rescale", braces([rescale.multiplier, rescale.right_shift]), 4)
-
-
-def _quantization(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
-    minimum, maximum = activation_range(Activation.NONE, output)
-    fields: dict[str, int | Rescale] = {
-        "first_zero_point": zero_point_of(first),
-        "second_zero_point": zero_point_of(second),
-        "output_zero_point": zero_point_of(output),
-        "minimum": minimum,
-        "maximum": maximum,
-        "output": operator.rescale(first, second, output),
-    }
-    return Constant.struct("quantization", "mlf_mul_quantization", fields)
