@@ -387,15 +387,6 @@ def struct_lines(c_type: str, name: str, fields: Mapping[str, object]) -> Sequen
     return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
 
 
-def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros if there is none.
-
-    ``bias`` is float32 with one element for each of ``channels``, or ``None``. Kernels have no case without a bias,
-    because zeros cost 4 bytes for each channel and a branch costs code in every kernel.
-    """
-    return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
-
-
 def _repeated(again: Callable[[], Array | None]) -> Array:
     """Return the words that ``again`` makes once more."""
     words = again()

@@ -11,11 +11,11 @@ import numpy as np
 
 from mlfbuild.native.graph import Array, DType, Tensor
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table
 from mlfbuild.native.lowering.common.activation import float_range_line, zero_point
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator, int8_parameters
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 
 
@@ -68,7 +68,7 @@ def lower_convolution(layer: Weighted[Conv2D | DepthwiseConv2D], overwrites: tup
         return KernelCall(word, f"{word}.h", (
             reads("input", layer.source),
             Parameter("const float *", "filter", values),
-            constant(float_bias(layer.bias, layer.output.shape[3])),
+            float_bias(layer.bias, layer.output.shape[3]),
             writes("output", layer.output),
         ), (
             *window,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from mlfbuild.native.graph import C_TYPES, Array, HalfEvenRescale, Rescale, Tensor
 from mlfbuild.native.lowering.call import Constant, Parameter, ScratchBuffer
 
@@ -42,6 +44,11 @@ def array(
 def struct(name: str, c_type: str, fields: Mapping[str, int | Rescale | HalfEvenRescale]) -> Parameter:
     """Return the parameter for a struct of numbers and rescalings; the arguments are those of ``Constant.struct``."""
     return constant(Constant.struct(name, c_type, fields))
+
+
+def float_bias(bias: Array | None, channels: int) -> Parameter:
+    """Return the parameter ``bias`` of a float32 layer with so many output channels, zeros if there is no bias."""
+    return array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
 
 
 def packed_filter(value: Constant) -> Parameter:

@@ -9,11 +9,18 @@ import numpy as np
 
 from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.native.lowering.call import KernelCall, Parameter, float_bias
+from mlfbuild.native.lowering.call import KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import VECTOR, as_one_row
-from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output, reads, scratch, writes
+from mlfbuild.native.lowering.common.parameters import (
+    array,
+    float_bias,
+    input_and_output,
+    reads,
+    scratch,
+    writes,
+)
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
 
 _GROUP = 8
@@ -72,7 +79,7 @@ def _parameters(layer: Weighted[Conv2D | FullyConnected]) -> tuple[Parameter, ..
     source, output = input_and_output(layer.source, layer.output)
     block = partial(in_groups, layer.matrix, _GROUP)
     filter_ = array("filter", "float", block(), block, order=_ORDER)
-    return source, filter_, constant(float_bias(layer.bias, layer.weights.shape[0])), output
+    return source, filter_, float_bias(layer.bias, layer.weights.shape[0]), output
 
 
 def in_groups(weights: Array, group: int) -> Array:

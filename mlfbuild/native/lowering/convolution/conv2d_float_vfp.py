@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
-from mlfbuild.native.lowering.call import KernelCall, float_bias
+from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.layer import Weighted
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
 from mlfbuild.native.lowering.common.window import static_lines, window_lines
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import in_groups
 
@@ -37,7 +37,7 @@ def lower_float_vfp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | st
     return KernelCall(layer.word, "conv2d_float_vfp.h", (
         reads("input", layer.source),
         array("filter", "float", block(), block, order="dot_4x4_float_vfp.h"),
-        constant(float_bias(layer.bias, channels)),
+        float_bias(layer.bias, channels),
         *padding,
         writes("output", layer.output),
     ), (

@@ -6,12 +6,12 @@ import numpy as np
 
 from mlfbuild.native.graph import DType, Graph, Node
 from mlfbuild.native.graph.ops import TransposeConv
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
+from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, channel_table
 from mlfbuild.native.lowering.common.activation import float_range_line
 from mlfbuild.native.lowering.common.convolution import wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line
 from mlfbuild.native.lowering.common.layer import Weighted, int8_parameters
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
@@ -28,7 +28,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return KernelCall("transpose_conv", "transpose_conv.h", (
             reads("input", layer.source),
             Parameter("const float *", "weights", filters),
-            constant(float_bias(layer.bias, weights.shape[0])),
+            float_bias(layer.bias, weights.shape[0]),
             writes("output", layer.output),
         ), (
             *window,

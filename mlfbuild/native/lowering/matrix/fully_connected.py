@@ -7,13 +7,13 @@ from functools import partial
 
 from mlfbuild.native.graph import DType, Graph, Node, double_scale
 from mlfbuild.native.graph.ops import FullyConnected
-from mlfbuild.native.lowering.call import Candidate, Constant, KernelCall, channel_table, float_bias, struct_lines
+from mlfbuild.native.lowering.call import Candidate, Constant, KernelCall, channel_table, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line, zero_point
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
 from mlfbuild.native.lowering.common.convolution import lower_offset, wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.native.lowering.common.layer import Weighted, int8_parameters
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
 from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_matmul_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp
@@ -46,7 +46,7 @@ def _lower_portable(layer: Weighted[FullyConnected]) -> KernelCall:
         return KernelCall("fully_connected", "fully_connected.h", (
             reads("input", layer.source),
             array("weights", "float", layer.weights.known),
-            constant(float_bias(layer.bias, layer.weights.shape[0])),
+            float_bias(layer.bias, layer.weights.shape[0]),
             writes("output", layer.output),
         ), (
             *_matrix_lines(layer),

@@ -18,9 +18,9 @@ from mlfbuild.native.graph.ops import (
     block_sums,
     hybrid_tensors,
 )
-from mlfbuild.native.lowering.call import KernelCall, Parameter, float_bias, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, scratch, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
@@ -82,7 +82,7 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
         reads("zero_points", zero_points),
         array("block_scales", "float", blocks.known),
         array("real_sums", "float", real_sums),
-        constant(float_bias(None if bias is None else bias.data, outputs)),
+        float_bias(None if bias is None else bias.data, outputs),
         reads("input", values),
         array("weights", "int8_t", weights.known),
         writes("output", output),
@@ -145,7 +145,7 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     found = [
         reads("scales", tensors.scales),
         array("weight_scales", "float", by_channel),
-        constant(float_bias(bias, data.shape[operator.channel_axis])),
+        float_bias(bias, data.shape[operator.channel_axis]),
     ]
     if tensors.zero_points is not None:
         axes = tuple(axis for axis in range(data.ndim) if axis != operator.channel_axis)

@@ -6,9 +6,9 @@ import numpy as np
 
 from mlfbuild.native.graph import C_TYPES, Array, DType, Graph, Node, Rescale
 from mlfbuild.native.graph.ops import Svdf, SvdfTensors, svdf_tensors
-from mlfbuild.native.lowering.call import KernelCall, Parameter, float_bias, folded_bias, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, Parameter, folded_bias, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
-from mlfbuild.native.lowering.common.parameters import array, constant, reads, struct, writes
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, struct, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _STATE = (4, 1)
@@ -50,7 +50,7 @@ def _float(tensors: SvdfTensors) -> tuple[Parameter, ...]:
     return (
         array("feature", "float", _data(tensors.feature.data)),
         array("time", "float", _data(tensors.time.data)),
-        constant(float_bias(bias, tensors.output.shape[1])),
+        float_bias(bias, tensors.output.shape[1]),
     )
 
 
