@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis.objects import damaged_object, opened_object
-from mlfbuild.core import InputFileError
+from mlfbuild.c_analysis.objects import opened_object, reading
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -45,14 +44,10 @@ def object_facts(data: bytes, where: str) -> ObjectFacts:
 
     ``where`` names it in messages. Raises ``InputFileError`` if it is not such an object or is damaged.
     """
-    try:
+    with reading(where, "attributes"):
         elf = opened_object(data, where)
         machine, bits, flags = elf["e_machine"], elf.elfclass, elf["e_flags"]
         attributes = dict(_attributes(elf, data)) if machine == "EM_ARM" else {}
-    except InputFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        raise damaged_object(where, f"{type(error).__name__} while its attributes were read") from None
     hard_float: bool | None = None
     if machine == "EM_RISCV":
         hard_float = bool(flags & _RISCV_FLOAT_ABI)

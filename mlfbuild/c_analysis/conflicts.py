@@ -90,13 +90,15 @@ class ComparedObject:
 
 @dataclass(frozen=True)
 class SymbolConflict:
-    """One symbol of two objects."""
+    """One symbol of two objects.
+
+    Both define it, unless it is ``borrowed``: then the second only uses the symbol, which the first defines.
+    """
 
     symbol: str
     first: ComparedObject
     second: ComparedObject
     borrowed: bool = False
-    """Whether the second only uses the symbol, which the first defines."""
 
     @property
     def with_firmware(self) -> bool:
@@ -148,8 +150,8 @@ def symbol_conflicts(
     shared |= {_LTO_MARK}
     reported: set[str] = set()
     # The first definition in link order is the one that a linker takes from static libraries.
-    strong = _first_of((found, found.symbols.defined) for found in objects if found.model is not None)
-    firmware = _first_of((found, found.symbols.defined) for found in objects if found.model is None)
+    strong = _first_of(found for found in objects if found.model is not None)
+    firmware = _first_of(found for found in objects if found.model is None)
     weak = _weak_in_two_models(objects) - shared
     seen: dict[str, list[tuple[ComparedObject, str]]] = {}
     for found in objects:
@@ -185,12 +187,10 @@ def _borrowed(
                 yield SymbolConflict(name, strong[name], found, borrowed=True)
 
 
-def _first_of(names: Iterable[tuple[ComparedObject, Iterable[str]]]) -> dict[str, ComparedObject]:
-    first: dict[str, ComparedObject] = {}
-    for found, defined in names:
-        for name in defined:
-            first.setdefault(name, found)
-    return first
+def _first_of(objects: Iterable[ComparedObject]) -> dict[str, ComparedObject]:
+    """Return each name that is defined, with the first object that defines it."""
+    # Of equal keys the last one stays.
+    return {name: found for found in reversed([*objects]) for name in found.symbols.defined}
 
 
 def _weak_in_two_models(objects: Sequence[ComparedObject]) -> frozenset[str]:

@@ -21,6 +21,7 @@ import hashlib
 import io
 import struct
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -100,12 +101,8 @@ def weak_definitions(data: bytes, names: Collection[str], where: str) -> Mapping
     Two definitions with one hash are equal: it covers the bytes behind the name and the global symbols that the linker
     puts into them. Raises ``InputFileError`` as ``object_symbols`` does.
     """
-    try:
+    with reading(where, "weak symbols"):
         return _definitions(opened_object(data, where), data, names)
-    except InputFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        raise damaged_object(where, f"{type(error).__name__} while its weak symbols were read") from None
 
 
 def opened_object(data: bytes, where: str) -> ELFFile:
@@ -147,12 +144,8 @@ def object_section_size(data: bytes, section: str, where: str) -> int:
     For example, ``.text`` includes ``.text.main``, as ``-ffunction-sections`` names it, but not ``.textual``. Sizes are
     those before linking: ``--gc-sections`` may drop some of the sections.
     """
-    try:
+    with reading(where, "sections"):
         sections = [(each.name, each["sh_size"]) for each in opened_object(data, where).iter_sections()]
-    except InputFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        raise damaged_object(where, f"{type(error).__name__} while its sections were read") from None
     return sum(size for name, size in sections if f"{name}.".startswith(f"{section}."))
 
 
@@ -178,6 +171,21 @@ def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:
     yield from (name for name, _ in _lto_entries(elf, data))
 
 
+@contextmanager
+def reading(where: str, what: str) -> Iterator[None]:
+    """Turn any error of pyelftools, which means damage, into an ``InputFileError`` about ``what`` of ``where``.
+
+    ``where`` is the file in messages, and ``what`` a plural such as "symbols". An ``InputFileError`` that the block
+    raises itself passes unchanged.
+    """
+    try:
+        yield
+    except InputFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        raise damaged_object(where, f"{type(error).__name__} while its {what} were read") from None
+
+
 def damaged_object(where: str, reason: str) -> InputFileError:
     """Return the error that the object ``where`` does not hold what its header promises."""
     return InputFileError(
@@ -190,16 +198,12 @@ def damaged_object(where: str, reason: str) -> InputFileError:
 
 def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
     """Yield (name, binding, section index) of each named symbol of the object's symbol tables."""
-    try:
+    with reading(where, "sections"):
         elf = opened_object(data, where)
         tables = [
             _table(elf, section, data, where) for section in elf.iter_sections() if section["sh_type"] == "SHT_SYMTAB"
         ]
         gimple = list(_lto_entries(elf, data))
-    except InputFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        raise damaged_object(where, f"{type(error).__name__} while its sections were read") from None
     # Not pyelftools' own symbols: it reads each name to its zero byte, however far that is.
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
     for table, strings in tables:

@@ -46,7 +46,11 @@ KNOWN_MACROS: Mapping[str, Macro] = {"TVM_DLL_EXPORT_TYPED_FUNC": _EXPORT, "TVM_
 
 
 def defined_macro(directive: str) -> tuple[str, Macro] | None:
-    """Return name and macro if the preprocessor line ``directive`` is a ``#define``, else ``None``."""
+    """Return name and macro if the preprocessor line ``directive`` is a ``#define``, else ``None``.
+
+    Lines that continue with a backslash count as one. A macro whose body is longer than 16 KiB is ignored: it is no set
+    of specifiers.
+    """
     found = _DEFINE.match(re.sub(r"\\\r?\n", " ", directive))
     if found is None or len(found[3]) > _MAX_BODY:
         return None
@@ -54,7 +58,11 @@ def defined_macro(directive: str) -> tuple[str, Macro] | None:
 
 
 def arguments(call: Sequence[Token]) -> list[list[Token]]:
-    """Return the arguments of a macro call; ``call`` are the tokens between the outer parentheses."""
+    """Return the arguments of a macro call; ``call`` are the tokens between the outer parentheses.
+
+    Commas inside of parentheses, brackets and braces do not separate arguments. A call without tokens has one empty
+    argument, as in C.
+    """
     found: list[list[Token]] = [[]]
     depth = 0
     for token in call:

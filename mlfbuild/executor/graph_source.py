@@ -44,12 +44,14 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 @dataclass(frozen=True)
 class RunFunction:
-    """A function that firmware calls: it makes some of the plan's calls in order."""
+    """A function that firmware calls: it makes some of the plan's calls in order.
+
+    ``first`` is the position of the first of them in the plan, and ``count`` their number.
+    """
 
     interface: CInterface
     first: int
     count: int
-    """Number of the plan's calls."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,11 @@ class GraphSource:
 
 
 def print_graph(source: GraphSource, preamble: str) -> str:
-    """Return the text of the C file."""
+    """Return the text of the C file.
+
+    ``preamble`` is the comment at the beginning of the file. The text has the tables of calls, tensors and arguments,
+    the parameters as arrays, the static workspace and one run function for each entry of ``source``.
+    """
     tensors, memory = _distinct(source.plan.calls), source.memory
     parts = [
         preamble,
@@ -172,12 +178,19 @@ def _parameters(source: GraphSource) -> Iterator[str]:
 
 
 def parameter_name(entry: int) -> str:
-    """Return the name in C of the constant for the parameter at ``entry`` of the graph."""
+    """Return the name in C of the constant for the parameter at ``entry`` of the graph.
+
+    The entry is the position of the tensor in the graph's ``node_row_ptr`` order, so that the name is the same in the C
+    file and in the memory report.
+    """
     return f"mlf_parameter_{entry}"
 
 
 def class_of(param: Array) -> str:
-    """Return ``weights``, or ``biases`` for a parameter with at most one axis longer than 1."""
+    """Return ``weights``, or ``biases`` for a parameter with at most one axis longer than 1.
+
+    The classes are those of ``Placement.constants``: a project can put each of them into a section of its own.
+    """
     return "weights" if sum(length > 1 for length in param.shape) > 1 else "biases"
 
 

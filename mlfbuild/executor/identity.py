@@ -26,7 +26,11 @@ def print_identity(module: Module) -> str:
 
 
 def read_identity(module: Module) -> list[str]:
-    """Return the statement that reads the id, so that linkers keep it if the model is used."""
+    """Return the statement that reads the id, so that linkers keep it if the model is used.
+
+    Return nothing for modules without an id, such as those whose own code has one. The statement belongs into each run
+    function, because linkers drop sections that no function refers to.
+    """
     # One byte is enough: --gc-sections keeps or drops a whole section. Without `volatile`, compilers drop the read.
     return [f"    (void)*(const volatile char *){_name(module)};"] if has_identity(module) else []
 

@@ -170,5 +170,8 @@ def _refused(reason: str, hint: str) -> Mistake:
 
 
 def pools_of(pools: Sequence[PlacedPools], path: PurePosixPath) -> PlacedPools | None:
-    """Return those of ``pools`` that the source ``path`` defines; ``None`` if it defines none."""
+    """Return those of ``pools`` that the source ``path`` defines; ``None`` if it defines none.
+
+    A source defines all of its pools in one function, so that there is at most one entry of ``pools`` for it.
+    """
     return next((each for each in pools if each.path == path), None)

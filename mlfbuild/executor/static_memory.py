@@ -41,7 +41,11 @@ class StaticMemory:
         return self.placement.shares_workspace and bool(self.pools or self.size)
 
     def at(self, offset: int) -> str:
-        """Return the address in C of the byte at ``offset`` of the generated workspace."""
+        """Return the address in C of the byte at ``offset`` of the generated workspace.
+
+        ``offset`` is relative to the storage of the plan; the pools of the module's own code, which come first, are
+        skipped here.
+        """
         start = self._start + offset
         return f"{self._bytes} + {start}" if start else self._bytes
 

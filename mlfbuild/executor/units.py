@@ -78,7 +78,10 @@ def unit_names(path: PurePosixPath) -> tuple[PurePosixPath, PurePosixPath]:
 
 
 def owner_name(module: str, renamed: Mapping[str, str]) -> str:
-    """Return the suffix of the runtime's names for ``module``: its name, unless that is among ``renamed``."""
+    """Return the suffix of the runtime's names for ``module``: its name, unless that is among ``renamed``.
+
+    ``renamed`` are macros of the unit, which would replace an equal suffix, too.
+    """
     name = sanitize_name(module)
     return f"{name}_module" if name in renamed else name
 

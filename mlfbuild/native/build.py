@@ -83,7 +83,11 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 
 def compile_model(request: CompileRequest) -> Library:
-    """Read and compile the model file of ``request``; raises as ``Compiler.compile``."""
+    """Read and compile the model file of ``request``; raises as ``Compiler.compile``.
+
+    The result has one module, with C code for the CPU of ``request``. The same file, options and version of mlfbuild
+    give the same bytes on every machine.
+    """
     graph, model_id, size = _read_file(request)
     return compile_graph(graph, request, model_id, _budget(request, size))
 

@@ -36,7 +36,11 @@ class NativeCompiler:
         return compile_model(request)
 
     def outline(self, request: CompileRequest) -> Library:
-        """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
+        """Return the names of the files that ``compile`` writes; they do not depend on the content of the model.
+
+        For build systems that must know the files before they run a compiler. Paths are right and contents are not: see
+        ``printing/file_plan``. Raises ``UsageError`` for options that exclude each other.
+        """
         self._check(request)
         from mlfbuild.native.c_calling_form import form_of
         from mlfbuild.native.printing import outline_library

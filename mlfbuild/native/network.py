@@ -33,7 +33,11 @@ RemovedByOutput = Mapping[str, RemovedChannels]
 
 
 def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels]:
-    """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
+    """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed.
+
+    The result is output of a layer -> channels, bytes of weights and multiply-accumulates that were removed. Layers
+    that lost nothing are not in it. Both graphs have the same nodes in the same order.
+    """
     found = {}
     for before, now in zip(whole.nodes, graph.nodes, strict=True):
         # The pass keeps the number and the order of nodes.
@@ -138,7 +142,10 @@ def _removed(node: Node, removed: RemovedByOutput) -> RemovedChannels | None:
 
 
 def macs_of(graph: Graph, node: Node) -> int:
-    """Return the multiply-accumulates of ``node``."""
+    """Return the multiply-accumulates of ``node``.
+
+    Operators without products, such as a pool, have none. Those of a chain are the sum of its operators.
+    """
     return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
 
 

@@ -29,7 +29,10 @@ _PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
 
 
 def most_constants(options: Mapping[str, OptionValue]) -> int | None:
-    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""
+    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size.
+
+    ``options`` are those of a compile request, where a size is a number of bytes or text such as "64 MiB".
+    """
     value = options.get(MAX_CONSTANTS)
     size = parse_size(value) if isinstance(value, str) else value
     return size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None
@@ -68,6 +71,10 @@ class CodegenSettings:
 
 
 def tflm_of(request: CompileRequest, graph: Graph) -> str:
-    """Return the date of the tflite-micro release whose numbers the code has; empty if it does not run the network."""
+    """Return the date of the tflite-micro release whose numbers the code has; empty if it does not run the network.
+
+    ``request`` has the option ``tflm``, whose default is the latest date. Networks of ONNX, and those with
+    ``graph.litert``, do not run there.
+    """
     unknown = graph.litert or request.source.suffix.lower() == ".onnx"
     return "" if unknown else str(request.options.get("tflm", TFLM[-1]))

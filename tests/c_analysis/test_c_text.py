@@ -29,7 +29,17 @@ def shown(source: str) -> list[tuple[str, str]]:
         ("a \\\n b", "identifier:a identifier:b"),
         ("größe", "identifier:größe"),
         ("@`", "punctuation:@ punctuation:`"),
+        ("a # b ## c", "identifier:a punctuation:# identifier:b punctuation:## identifier:c"),  # no directives
         ("", ""),
+        # Not terminated.
+        ("a /* b", "identifier:a"),
+        ('"abc\nd', 'string:"abc identifier:d'),
+        ("'a\nd", "character:'a identifier:d"),
+        ('"abc\\', 'string:"abc\\'),
+        ("#define A \\", "directive:#define A \\"),
+        ("#define /* A\nb", "directive:#define /* A\nb"),
+        ('#define "A\nb', 'directive:#define "A identifier:b'),
+        ("// a \\", ""),
     ],
 )  # fmt: skip
 def test_tokens_of_a_line(source: str, expected: str) -> None:
@@ -53,33 +63,6 @@ def test_tokens_of_a_line(source: str, expected: str) -> None:
 )
 def test_a_directive_is_one_token(source: str, directive: str) -> None:
     assert shown(source) == [("directive", directive), ("identifier", "b")]
-
-
-def test_number_sign_inside_a_line_is_not_a_directive() -> None:
-    assert shown("a # b ## c") == [
-        ("identifier", "a"),
-        ("punctuation", "#"),
-        ("identifier", "b"),
-        ("punctuation", "##"),
-        ("identifier", "c"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("a /* b", [("identifier", "a")]),
-        ('"abc\nd', [("string", '"abc'), ("identifier", "d")]),
-        ("'a\nd", [("character", "'a"), ("identifier", "d")]),
-        ('"abc\\', [("string", '"abc\\')]),
-        ("#define A \\", [("directive", "#define A \\")]),
-        ("#define /* A\nb", [("directive", "#define /* A\nb")]),
-        ('#define "A\nb', [("directive", '#define "A'), ("identifier", "b")]),
-        ("// a \\", []),
-    ],
-)
-def test_unterminated_tokens(source: str, expected: list[tuple[str, str]]) -> None:
-    assert shown(source) == expected
 
 
 @pytest.mark.parametrize(

@@ -66,14 +66,19 @@ def test_kernels_need_neither_r9_nor_a_frame_pointer(cpu: str, tmp_path: Path, t
     assert not re.search(r"\br9\b", code(tmp_path / "main.o"))
 
 
+def compile_all(cpu: str, folder: Path, command: list[str | Path], *flags: str) -> None:
+    """Compile the networks of the core's kernels as one file ``all.c`` in ``folder``, without warnings."""
+    networks = [library for library, _, _ in kernel_jobs(cpu, few=True)]
+    for library in networks:
+        write_tree(library, folder)
+    (folder / "all.c").write_text("".join(f'#include "host/src/net{at}_lib0.c"\n' for at in range(len(networks))))
+    run([*command, *flags, "-I", "host/include", "all.c"], folder)
+
+
 @pytest.mark.parametrize("flag", ["-ffixed-r9", "-frwpi"])
 def test_clang_reserves_r9(flag: str, tmp_path: Path, newest_clang: dict[str, str], tool: Tool) -> None:
-    networks = [library for library, _, _ in kernel_jobs("cortex-m55", few=True)]
-    for library in networks:
-        write_tree(library, tmp_path)
-    (tmp_path / "all.c").write_text("".join(f'#include "host/src/net{at}_lib0.c"\n' for at in range(len(networks))))
     clang = clang_command(newest_clang["MLFBUILD_CLANG"], "cortex-m55", tool)
-    run([*clang, "-O2", flag, "-I", "host/include", "-c", "all.c"], tmp_path)
+    compile_all("cortex-m55", tmp_path, [*clang], "-O2", flag, "-c")
     for line in re.findall(r".*\br9\b.*", code(tmp_path / "all.o")):
         assert flag == "-frwpi" and re.search(r"\t(ldr|str|add)[a-z.]*\t.*,.*\br9\b", line), "r9 is the base of data"
 
@@ -81,12 +86,8 @@ def test_clang_reserves_r9(flag: str, tmp_path: Path, newest_clang: dict[str, st
 @pytest.mark.parametrize("cpu", ["cortex-m4", pytest.param("cortex-m55", marks=pytest.mark.sweep)])
 def test_kernels_leave_the_base_of_position_independent_data_alone(cpu: str, tmp_path: Path, tool: Tool) -> None:
     """With -msingle-pic-base, the loader sets r9 once, and GCC's own code only loads addresses with it."""
-    networks = [library for library, _, _ in kernel_jobs(cpu, few=True)]
-    for library in networks:
-        write_tree(library, tmp_path)
-    (tmp_path / "all.c").write_text("".join(f'#include "host/src/net{at}_lib0.c"\n' for at in range(len(networks))))
     flags = ("-O1", "-fpic", "-msingle-pic-base", "-mpic-register=r9", "-mno-pic-data-is-text-relative")
-    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, *flags, "-I", "host/include", "-c", "all.c"], tmp_path)
+    compile_all(cpu, tmp_path, [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags], *flags, "-c")
     uses = re.findall(r".*\br9\b.*", code(tmp_path / "all.o"))
     assert uses, "the data has a base"
     for line in uses:
@@ -165,13 +166,8 @@ def test_main_in_cxx(tmp_path: Path, tool: Tool) -> None:
 
 def test_casts_keep_qualifiers(tmp_path: Path, tool: Tool) -> None:
     for cpu in ("cortex-m0plus", "cortex-m4", "cortex-m55"):
-        networks = kernel_jobs(cpu, few=True)
-        for library, _, _ in networks:
-            write_tree(library, tmp_path / cpu)
-        includes = (f'#include "host/src/net{at}_lib0.c"\n' for at in range(len(networks)))
-        (tmp_path / cpu / "all.c").write_text("".join(includes))
-        compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, *WARNINGS, "-Wcast-qual", "-fsyntax-only"]
-        run([*compiler, "-I", "host/include", "all.c"], tmp_path / cpu)
+        compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags]
+        compile_all(cpu, tmp_path / cpu, compiler, *WARNINGS, "-Wcast-qual", "-fsyntax-only")
 
 
 _PRINTS = r"""

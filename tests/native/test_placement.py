@@ -65,13 +65,17 @@ def sections_of_symbols(library: Library, folder: Path, compiler: list[str | Pat
         return {symbol.name: elf.get_section(symbol["st_shndx"]).name for symbol in outside}
 
 
-@pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
-def test_each_class_is_in_its_section(
-    tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], compiler: str
-) -> None:
-    cross = [tool("arm-none-eabi-gcc"), *CPUS[CPU].flags]
-    command = [newest_clang["MLFBUILD_CLANG"]] if compiler == "clang for this machine" else cross
-    found = sections_of_symbols(placed(BY_CLASS), tmp_path, command)
+@pytest.fixture(params=["gcc for the device", "clang for this machine"])
+def compiler(
+    request: pytest.FixtureRequest, tool: Callable[[str], str], newest_clang: dict[str, str]
+) -> list[str | Path]:
+    if request.param == "clang for this machine":
+        return [newest_clang["MLFBUILD_CLANG"]]
+    return [tool("arm-none-eabi-gcc"), *CPUS[CPU].flags]
+
+
+def test_each_class_is_in_its_section(tmp_path: Path, compiler: list[str | Path]) -> None:
+    found = sections_of_symbols(placed(BY_CLASS), tmp_path, compiler)
     words = {name.rpartition("_")[2]: section for name, section in found.items()}
     assert words["filter"] == ".w"
     assert words["channels"] == words["quantization"] == ".b"
@@ -91,24 +95,13 @@ def test_constants_of_a_chain_are_in_the_sections_of_their_classes(
     found = sections_of_symbols(library, tmp_path, [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags])
     words = {name.rpartition("_")[2]: section for name, section in found.items()}
     assert filters <= words.keys()
-    roles = {
-        ".w": WEIGHTS,
-        ".b": {*BIASES, "quantization"},
-        ".t": TABLES,
-    }
+    roles = {".w": WEIGHTS, ".b": {*BIASES, "quantization"}, ".t": TABLES}
     wrong = {word: at for word, at in words.items() if word.rstrip("0123456789") not in roles.get(at, {word})}
     assert wrong == {}
 
 
-@pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
-def test_functions_are_in_the_section_of_code(
-    tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], compiler: str
-) -> None:
-    cross = [tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags]
-    command = [newest_clang["MLFBUILD_CLANG"]] if compiler == "clang for this machine" else cross
-    graph = parse_tflite(small_network(), "net", "net")
-    library = compile_graph(graph, request("net", Placement(code=".ramfunc"), cpu="cortex-m4"), sha256(b"net"))
-    sections_of_symbols(library, tmp_path, command)
+def test_functions_are_in_the_section_of_code(tmp_path: Path, compiler: list[str | Path]) -> None:
+    sections_of_symbols(placed(Placement(code=".ramfunc")), tmp_path, compiler)
     with (tmp_path / "net.o").open("rb") as file:
         elf = ELFFile(file)
         functions = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC"]
@@ -159,11 +152,14 @@ def test_sections_change_nothing_else() -> None:
     assert all(line.startswith(("#define TVMGEN_NET_", *macros)) for line in different)
 
 
+_MAKERS = {"Constant.array", "Constant.records", "array"}
+
+
 def words_of_constants() -> Iterator[tuple[Path, str]]:
     """Return the word of every array in the code of operators that is written as a literal."""
     for path in sorted(Path(native_ops.__file__).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
-            named = isinstance(call, ast.Call) and ast.unparse(call.func) in {"Constant.array", "Constant.records"}
+            named = isinstance(call, ast.Call) and ast.unparse(call.func) in _MAKERS
             if named and isinstance(call.args[0], ast.Constant):
                 yield path, call.args[0].value
 

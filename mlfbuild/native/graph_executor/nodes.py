@@ -79,7 +79,11 @@ class GraphProgram:
 def make_nodes(
     name: str, graph: Graph, calls: Sequence[KernelCall], storage: StoragePlan, interface: Interface
 ) -> GraphProgram:
-    """Return the program of ``graph``, whose nodes are lowered to ``calls``."""
+    """Return the program of ``graph``, whose nodes are lowered to ``calls``.
+
+    ``storage`` decides which nodes become calls and which outputs share memory; ``interface`` has the names of the
+    ports. Arrays of equal contents become one parameter of the graph.
+    """
     making = _Making(name, graph, storage, interface)
     for index in storage.calls:
         making.add(index, graph.nodes[index], calls[index])

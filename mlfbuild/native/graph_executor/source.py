@@ -17,6 +17,7 @@ from mlfbuild.native.printing import (
     cpu_check,
     declarator,
     node_comment,
+    print_definition,
     print_function,
     source_notice,
 )
@@ -114,29 +115,18 @@ def _constants(program: GraphProgram, model_id: str) -> Iterator[str]:
 
 
 def _data(program: GraphProgram) -> str:
-    return "\n".join(
-        [
-            "/* Return the data of the DLTensor that is the argument at `index`. */",
-            f"static inline void *{program.prefix}_data(const void *args, int32_t index)",
-            "{",
-            "    return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;",
-            "}",
-        ]
+    about = "/* Return the data of the DLTensor that is the argument at `index`. */"
+    head = f"static inline void *{program.prefix}_data(const void *args, int32_t index)"
+    return print_definition(
+        head, ["    return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;"], [about]
     )
 
 
 def _packed(program: GraphProgram, packed: PackedFunction, arguments: Sequence[str], *, first: bool) -> str:
     node = packed.function.node
-    return "\n".join(
-        [
-            f"/* {comment_text(node.name)}",
-            f"   {node_comment(program.graph, node)} */",
-            wrapped(f"TVM_DLL int32_t {packed.name}(", arguments, ")", 0),
-            "{",
-            *(f"    {line}" for line in _body(program, packed, arguments, first=first)),
-            "}",
-        ]
-    )
+    about = (f"/* {comment_text(node.name)}", f"   {node_comment(program.graph, node)} */")
+    body = (f"    {line}" for line in _body(program, packed, arguments, first=first))
+    return print_definition(wrapped(f"TVM_DLL int32_t {packed.name}(", arguments, ")", 0), body, about)
 
 
 def _body(program: GraphProgram, packed: PackedFunction, arguments: Sequence[str], *, first: bool) -> Iterator[str]:

@@ -68,7 +68,11 @@ class StoragePlan:
 
 
 def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
-    """Return the plan of ``graph``, whose nodes are lowered to ``calls``."""
+    """Return the plan of ``graph``, whose nodes are lowered to ``calls``.
+
+    Nodes that only reshape become aliases of their input. Tensors whose lives do not meet share a storage, or a call's
+    output the storage of an input that its kernel may overwrite.
+    """
     roots, shapes = _same_bytes(graph)
     made = tuple(index for index, node in enumerate(graph.nodes) if not _is_alias(node, roots))
     lives = _lives(graph, roots, made)

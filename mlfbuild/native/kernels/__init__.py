@@ -24,13 +24,21 @@ _HERE = Path(__file__).parent
 
 @cache
 def kernel_headers() -> dict[str, bytes]:
-    """Return all kernel headers by file name, in alphabetical order."""
+    """Return all kernel headers by file name, in alphabetical order.
+
+    The bytes are read once in a process. Names are unique although the headers are in several folders here, because
+    archives have all of them in one.
+    """
     return {path.name: path.read_bytes() for path in sorted(_HERE.rglob("*.h"), key=lambda path: path.name)}
 
 
 @cache
 def kernel_files(names: tuple[str, ...]) -> tuple[CodegenFile, ...]:
-    """Return the kernel headers ``names`` and all headers that they include, as files of an archive."""
+    """Return the kernel headers ``names`` and all headers that they include, as files of an archive.
+
+    ``names`` are file names without a folder. Paths in the archive are ``host/src/mlfbuild/<name>``, in alphabetical
+    order of the names.
+    """
     folder = PurePosixPath("host/src", KERNEL_FOLDER)
     return tuple(CodegenFile(folder / name, data) for name, data in reached_headers(names, kernel_headers()).items())
 

@@ -9,7 +9,8 @@ a call has all that later steps must know of its kernel.
 Rules:
 
 1. The file of a family has the folder and the stem of its file in ``graph/ops``. If there is none, those of the base
-   classes are tried in turn, so that ``common/movement`` serves all operators that only move elements.
+   classes are tried in turn, so that ``common/movement`` serves all operators that only move elements. Operators whose
+   calls have nothing but sizes and tensors share ``common/plain``.
 2. A file for one CPU extension appends its name to the stem, such as ``conv2d_dsp`` and ``conv2d_mve``. It returns
    the reason (a ``str``) if its kernel does not support the node or is not exact for its constants, and the next one is
    tried.

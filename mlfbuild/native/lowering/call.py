@@ -312,7 +312,11 @@ def place_of(node: Node) -> str:
 
 
 def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
-    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``."""
+    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``.
+
+    Each node takes only what no earlier call has, so that the error names the node whose constants do not fit any more.
+    ``budget`` is ``None`` for graphs that no file limits.
+    """
     if budget is None:
         return
     known: set[Constant] = set()
@@ -374,22 +378,13 @@ def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_poin
     return (start - zero_point * sums).astype(np.int32)
 
 
-def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
+def struct_lines(c_type: str, name: str, fields: Mapping[str, object]) -> Sequence[str]:
     """Return a local constant struct, one field a line.
 
     ``fields`` maps members to C expressions. It is ``const`` and local for a reason: compilers propagate its values
     into inlined kernels, which are thus specialised for the shapes of the node.
     """
     return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
-
-
-def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros if there is none.
-
-    ``bias`` is float32 with one element for each of ``channels``, or ``None``. Kernels have no case without a bias,
-    because zeros cost 4 bytes for each channel and a branch costs code in every kernel.
-    """
-    return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
 
 
 def _repeated(again: Callable[[], Array | None]) -> Array:

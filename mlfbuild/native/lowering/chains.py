@@ -102,7 +102,11 @@ class Stage:
 
 
 def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
-    """Return each node as the first stage of a chain, or ``None`` if it cannot be part of a chain."""
+    """Return each node as the first stage of a chain, or ``None`` if it cannot be part of a chain.
+
+    A node can be part of a chain if it computes rows of one image of batch size 1 from rows of the same or of adjacent
+    positions. The tuple has an element for each node of ``graph``, in its order.
+    """
     return tuple(_stage(graph, index, node) for index, node in enumerate(graph.nodes))
 
 
@@ -181,16 +185,18 @@ class ImageRows:
 
 @dataclass(frozen=True)
 class Chain:
-    """Stages with the rows that each of them computes in a step."""
+    """Stages with the rows that each of them computes in a step.
+
+    ``lines`` are the rows of the chain's input image, then of each stage's output. Steps 0 to ``steps`` - 1 compute the
+    output; those from ``first_step`` to -1 only fill the line buffers. If ``in_place``, the output overwrites the
+    chain's input image.
+    """
 
     stages: tuple[Stage, ...]
     lines: tuple[ImageRows, ...]
-    """The rows of the chain's input image, then of each stage's output."""
     first_step: int
     steps: int
-    """Steps 0 to ``steps`` - 1 compute the output; those before 0 only fill the line buffers."""
     in_place: bool
-    """Whether the output overwrites the chain's input image."""
     backward: bool = False
     """Whether steps count down, so that an output with longer rows can be in place."""
 
@@ -261,6 +267,10 @@ def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:
 
 
 def rows_to_try(output: Tensor, nodes: int) -> tuple[int, ...]:
-    """Return the numbers of output rows per step to try in a network of ``nodes`` operators."""
+    """Return the numbers of output rows per step to try in a network of ``nodes`` operators.
+
+    Only divisors of the height are possible, because the last step would compute rows below the image. Networks of many
+    operators try fewer, so that they compile in seconds.
+    """
     candidates = _ROWS if nodes <= _MANY else _FEW_ROWS
     return tuple(rows for rows in candidates if output.shape[1] % rows == 0)

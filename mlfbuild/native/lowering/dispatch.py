@@ -1,6 +1,7 @@
 """Find the module that lowers an operator: it has the folder and the stem of the operator's file in ``graph/ops``.
 
-If there is no such module, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
+Operators of ``common/plain``, whose calls have nothing but sizes and tensors, have no module of their own. If there is
+no module for another one, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
 and ``common/movement`` lowers all operators that only move elements.
 """
 
@@ -22,7 +23,14 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 @cache
 def lowering_module(kind: type[Operator]) -> ModuleType | None:
-    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none."""
+    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none.
+
+    ``kind`` is a class of ``graph/ops`` or one that a pass makes. The module is imported only now, because a network
+    needs few of them.
+    """
+    plain = import_module(f"{_PACKAGE}.common.plain")
+    if issubclass(kind, plain.KINDS):
+        return plain
     # The class itself is first.
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
@@ -38,7 +46,11 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call that computes ``node``; raises ``UnsupportedModelError`` if no kernel can."""
+    """Return the call that computes ``node``; raises ``UnsupportedModelError`` if no kernel can.
+
+    The constants of the call know their origin: the tensors that the node reads. Raises ``UnsupportedModelError`` as
+    well for a node beyond a limit of its portable kernel.
+    """
     try:
         module = lowering_module(type(node.operator))
         if module is None:
@@ -58,7 +70,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 
 
 def lower_all(graph: Graph, settings: CodegenSettings) -> list[KernelCall]:
-    """Return the call of each node; raises one ``UnsupportedModelError`` with the reasons of all nodes without one."""
+    """Return the call of each node; raises one ``UnsupportedModelError`` with the reasons of all nodes without one.
+
+    The calls are in the order of the nodes. Nodes are lowered one by one: a choice depends on the graph around a node,
+    not on the calls of others.
+    """
     # All nodes are tried, so that the user sees all reasons at once.
     calls = [_attempted(graph, node, settings) for node in graph.nodes]
     errors = [call for call in calls if isinstance(call, UnsupportedModelError)]

@@ -110,7 +110,11 @@ def _aligned(size: int) -> int:
 
 
 def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:
-    """Return the call that computes ``rows`` rows of the output of ``stage`` from the input rows that they need."""
+    """Return the call that computes ``rows`` rows of the output of ``stage`` from the input rows that they need.
+
+    ``lower`` is ``dispatch.lower`` with the settings. Tensors of the call have the names of placeholders, so that equal
+    stages have equal calls; ``lower_chain`` replaces them by line buffers.
+    """
     # The rows that so many output rows read: all steps but one, and one whole window.
     strips = {stage.source.name: _strip(_SOURCE, stage.source, (rows - 1) * stage.reach.stride + stage.reach.rows)}
     if stage.operand is not None:
@@ -143,7 +147,11 @@ def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
 
 
 def lower_chain(lowered: LoweredChain) -> KernelCall:
-    """Return the call of all operators of a chain; its inputs are those of ``whole_images``."""
+    """Return the call of all operators of a chain; its inputs are those of ``whole_images``.
+
+    The body is a loop over the steps of the chain. Its scratch memory holds the line buffers, then the scratch memory
+    of the calls, which run one after the other and share it.
+    """
     printing = _Printing(lowered)
     chain = lowered.chain
     images = whole_images(chain.stages)

@@ -109,7 +109,10 @@ def _state_sizes(graph: Graph) -> list[int]:
 
 
 def state_size(graph: Graph) -> int:
-    """Return the bytes that are kept between runs."""
+    """Return the bytes that are kept between runs.
+
+    Each state begins at a multiple of ``STATE_ALIGNMENT``; gaps between them count.
+    """
     return sum(_state_sizes(graph))
 
 
@@ -237,7 +240,11 @@ def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, 
 
 
 def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage]) -> None:
-    """Let states be updated in place if possible; the others stay in use until the copy at the end of the run."""
+    """Let states be updated in place if possible; the others stay in use until the copy at the end of the run.
+
+    Raises nothing: whether an operator must update its state in place is checked when all addresses are known
+    (``plan``).
+    """
     for state in graph.states:
         _leave_in_place(graph, calls, storages, state)
     for state in graph.states:

@@ -65,7 +65,11 @@ def channels_of(tensor: Tensor) -> int:
 
 
 def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, Tensor] | None:
-    """Return (input, weights, bias, output) of a layer that mixes channels and has constant weights, or ``None``."""
+    """Return (input, weights, bias, output) of a layer that mixes channels and has constant weights, or ``None``.
+
+    Such a layer reads all channels of its input for each channel of its output, so that a channel without weights can
+    be removed. Layers with too many weights or sums without room for a folded constant are excluded.
+    """
     if not isinstance(node.operator, Conv2D | FullyConnected) or getattr(node.operator, "in_double", False):
         return None
     tensors = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
@@ -144,7 +148,11 @@ def _tied(operator: Operator, source: Tensor, output: Tensor) -> Indices | None:
 
 
 def ranges_of(graph: Graph) -> Mapping[str, Ranges]:
-    """Return the ranges of all tensors that nodes read or write."""
+    """Return the ranges of all tensors that nodes read or write.
+
+    Numbers are stored values for quantised tensors, real ones for float32, in float64. A range may be wider than
+    necessary, and never narrower.
+    """
     found: dict[str, Ranges] = {}
     for name in graph.sources:
         found[name] = _any(graph.tensor(name))

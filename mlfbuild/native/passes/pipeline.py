@@ -78,7 +78,11 @@ PASSES = (
 
 
 def run_passes(graph: Graph) -> Graph:
-    """Return ``graph`` after all passes; inputs and outputs keep their names, order and values."""
+    """Return ``graph`` after all passes; inputs and outputs keep their names, order and values.
+
+    The order of the passes matters and is explained above. The graph that is given does not change, and a pass that
+    does not apply leaves its nodes as they are.
+    """
     for one_pass in PASSES:
         graph = one_pass(graph)
     return graph

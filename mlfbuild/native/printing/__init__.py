@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.printing.file_plan import facts_path, header_path, outline_library, source_path
     from mlfbuild.native.printing.files import codegen_files
-    from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions
+    from mlfbuild.native.printing.functions import FunctionNames, NodeFunction, NodeFunctions, print_definition
     from mlfbuild.native.printing.header import print_facts, print_header
     from mlfbuild.native.printing.interface import Interface, chosen_problem, interface_of, runtime_dtype, runtime_shape
     from mlfbuild.native.printing.notices import cpu_check, source_notice

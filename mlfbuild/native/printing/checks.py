@@ -46,7 +46,11 @@ def print_result_macros(model: str) -> Iterator[str]:
 
 
 def results_comment(model: str, *others: str) -> list[str]:
-    """Return the lines of a header's comment about a function that returns 0, an error or one of ``others``."""
+    r"""Return the lines of a header's comment about a function that returns 0, an error or one of ``others``.
+
+    Names are those of ``print_result_macros``, in the style of Doxygen's ``\return``, one on a line. ``others`` are
+    further results of the function.
+    """
     names = [null_result(model), misaligned_result(model), *others]
     return [rf"\return 0, {names[0]},", *(f"        {name}," for name in names[1:-1]), f"        or {names[-1]}"]
 

@@ -62,12 +62,18 @@ def source_path(name: str, number: int = 0) -> PurePosixPath:
 
 
 def header_path(name: str) -> PurePosixPath:
-    """Return the path of the header of the model ``name`` below ``codegen/``."""
+    """Return the path of the header of the model ``name`` below ``codegen/``.
+
+    TVM uses the same name for the header of its C interface, so that firmware can change the compiler.
+    """
     return PurePosixPath(f"host/include/tvmgen_{name}.h")
 
 
 def facts_path(name: str) -> PurePosixPath:
-    """Return the path of the header of the model ``name`` for the graph executor, which declares no run function."""
+    """Return the path of the header of the model ``name`` for the graph executor, which declares no run function.
+
+    It has shapes, scales and functions to quantise, and the header of the executor includes it.
+    """
     return PurePosixPath("host/include", facts_header(name))
 
 

@@ -16,7 +16,7 @@ the output are omitted from longer names.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.native.graph import Graph, Node
@@ -118,3 +118,11 @@ def _filter(window: Window) -> str:
         if (down, right) != (1, 1)
     )
     return f"_{rows}x{columns}{''.join(steps)}"
+
+
+def print_definition(head: str, body: Iterable[str], before: Iterable[str] = ()) -> str:
+    """Return a C function with the lines ``body``, after the lines ``before``, such as a comment or an attribute.
+
+    ``head`` is all of the declaration but the semicolon.
+    """
+    return "\n".join([*before, head, "{", *body, "}"])

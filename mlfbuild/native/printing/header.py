@@ -9,12 +9,13 @@ from mlfbuild.library.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, busy_name,
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import DType
 from mlfbuild.native.printing.checks import print_result_macros, results_comment
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.hook import print_hook_declarations
 from mlfbuild.native.printing.interface import Interface, Port
 from mlfbuild.native.printing.notices import header_notice
-from mlfbuild.native.printing.program import LinkedModel, reentrant_lines
+from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.trace import print_declarations
-from mlfbuild.native.printing.variants import print_whole_declaration
+from mlfbuild.native.printing.variants import Variant, print_declaration, whole
 from mlfbuild.native.printing.workspace import print_memory_types, print_static_pools_declaration, shares_workspace
 
 MISRA_DEVIATIONS = (
@@ -120,24 +121,22 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
-    # The last parameter has no comma, and the lines end with one each.
-    pointers = "\n".join(reentrant_lines(program)).removesuffix(",")
     state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
-    yield (
-        brief(
-            f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
-            rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
-            *state,
-            *results_comment(name),
-        )
-        + f"\nint32_t mlf_{name}_run(\n{pointers}\n);"
+    yield print_declaration(
+        program,
+        Variant(name, hook=False, trace=False),
+        f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
+        rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+        *state,
+        *results_comment(name),
     )
     if program.hook:
         yield from print_hook_declarations(program)
     if program.trace:
         yield from print_declarations(program)
     if program.hook and program.trace:
-        yield print_whole_declaration(program)
+        about = f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together"
+        yield print_declaration(program, whole(program), about)
     yield from _fact_parts(name, program.interface)
 
 
@@ -184,11 +183,10 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
 
 
 def _quantize(name: str, port: Port, facts: str) -> str:
-    return "\n".join(
+    about = f"/*! \\brief Quantise a real number for {port.member}: to nearest, ties away from zero */"
+    return print_definition(
+        f"static inline int8_t mlf_{name}_quantize_{port.member}(float real)",
         [
-            f"/*! \\brief Quantise a real number for {port.member}: to nearest, ties away from zero */",
-            f"static inline int8_t mlf_{name}_quantize_{port.member}(float real)",
-            "{",
             f"  const float value = real / {facts}_SCALE;",
             "  int32_t stored;",
             "  float rest;",
@@ -203,18 +201,12 @@ def _quantize(name: str, port: Port, facts: str) -> str:
             "  rest = value - (float)stored;",
             f"  stored += {facts}_ZERO_POINT + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);",
             "  return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);",
-            "}",
-        ]
+        ],
+        [about],
     )
 
 
 def _dequantize(name: str, port: Port, facts: str) -> str:
-    return "\n".join(
-        [
-            f"/*! \\brief Dequantise a stored value of {port.member} */",
-            f"static inline float mlf_{name}_dequantize_{port.member}(int8_t stored)",
-            "{",
-            f"  return (float)((int32_t)stored - {facts}_ZERO_POINT) * {facts}_SCALE;",
-            "}",
-        ]
-    )
+    about = f"/*! \\brief Dequantise a stored value of {port.member} */"
+    head = f"static inline float mlf_{name}_dequantize_{port.member}(int8_t stored)"
+    return print_definition(head, [f"  return (float)((int32_t)stored - {facts}_ZERO_POINT) * {facts}_SCALE;"], [about])

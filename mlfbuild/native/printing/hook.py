@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.library import HookedOperator, brief, print_hook_type, print_operators, print_static_hooked_run
+from mlfbuild.library import HookedOperator, print_hook_type, print_operators, print_static_hooked_run
 from mlfbuild.library.cgen import comment_text
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, operator_label, reentrant_lines
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, operator_label
+from mlfbuild.native.printing.variants import Variant, print_declaration
 
 
 def print_ask(step: ModelStep) -> Iterator[str]:
@@ -35,21 +36,11 @@ def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
     """Yield the parts of the header about the hook."""
     name = program.name
     yield from print_hook_type(name, len(program.steps))
-    yield "\n".join(
-        [
-            brief(
-                f"runs the module as mlf_{name}_run does, and calls a hook before each operator",
-                *_when_cancelled(program, f"call mlf_{name}_reset, or restore a copy"),
-                r"\param hook function to call before each operator, or NULL",
-                r"\param context passed to it",
-                r"\return also the value with which the hook cancelled the run",
-            ),
-            f"int32_t mlf_{name}_run_hooked(",
-            *reentrant_lines(program),
-            f"  mlf_{name}_hook* hook,",
-            "  void* context",
-            ");",
-        ]
+    yield print_declaration(
+        program,
+        Variant(name, hook=True, trace=False),
+        f"runs the module as mlf_{name}_run does, and calls a hook before each operator",
+        *_when_cancelled(program, f"call mlf_{name}_reset, or restore a copy"),
     )
     about = _when_cancelled(program, f"call tvmgen_{name}_reset")
     yield print_static_hooked_run(name, *about, workspace_io=program.form.arena_io)

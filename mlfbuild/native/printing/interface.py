@@ -79,7 +79,10 @@ def runtime_shape(tensor: Tensor) -> tuple[int, ...]:
 
 
 def runtime_dtype(dtype: DType) -> str:
-    """Return TVM's name of ``dtype``; ``uint8`` for ``bool``, which has no size in its C runtime."""
+    """Return TVM's name of ``dtype``; ``uint8`` for ``bool``, which has no size in its C runtime.
+
+    The executors of TVM read this name in graphs and metadata; firmware sees the C type of ``C_TYPES``.
+    """
     return "uint8" if dtype is DType.BOOL else dtype.value
 
 

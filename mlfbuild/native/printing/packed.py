@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mlfbuild.library import CODE_NAMES, parse_dtype
 from mlfbuild.library.cgen import braces, registry_source, text, wrapped
 from mlfbuild.native.printing.checks import ARGUMENTS_RESULT
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.interface import Port, runtime_dtype, runtime_shape
 from mlfbuild.native.printing.notices import source_notice
 from mlfbuild.native.printing.program import LinkedModel
@@ -34,20 +35,16 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 def print_main(program: LinkedModel, body: Iterable[str]) -> str:
     """Return the main function; ``body`` runs the network with the pointers ``inputs`` and ``outputs`` to structs."""
     prefix, ports = program.prefix, program.interface
-    return "\n".join(
-        [
-            *([f"{prefix.upper()}_ENTRY"] if program.form.packed else in_own_section(f"{prefix}_main")),
-            _main_declaration(program),
-            "{",
-            f"    struct {prefix}_inputs inputs[1];",
-            f"    struct {prefix}_outputs outputs[1];",
-            "",
-            *(_assignments("input", ports.inputs) or ["    inputs->unused = NULL;"]),
-            *_assignments("output", ports.outputs),
-            *body,
-            "}",
-        ]
-    )
+    section = [f"{prefix.upper()}_ENTRY"] if program.form.packed else in_own_section(f"{prefix}_main")
+    lines = [
+        f"    struct {prefix}_inputs inputs[1];",
+        f"    struct {prefix}_outputs outputs[1];",
+        "",
+        *(_assignments("input", ports.inputs) or ["    inputs->unused = NULL;"]),
+        *_assignments("output", ports.outputs),
+        *body,
+    ]
+    return print_definition(_main_declaration(program), lines, section)
 
 
 def _main_declaration(program: LinkedModel) -> str:

@@ -107,7 +107,10 @@ def reentrant_lines(program: LinkedModel) -> list[str]:
 
 
 def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:
-    """Return the kernel headers that ``functions`` include, in alphabetical order."""
+    """Return the kernel headers that ``functions`` include, in alphabetical order.
+
+    ``compiler.h`` is always among them, as the code of a network without operators uses its macros.
+    """
     calls = [function.call for function in functions]
     more = (header for call in calls for header in call.more_headers)
     return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
@@ -146,7 +149,11 @@ def link_calls(
 
 
 def tensor_lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
-    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written."""
+    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written.
+
+    Operators are numbers of steps. Outputs of the network live until the last step, whoever wrote them. Constants are
+    not in the result.
+    """
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
     for step in program.steps:
@@ -266,7 +273,11 @@ def _pointer(c_type: str, place: str) -> str:
 
 
 def node_comment(graph: Graph, node: Node) -> str:
-    """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
+    """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``.
+
+    Shapes have no spaces. Constants are listed like other operands; a chain has only the operands that come from
+    outside.
+    """
     fused = node.operator if isinstance(node.operator, Fused) else None
     read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read.present]

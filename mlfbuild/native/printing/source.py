@@ -14,7 +14,7 @@ from mlfbuild.native.lowering import Constant
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import Pointer, print_checks, print_null_check, print_result_macros
 from mlfbuild.native.printing.file_plan import header_path
-from mlfbuild.native.printing.functions import NodeFunction
+from mlfbuild.native.printing.functions import NodeFunction, print_definition
 from mlfbuild.native.printing.header import print_structs
 from mlfbuild.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.native.printing.notices import cpu_check, source_notice
@@ -134,18 +134,17 @@ def declarator(constant: Constant) -> str:
 
 
 def print_function(graph: Graph, function: NodeFunction) -> str:
-    """Return the definition of an operator function of ``graph``."""
+    """Return the definition of an operator function of ``graph``.
+
+    Nodes with equal parameters and bodies share the function; its comment describes the first of them.
+    """
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
-    return "\n".join(
-        [
-            f"/* {node_comment(graph, function.node)}",
-            f"   The kernel and its structs are in {KERNEL_FOLDER}/{function.call.header}. */",
-            wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
-            "{",
-            *(f"    {line}" for line in function.call.body),
-            "}",
-        ]
+    about = (
+        f"/* {node_comment(graph, function.node)}",
+        f"   The kernel and its structs are in {KERNEL_FOLDER}/{function.call.header}. */",
     )
+    head = wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0)
+    return print_definition(head, (f"    {line}" for line in function.call.body), about)
 
 
 def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
@@ -196,23 +195,19 @@ def _run(program: LinkedModel, signature: str) -> str:
         *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
         *(["    uint8_t *const state = (uint8_t *)kept;"] if program.graph.states else []),
     ]
-    return "\n".join(
-        [
-            signature,
-            "{",
-            *declarations,
-            *([""] if declarations else []),
-            "    /* Read the id, so that the linker keeps it if the model is used. */",
-            f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
-            *_checks(program, arena=arena),
-            *print_unused(program),
-            *(line for step in program.steps for line in _step(step, program)),
-            "",
-            *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
-            "    return 0;",
-            "}",
-        ]
-    )
+    body = [
+        *declarations,
+        *([""] if declarations else []),
+        "    /* Read the id, so that the linker keeps it if the model is used. */",
+        f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
+        *_checks(program, arena=arena),
+        *print_unused(program),
+        *(line for step in program.steps for line in _step(step, program)),
+        "",
+        *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
+        "    return 0;",
+    ]
+    return print_definition(signature, body)
 
 
 def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
@@ -265,4 +260,4 @@ def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]
 
 
 def _entry(program: LinkedModel, signature: str, body: Sequence[str]) -> str:
-    return "\n".join([f"{program.prefix.upper()}_ENTRY", signature, "{", *body, "}"])
+    return print_definition(signature, body, [f"{program.prefix.upper()}_ENTRY"])

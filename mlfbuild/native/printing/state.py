@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from mlfbuild.library.cgen import STATE_ALIGNMENT
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.printing.checks import Pointer, print_checks
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.program import LinkedModel, Reset
 
 
@@ -51,18 +52,14 @@ def print_reset(program: LinkedModel) -> str:
     """Return the function that resets a state of the caller; empty if the model has no state."""
     if not program.resets:
         return ""
-    return "\n".join(
-        [
-            f"int32_t mlf_{program.name}_reset(void *kept)",
-            "{",
-            "    uint8_t *const state = (uint8_t *)kept;",
-            "",
-            *print_checks(program.name, [Pointer("kept", STATE_ALIGNMENT)]),
-            *_reset_lines(program),
-            "    return 0;",
-            "}",
-        ]
-    )
+    body = [
+        "    uint8_t *const state = (uint8_t *)kept;",
+        "",
+        *print_checks(program.name, [Pointer("kept", STATE_ALIGNMENT)]),
+        *_reset_lines(program),
+        "    return 0;",
+    ]
+    return print_definition(f"int32_t mlf_{program.name}_reset(void *kept)", body)
 
 
 def _reset_lines(program: LinkedModel) -> Iterator[str]:
@@ -85,16 +82,8 @@ def print_static_reset(program: LinkedModel, placement: Placement) -> str:
     if not program.resets:
         return ""
     begun = [] if _begins_at_start(program, placement) else [f"    {program.prefix}_state_begun = 1;"]
-    return "\n".join(
-        [
-            f"{program.prefix.upper()}_ENTRY",
-            f"int32_t {program.prefix}_reset(void)",
-            "{",
-            *begun,
-            f"    return mlf_{program.name}_reset(&{program.prefix}_state);",
-            "}",
-        ]
-    )
+    body = [*begun, f"    return mlf_{program.name}_reset(&{program.prefix}_state);"]
+    return print_definition(f"int32_t {program.prefix}_reset(void)", body, [f"{program.prefix.upper()}_ENTRY"])
 
 
 def print_beginning(program: LinkedModel, placement: Placement) -> Iterator[str]:

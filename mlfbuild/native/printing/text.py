@@ -10,7 +10,11 @@ from mlfbuild.native.graph import Graph, Node, Operator, Tensor
 
 
 def graph_text(graph: Graph) -> str:
-    """Return one line for each input, state, constant, node and output of ``graph``."""
+    """Return one line for each input, state, constant, node and output of ``graph``.
+
+    The archive has it as the text of the program (``Module.source_text``). It is for people: names are quoted as in
+    JSON, and attributes that say nothing about the result are left out if they are not set.
+    """
     return "\n".join([f"graph {graph.name}", *_lines(graph), ""])
 
 

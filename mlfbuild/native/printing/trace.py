@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 from mlfbuild.library.cgen import comment_text
 from mlfbuild.native.graph import Node, Tensor
-from mlfbuild.native.printing.program import LinkedModel, ModelStep, Written, reentrant_lines
+from mlfbuild.native.printing.program import LinkedModel, ModelStep, Written
+from mlfbuild.native.printing.variants import Variant, print_declaration
 
 
 def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
@@ -24,7 +25,10 @@ def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
 
 
 def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
-    """Return the archive's description of ``tensor``, which ``node`` writes in the C ``function``."""
+    """Return the archive's description of ``tensor``, which ``node`` writes in the C ``function``.
+
+    For both executors: ``function`` is that of the operator in this executor's C code, empty if the node needs no code.
+    """
     info = TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape)
     return TracedTensor(info, node.operator.name, function)
 
@@ -91,17 +95,5 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
             f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
         ]
     )
-    yield "\n".join(
-        [
-            brief(
-                f"runs the module as mlf_{name}_run does, and passes every tensor to a callback",
-                r"\param trace function to call with each output of each operator, or NULL",
-                r"\param context passed to it",
-            ),
-            f"int32_t mlf_{name}_run_traced(",
-            *reentrant_lines(program),
-            f"  mlf_{name}_trace* trace,",
-            "  void* context",
-            ");",
-        ]
-    )
+    about = f"runs the module as mlf_{name}_run does, and passes every tensor to a callback"
+    yield print_declaration(program, Variant(name, hook=False, trace=True), about)

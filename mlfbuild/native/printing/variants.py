@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.library import brief
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.program import LinkedModel, reentrant_lines
 
 
@@ -79,13 +80,16 @@ def lesser(program: LinkedModel) -> Iterator[Variant]:
 
 
 def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
-    """Return the definition of ``variant``, which has ``signature``."""
+    """Return the definition of ``variant``, which has ``signature``.
+
+    It passes NULL for each parameter that it lacks to the function that does the work (``whole``).
+    """
     # A state is passed on to the function that does the work, as every variant has it.
     kept = ["kept"] if program.resets else []
     own = variant.parameters
     handed = [name if name in own else "NULL" for name in whole(program).parameters]
     arguments = ", ".join([*program.tensor_structs, "workspace", *kept, *handed])
-    return "\n".join([signature, "{", f"    return {whole(program).name}({arguments});", "}"])
+    return print_definition(signature, [f"    return {whole(program).name}({arguments});"])
 
 
 def print_unused(program: LinkedModel) -> Iterator[str]:
@@ -96,23 +100,22 @@ def print_unused(program: LinkedModel) -> Iterator[str]:
             yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
 
 
-def print_whole_declaration(program: LinkedModel) -> str:
-    """Return the declaration of the run function of a model with both ``hook`` and ``trace``."""
-    name = program.name
-    return "\n".join(
-        [
-            brief(
-                f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together",
-                r"\param hook function to call before each operator, or NULL",
-                r"\param trace function to call with each output of each operator, or NULL",
-                r"\param context passed to both",
-                r"\return also the value with which the hook cancelled the run",
-            ),
-            f"int32_t {whole(program).name}(",
-            *reentrant_lines(program),
-            f"  mlf_{name}_hook* hook,",
-            f"  mlf_{name}_trace* trace,",
-            "  void* context",
-            ");",
-        ]
-    )
+_ABOUT = {
+    "hook": r"\param hook function to call before each operator, or NULL",
+    "trace": r"\param trace function to call with each output of each operator, or NULL",
+}
+
+
+def print_declaration(program: LinkedModel, variant: Variant, *about: str) -> str:
+    """Return the declaration of the run function ``variant``, which ``about`` describes, in the style of the header.
+
+    The parameters of a variant and the result of a hook are described here.
+    """
+    own = variant.parameters
+    described = [_ABOUT[name] for name in own if name in _ABOUT]
+    context = [rf"\param context passed to {'both' if len(described) > 1 else 'it'}"] if own else []
+    result = [r"\return also the value with which the hook cancelled the run"] if variant.hook else []
+    declared = [*reentrant_lines(program), *(f"  {text.replace(' *', '* ')}," for text in own.values())]
+    # The last parameter has no comma, and the lines end with one each.
+    parameters = "\n".join(declared).removesuffix(",")
+    return f"{brief(*about, *described, *context, *result)}\nint32_t {variant.name}(\n{parameters}\n);"

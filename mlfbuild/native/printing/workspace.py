@@ -22,6 +22,7 @@ from mlfbuild.library.keys import Placement
 from mlfbuild.native.graph import C_TYPES
 from mlfbuild.native.memory import StorageKind
 from mlfbuild.native.printing.checks import print_null_check
+from mlfbuild.native.printing.functions import print_definition
 from mlfbuild.native.printing.program import LinkedModel
 from mlfbuild.native.printing.state import print_beginning
 
@@ -35,7 +36,11 @@ def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
 
 
 def print_memory_types(program: LinkedModel) -> Iterator[str]:
-    """Yield the types of the workspace and of the state: unions of the types of what the code stores there."""
+    """Yield the types of the workspace and of the state: unions of the types of what the code stores there.
+
+    A union, because C permits access to its bytes by each type that is a member. Workspace and state have a type only
+    if they have bytes.
+    """
     sizes = {StorageKind.ARENA: program.plan.arena_size, StorageKind.STATE: program.plan.state_size}
     for area, size in sizes.items():
         if size:
@@ -84,7 +89,10 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
 
 
 def in_own_section(name: str) -> list[str]:
-    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop."""
+    """Return the lines before a function that put it in the section ``.text.<name>``, which linkers can drop.
+
+    Without it, GCC puts all functions of a file into one section unless the firmware is built with -ffunction-sections.
+    """
     return ["#if defined(__GNUC__) && defined(__ELF__)", f'__attribute__((section(".text.{name}")))', "#endif"]
 
 
@@ -103,36 +111,27 @@ def print_pool_functions(program: LinkedModel) -> Iterator[str]:
     """Yield the functions of a model with ``io: arena`` that return its static workspace, inputs and outputs."""
     name, prefix, ports = program.name, program.prefix, program.interface
     workspace = f"&{prefix}_workspace" if program.plan.arena_size else "NULL"
-    yield "\n".join(
-        [
-            *in_own_section(f"mlf_{name}_static_pools"),
-            f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)",
-            "{",
-            f"    struct {prefix}_workspace_pools pools;",
-            "",
-            f"    pools.{WORKSPACE_POOL} = {workspace};",
-            "    return pools;",
-            "}",
-        ]
-    )
+    body = [
+        f"    struct {prefix}_workspace_pools pools;",
+        "",
+        f"    pools.{WORKSPACE_POOL} = {workspace};",
+        "    return pools;",
+    ]
+    head = f"struct {prefix}_workspace_pools mlf_{name}_static_pools(void)"
+    yield print_definition(head, body, in_own_section(f"mlf_{name}_static_pools"))
     sides = (("inputs", ports.inputs, program.plan.inputs), ("outputs", ports.outputs, program.plan.outputs))
     for kind, of_kind, places in sides:
-        yield "\n".join(
-            [
-                f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)",
-                "{",
-                f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
-                f"    struct {prefix}_{kind} {kind};",
-                "",
-                *(
-                    f"    {kind}.{port.member} = &arena[{place.position}];"
-                    for port, place in zip(of_kind, places, strict=True)
-                ),
-                *([] if of_kind else [f"    {kind}.unused = arena;"]),
-                f"    return {kind};",
-                "}",
-            ]
-        )
+        pairs = zip(of_kind, places, strict=True)
+        body = [
+            f"    uint8_t *const arena = (uint8_t *)workspace_pools->{WORKSPACE_POOL};",
+            f"    struct {prefix}_{kind} {kind};",
+            "",
+            *(f"    {kind}.{port.member} = &arena[{place.position}];" for port, place in pairs),
+            *([] if of_kind else [f"    {kind}.unused = arena;"]),
+            f"    return {kind};",
+        ]
+        head = f"struct {prefix}_{kind} {prefix}_map_{kind}(struct {prefix}_workspace_pools *workspace_pools)"
+        yield print_definition(head, body)
 
 
 def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:

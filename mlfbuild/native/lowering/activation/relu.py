@@ -12,23 +12,23 @@ from mlfbuild.native.graph import (
     activation_range,
     integer_range,
     leaky_rescale,
-    prelu_rescales,
     requantize_rescale,
 )
 from mlfbuild.native.graph.ops import LeakyRelu, PRelu, Relu
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import KernelCall
+from mlfbuild.native.lowering.common import binary
 from mlfbuild.native.lowering.common.activation import float_range_line
-from mlfbuild.native.lowering.common.binary import Fields, lower_binary
+from mlfbuild.native.lowering.common.parameters import struct
 from mlfbuild.native.lowering.common.unary import lower_unary, unary_call, unary_tensors
 from mlfbuild.native.settings import CodegenSettings
 
 _NOTHING = Rescale(0, 0)
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of a table, a clamp, or a function of one factor for positive and one for negative values."""
     if isinstance(node.operator, PRelu):
-        return lower_binary(graph, node, "mlf_prelu_quantization", _prelu)
+        return binary.lower(graph, node, settings)
     source, output = unary_tensors(graph, node)
     assert isinstance(node.operator, Relu | LeakyRelu)
     if source.dtype is DType.INT8:
@@ -36,11 +36,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if source.dtype is DType.INT16:
         return _int16(node.operator, source, output)
     return _float(node.operator, source, output)
-
-
-def _prelu(first: Tensor, second: Tensor, output: Tensor) -> Fields:
-    positive, negative = prelu_rescales(first, second, output)
-    return {"positive": positive, "negative": negative}
 
 
 def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
@@ -64,20 +59,13 @@ def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Kernel
         # Multipliers have no sign, so that a negative alpha is a kernel that negates.
         kernel = "fold_int16" if operator.alpha < 0 else kernel
         negative = leaky_rescale(source, output, operator.alpha)
-    fields: dict[str, int | Rescale] = {
-        "minimum": minimum,
-        "maximum": maximum,
-        "positive": positive,
-        "negative": negative,
-    }
-    slopes = Constant.struct("slopes", "mlf_slopes", fields)
-    parameters = (Parameter("const struct mlf_slopes *", "slopes", slopes),)
-    return unary_call(operator, source, output, kernel, ("slopes",), parameters)
+    factors: dict[str, int | Rescale] = {"positive": positive, "negative": negative}
+    fields = {"minimum": minimum, "maximum": maximum, **factors}
+    return unary_call(operator, source, output, kernel, ("slopes",), (struct("slopes", "mlf_slopes", fields),))
 
 
 def _float(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
     if isinstance(operator, Relu):
-        return unary_call(
-            operator, source, output, "relu_float", ("range",), lines=(float_range_line(operator.activation),)
-        )
+        lines = (float_range_line(operator.activation),)
+        return unary_call(operator, source, output, "relu_float", ("range",), lines=lines)
     return unary_call(operator, source, output, "leaky_relu_float", (floating(operator.alpha),))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mlfbuild.library.cgen import floating
 from mlfbuild.native.graph import (
-    C_TYPES,
     DType,
     Graph,
     Node,
@@ -17,6 +16,7 @@ from mlfbuild.native.graph import (
 from mlfbuild.native.graph.ops import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, rescale_text, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output, struct
 from mlfbuild.native.settings import CodegenSettings
 
 _LARGEST_DEPTH = {Softmax: {DType.INT8: 8191, DType.INT16: 1 << 16}, LogSoftmax: {DType.INT8: 4095}}
@@ -25,7 +25,6 @@ _LARGEST_DEPTH = {Softmax: {DType.INT8: 8191, DType.INT16: 1 << 16}, LogSoftmax:
 int8 SOFTMAX adds Q12.19 numbers in 32 bits without a sign, LOG_SOFTMAX with a sign, and int16 SOFTMAX numbers with 15
 fraction bits.
 """
-_IN_PLACE = (0,)
 """The input may be overwritten: elements are written in order, each after it was last read."""
 
 
@@ -49,11 +48,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         names.append(floating(operator.beta))
     return KernelCall(word, "softmax.h", (
         *constants,
-        Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
-        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
+        *input_and_output(source, output),
     ), (f"{kernel}({', '.join((rows, str(depth), *names, 'input', 'output'))});",),
         # Types of other sizes: an output element could overwrite inputs that are not read yet.
-        _IN_PLACE if source.dtype is output.dtype else ())  # fmt: skip
+        (0,) if source.dtype is output.dtype else ())  # fmt: skip
 
 
 def _constants(operator: Softmax | LogSoftmax, source: Tensor) -> tuple[Parameter, ...]:
@@ -64,17 +62,16 @@ def _constants(operator: Softmax | LogSoftmax, source: Tensor) -> tuple[Paramete
         assert isinstance(operator, Softmax)
         return (
             _rescale("rescale", softmax_table_rescale(source, operator.beta)),
-            Parameter("const int16_t *", "exponentials", Constant.array("exponentials", "int16_t", EXPONENTIALS)),
-            Parameter("const int16_t *", "reciprocals", Constant.array("reciprocals", "int16_t", RECIPROCALS)),
+            array("exponentials", "int16_t", EXPONENTIALS),
+            array("reciprocals", "int16_t", RECIPROCALS),
         )
     scaling = softmax_rescale(source, operator.beta if isinstance(operator, Softmax) else 1)
     fields: dict[str, int | Rescale] = {"rescale": scaling.rescale, "least_difference": scaling.least_difference}
-    constant = Constant.struct("quantization", "mlf_softmax_quantization", fields)
-    quantization = Parameter("const struct mlf_softmax_quantization *", "quantization", constant)
+    quantization = struct("quantization", "mlf_softmax_quantization", fields)
     if isinstance(operator, Softmax):
         return (quantization,)
     return quantization, _rescale("back", log_softmax_rescale(scaling.rescale))
 
 
 def _rescale(name: str, rescale: Rescale) -> Parameter:
-    return Parameter("const struct mlf_rescale *", name, Constant(name, "struct mlf_rescale", rescale_text(rescale), 8))
+    return constant(Constant(name, "struct mlf_rescale", rescale_text(rescale), 8))

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, zero_point_of
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 from mlfbuild.native.lowering.common.broadcast import in_place
+from mlfbuild.native.lowering.common.parameters import constant, reads, writes
 
 Int64Array = npt.NDArray[np.int64]
 
-_STORED = np.arange(-128, 128, dtype=np.int64)
+STORED = np.arange(-128, 128, dtype=np.int64)
 # Nearest first, so that the smallest change that works is taken, the same in every build.
 _NEAR = sorted(itertools.product(range(-2, 3), repeat=2), key=lambda pair: abs(pair[0]) + abs(pair[1]))
 """Offsets from the nearest factors that are tried, in this order."""
@@ -49,21 +50,33 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall
         return NOT_EXACT
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
-    return KernelCall("add", "add_linear.h", (
-        Parameter("const struct mlf_add_linear *", "numbers", Constant.struct("numbers", "mlf_add_linear", fields)),
-        Parameter("const int8_t *", "first", first.name),
-        Parameter("const int8_t *", "second", second.name),
-        Parameter("int8_t *", "output", output.name),
+    arguments = f"numbers, {line.shift}, {minimum}, {maximum}"
+    numbers = Constant.struct("numbers", "mlf_add_linear", fields)
+    return addition_call("mlf_add_linear_int8", "add_linear.h", numbers, arguments, (first, second, output))
+
+
+def addition_call(
+    kernel: str, header: str, numbers: Constant, arguments: str, tensors: tuple[Tensor, Tensor, Tensor]
+) -> KernelCall:
+    """Return the call of ``kernel`` with ``arguments``, the number of elements, both inputs and the output."""
+    first, second, output = tensors
+    return KernelCall("add", header, (
+        constant(numbers), reads("first", first), reads("second", second), writes("output", output)
     ), (
-        f"mlf_add_linear_int8(numbers, {line.shift}, {minimum}, {maximum}, {output.elements}, first, second, output);",
+        f"{kernel}({arguments}, {output.elements}, first, second, output);",
     ), in_place((first, second), output))  # fmt: skip
+
+
+def stored_sums(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
+    """Return the stored outputs for all pairs of stored inputs, int64 [256, 256]."""
+    stored = STORED.astype(np.int8)
+    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
+    return outputs.astype(np.int64)
 
 
 def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
     """Return a function that equals the reference for every pair of inputs and needs at most 32 bits, or ``None``."""
-    stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
-    wanted = outputs.astype(np.int64)
+    wanted = stored_sums(operator, first, second, output)
     minimum, maximum = activation_range(operator.activation, output)
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     # SUB is an addition with a negative factor.
@@ -79,13 +92,13 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
         return None
     for a, b in _NEAR:
         # The offsets with which the function rounds each pair as the reference does; clamped pairs have one bound.
-        sums = _STORED[:, None] * (nearest[0] + a) + _STORED * (nearest[1] + b)
+        sums = STORED[:, None] * (nearest[0] + a) + STORED * (nearest[1] + b)
         least = np.where(wanted > minimum, (wanted << shift) - sums, -_FARTHEST).max()
         greatest = np.where(wanted < maximum, ((wanted + 1) << shift) - 1 - sums, _FARTHEST).min()
         # The middle of the interval, which is farthest from both of its ends.
         offset = (least + greatest) // 2
         # The kernel adds the second product to the offset first, so that this sum must fit as well.
-        partial = np.abs(_STORED * (nearest[1] + b) + offset).max()
+        partial = np.abs(STORED * (nearest[1] + b) + offset).max()
         if least <= greatest and max(partial, np.abs(sums + offset).max()) < 1 << 31:
             return _Line(nearest[0] + a, nearest[1] + b, int(offset), shift)
     return None

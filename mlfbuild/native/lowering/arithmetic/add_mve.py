@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.native.graph import (
     SUM_LEFT_SHIFT,
     Graph,
     Node,
-    Operands,
     Tensor,
     activation_range,
     high_multiply,
@@ -19,12 +17,8 @@ from mlfbuild.native.graph import (
 )
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
-from mlfbuild.native.lowering.common.broadcast import in_place
-
-Int64Array = npt.NDArray[np.int64]
-
-_STORED = np.arange(-128, 128, dtype=np.int64)
+from mlfbuild.native.lowering.arithmetic.add_linear import STORED, Int64Array, addition_call, stored_sums
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class _Numbers:
         """Return the kernel's outputs for all pairs of inputs: int64 [256, 256]."""
         # Exactly what the kernel does: a 32-bit product with VQRDMULH for each input, then one for the sum.
         first, second = (
-            high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
+            high_multiply(STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
         )
         total = high_multiply(first[:, None] + second, self.multiplier)
         # VRSHL rounds a half up, the reference away from zero: one less before the shift.
@@ -57,20 +51,13 @@ def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | 
     if first.shape != second.shape:
         return "inputs have different shapes"
     numbers = _numbers(operator, first, second, output)
-    expected = _expected(operator, first, second, output)
+    expected = stored_sums(operator, first, second, output)
     # The cheaper form first: without the correction for negative numbers, which is exact after a RELU, for example.
     away = next((away for away in (False, True) if numbers and (numbers.outputs(away=away) == expected).all()), None)
     if numbers is None or away is None:
         return NOT_EXACT
-    function = f"mlf_add_{'right' if away else 'relu'}, {int(away)}"
-    return KernelCall("add", "add_mve.h", (
-        Parameter("const struct mlf_add_mve *", "numbers", _constant(numbers)),
-        Parameter("const int8_t *", "first", first.name),
-        Parameter("const int8_t *", "second", second.name),
-        Parameter("int8_t *", "output", output.name),
-    ), (
-        f"mlf_add_int8_mve(numbers, {function}, {output.elements}, first, second, output);",
-    ), in_place((first, second), output))  # fmt: skip
+    arguments = f"numbers, mlf_add_{'right' if away else 'relu'}, {int(away)}"
+    return addition_call("mlf_add_int8_mve", "add_mve.h", _constant(numbers), arguments, (first, second, output))
 
 
 def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
@@ -91,13 +78,6 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
     )
     clamp = activation_range(operator.activation, output)
     return _Numbers((a, b), rescales.output.multiplier, rescales.output.shift, zero_point_of(output), *clamp)
-
-
-def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
-    """Return the reference's outputs for all pairs of inputs: int64 [256, 256]."""
-    stored = _STORED.astype(np.int8)
-    (outputs,) = operator.reference(Operands((first, second)), Operands((stored[:, None], stored[None, :])), (output,))
-    return outputs.astype(np.int64)
 
 
 def _constant(numbers: _Numbers) -> Constant:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mlfbuild.native.graph import C_TYPES, Graph, Node
-from mlfbuild.native.lowering.call import KernelCall, Parameter
+from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.lowering.reduction.cumsum import sum_rescaling
 from mlfbuild.native.settings import CodegenSettings
 
@@ -18,8 +19,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     words = [*(parameter.name for parameter in rescaling), str(output.elements), str(len(sources)), "inputs", "output"]
     return KernelCall("add_n", "add_n.h", (
         *rescaling,
-        *(Parameter(f"const {c_type} *", name, source.name) for name, source in zip(names, sources, strict=True)),
-        Parameter(f"{c_type} *", "output", output.name),
+        *(reads(name, source) for name, source in zip(names, sources, strict=True)),
+        writes("output", output),
     ), (
         # A C array of pointers has any number of inputs, so that one kernel serves all of them.
         f"const {c_type} *const inputs[] = {{{', '.join(names)}}};",

@@ -10,6 +10,7 @@ import numpy as np
 from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.ops import TreeEnsemble
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.common.parameters import input_and_output
 from mlfbuild.native.settings import CodegenSettings
 
 _HEADER = "tree_ensemble.h"
@@ -55,8 +56,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     }
     return KernelCall("tree_ensemble", _HEADER, (
         *parameters,
-        Parameter("const float *", "input", source.name),
-        Parameter("float *", "output", output.name),
+        *input_and_output(source, output),
     ), (
         *struct_lines("mlf_tree_ensemble", "shape", fields),
         f"mlf_tree_ensemble_{word}_{suffix}(&shape, {', '.join(arguments)}, input, output);",

@@ -20,7 +20,11 @@ def zero_point(tensor: Tensor) -> int:
 
 
 def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:
-    """Return the ``struct mlf_quantization`` of an int8 operator."""
+    """Return the ``struct mlf_quantization`` of an int8 operator.
+
+    It has both zero points and the least and the greatest stored output after ``activation``. Raises ``OverflowError``
+    if a bound does not fit; the check of the operator has refused such nodes.
+    """
     minimum, maximum = activation_range(activation, output)
     fields = {
         "input_zero_point": zero_point(source),
@@ -38,7 +42,10 @@ def float_range_line(activation: Activation) -> str:
 
 
 def range_line(activation: Activation, dtype: DType) -> str:
-    """Return the local ``range`` of an operator whose elements are not quantised."""
+    """Return the local ``range`` of an operator whose elements are not quantised.
+
+    A clamp to the type's own range is printed as well: compilers remove it, as its bounds are literals.
+    """
     if dtype is DType.FLOAT32:
         return float_range_line(activation)
     minimum, maximum = whole_activation_range(activation, dtype)
@@ -50,7 +57,11 @@ _SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: D
 
 
 def moved_as(dtype: DType) -> DType:
-    """Return the type of the kernel that moves elements of ``dtype``; C lets it access the unsigned type, too."""
+    """Return the type of the kernel that moves elements of ``dtype``; C lets it access the unsigned type, too.
+
+    For example, uint16 elements are moved by the kernel for int16: C99, 6.5, permits access by the signed type of the
+    same size.
+    """
     return _SIGNED.get(dtype, dtype)
 
 
@@ -60,5 +71,8 @@ def signed_pointer(pointer: str, dtype: DType, qualifier: str = "") -> str:
 
 
 def suffix(dtype: DType) -> str:
-    """Return the end of the names of kernels for ``dtype``."""
+    """Return the end of the names of kernels for ``dtype``.
+
+    It is the type's name, but ``float`` for float32, and ``uint8`` for bool, whose elements have a byte.
+    """
     return {DType.FLOAT32: "float", DType.BOOL: "uint8"}.get(dtype, dtype.value)

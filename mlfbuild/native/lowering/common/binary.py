@@ -2,74 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mlfbuild.native.graph import (
-    C_TYPES,
     Activation,
     BinaryRescales,
+    DType,
     Graph,
     Node,
     Operator,
     Rescale,
     Tensor,
     activation_range,
+    comparison_rescale,
+    multiply_rescale,
+    prelu_rescales,
+    squared_difference_rescales,
     zero_point_of,
 )
 from mlfbuild.native.graph.bases import QUANTIZED, Arithmetic, Binary, binary_tensors
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.graph.ops import Addition, ComparisonOperator, Div, Mul, Ordering, PRelu, SquaredDifference
+from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import range_line, suffix
 from mlfbuild.native.lowering.common.broadcast import broadcast_lines, in_place
+from mlfbuild.native.lowering.common.parameters import constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
-Fields = dict[str, int | Rescale]
-Rescales = Callable[[Tensor, Tensor, Tensor], Fields]
-"""The rescalings in the struct of a kernel, from both inputs and the output."""
+_Fields = dict[str, int | Rescale]
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of a kernel that computes with stored values."""
-    return lower_binary(graph, node)
-
-
-def lower_binary(graph: Graph, node: Node, struct: str = "", rescales: Rescales | None = None) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>`` in the header of the operator's family.
 
-    With ``rescales``, kernels of quantised types get a ``struct`` of constants; without, they need stored values only.
+    Kernels of quantised types get a struct of constants; the others need stored values only.
     """
     operator = node.operator
     assert isinstance(operator, Binary)
     word = operator.name.lower()
-    first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    first, second, output = tensors = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     lines = [*broadcast_lines(node, (first, second), output, "mlf_broadcast")]
-    parameters = [
-        Parameter(f"const {C_TYPES[first.dtype]} *", "first", first.name),
-        Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
-        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
-    ]
+    parameters = [reads("first", first), reads("second", second), writes("output", output)]
     arguments = ["&shape", "first", "second", "output"]
-    if rescales is not None and first.dtype in QUANTIZED:
-        constant = _quantization(struct, rescales(first, second, output), operator, (first, second, output))
-        parameters.insert(0, Parameter(f"const struct {struct} *", "quantization", constant))
+    rescales = _rescales(operator, first, second, output) if first.dtype in QUANTIZED else None
+    if rescales is not None:
+        parameters.insert(0, constant(binary_quantization(*rescales, operator, tensors)))
         arguments.insert(0, "quantization")
     elif isinstance(operator, Arithmetic):
         lines.append(range_line(operator.activation, output.dtype))
         arguments.insert(0, "range")
     lines.append(f"mlf_{word}_{suffix(first.dtype)}({', '.join(arguments)});")
-    overwrites = in_place((first, second), output)
-    return KernelCall(word, f"{operator.family()}.h", tuple(parameters), tuple(lines), overwrites)
+    return KernelCall(word, f"{operator.family()}.h", tuple(parameters), tuple(lines), in_place(tensors[:2], output))
 
 
-def three_fields(rescales: BinaryRescales) -> Fields:
+def _rescales(operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> tuple[str, _Fields] | None:
+    """Return the struct of a quantised kernel and its rescalings; ``None`` if stored values are all that it needs."""
+    match operator:
+        case Div():
+            return "mlf_div_quantization", {"output": operator.numbers(first, second, output)}
+        case Mul():
+            return "mlf_mul_quantization", {"output": multiply_rescale(first, second, output)}
+        case Addition():
+            return "mlf_add_quantization", _three_fields(operator.numbers(first, second, output))
+        case SquaredDifference():
+            return "mlf_add_quantization", _three_fields(squared_difference_rescales(first, second, output))
+        case PRelu():
+            positive, negative = prelu_rescales(first, second, output)
+            return "mlf_prelu_quantization", {"positive": positive, "negative": negative}
+        # Both inputs of an int16 ordering have the same scale: stored values are compared as they are.
+        case ComparisonOperator() if not (isinstance(operator, Ordering) and first.dtype is DType.INT16):
+            fields: _Fields = {"first": comparison_rescale(first), "second": comparison_rescale(second)}
+            return "mlf_comparison_quantization", fields
+    return None
+
+
+def _three_fields(rescales: BinaryRescales) -> _Fields:
     """Return the fields of a struct that brings both inputs to one scale, and the result to the output's."""
     return {"first": rescales.inputs[0], "second": rescales.inputs[1], "output": rescales.output}
 
 
-def _quantization(
-    struct: str, rescales: Fields, operator: Operator, tensors: tuple[Tensor, Tensor, Tensor]
+def binary_quantization(
+    struct: str, rescales: _Fields, operator: Operator, tensors: tuple[Tensor, Tensor, Tensor]
 ) -> Constant:
+    """Return the ``struct`` of a quantised kernel of two tensors: zero points, the clamp of the output, ``rescales``.
+
+    ``tensors`` are both inputs and the output. A comparison, whose output is not quantised, has no clamp.
+    """
     first, second, output = tensors
-    fields: Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
+    fields: _Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
     if output.dtype in QUANTIZED:
         activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
         minimum, maximum = activation_range(activation, output)

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from mlfbuild.native.graph import DType, Graph, Node, Operator
+from mlfbuild.native.graph import DType
 from mlfbuild.native.lowering.call import Candidate, KernelCall, KernelChoice
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator
 from mlfbuild.native.settings import CodegenSettings
 
-_Kind = TypeVar("_Kind", bound=Operator)
-_Lowering = Callable[[Graph, Node, _Kind], KernelCall | str]
+_Kind = TypeVar("_Kind", bound=WeightedOperator)
+_Lowering = Callable[[Weighted[_Kind]], KernelCall | str]
 
 _NEEDS = {
     "mve": "needs Helium (MVE)",
@@ -47,7 +48,10 @@ def choose(candidates: Sequence[Candidate]) -> KernelCall:
 
 
 def obstacle(settings: CodegenSettings, *features: str) -> str:
-    """Return why the CPU excludes a kernel that needs ``features``, keys of ``_NEEDS``; empty if it has them."""
+    """Return why the CPU excludes a kernel that needs ``features``, keys of ``_NEEDS``; empty if it has them.
+
+    The reason is a clause for ``plan.json``, such as "needs Helium (MVE)"; the first missing feature counts.
+    """
     has = {each: settings.is_plain_thumb if each == "thumb" else settings.has(each) for each in features}
     return next((_NEEDS[each] for each, there in has.items() if not there), "")
 
@@ -74,8 +78,6 @@ def choose_core(
 class Specialised(Generic[_Kind]):
     """The lowerings of an operator with weights that need a CPU feature, by data type and feature."""
 
-    word: str
-    """The operator in the names of kernels, such as ``conv2d``."""
     float_mve: _Lowering[_Kind]
     int8_mve: tuple[tuple[str, _Lowering[_Kind]], ...]
     """(word before ``mve`` in the name of the kernel, lowering), the fastest first."""
@@ -85,12 +87,16 @@ class Specialised(Generic[_Kind]):
     int8_thumb: _Lowering[_Kind]
     float_vfp: _Lowering[_Kind] | None = None
 
-    def candidates(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> Iterator[Candidate]:
-        """Yield the kernels for the type of ``node``, whose operator is ``operator``; portable C is not among them."""
-        dtype = graph.outputs_of(node)[0].dtype
+    def candidates(self, layer: Weighted[_Kind], settings: CodegenSettings) -> Iterator[Candidate]:
+        """Yield the kernels for the type of ``layer``; portable C is not among them.
+
+        They are in the order in which ``choose`` tries them, the fastest first. The caller appends the portable kernel,
+        which serves every node.
+        """
+        dtype = layer.output.dtype
 
         def candidate(kernel: str, lower: _Lowering[_Kind], problem: str) -> Candidate:
-            return Candidate(f"{self.word}_{kernel}", partial(lower, graph, node, operator), problem)
+            return Candidate(f"{layer.word}_{kernel}", partial(lower, layer), problem)
 
         if dtype is DType.FLOAT32:
             yield candidate("float_mve", self.float_mve, obstacle(settings, "mve", "fpu"))

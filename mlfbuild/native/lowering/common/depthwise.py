@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Tensor
+from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import DepthwiseConv2D
+from mlfbuild.native.lowering.common.activation import zero_point
+from mlfbuild.native.lowering.common.layer import Weighted
 
 TAPS = 3
 """Rows and columns of a padded filter."""
@@ -19,30 +21,61 @@ _LEAST = 4
 """Fewer weights are not worth the memory of a plane."""
 
 
-def is_small(operator: DepthwiseConv2D, weights: Tensor) -> bool:
+def is_small(layer: Weighted[DepthwiseConv2D]) -> bool:
     """Return whether the filter has four to nine weights for each channel and is not dilated."""
-    window = operator.window(weights)
+    window = layer.window
     # A dilation along a dimension of one tap has no effect.
     spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
     small = max(window.filter) <= TAPS and math.prod(window.filter) >= _LEAST
-    return small and not spread and operator.depth_multiplier == 1
+    return small and not spread and layer.operator.depth_multiplier == 1
 
 
 def padded_filters(weights: Array, along: int) -> Array:
-    """Return the nine weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2."""
+    """Return the nine weights of each channel, line by line; lines run along the dimension ``along``, 1 or 2.
+
+    ``weights`` are int8 [1, rows, columns, channels], and the result is int8 [channels, 9] with zeros for missing taps.
+    """
     taps = weights[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
     padded = np.pad(taps, ((0, 0), *((0, TAPS - size) for size in taps.shape[1:])))
     return padded.reshape(len(padded), -1)
 
 
-def axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Tensor, dimension: int) -> Sequence[str]:
-    """Return the lines of the field ``name`` in the kernel's struct: sizes and steps of a dimension."""
+def depthwise_lines(
+    layer: Weighted[DepthwiseConv2D], c_type: str, along: int, rounding: int, **more: int
+) -> Sequence[str]:
+    """Return the local ``depthwise``, a struct ``c_type``, whose last fields are ``more``.
+
+    It is static, so that it is in flash and not made on the stack in each call. Lines run along the dimension
+    ``along``, 1 or 2.
+    """
+    minimum, maximum = layer.clamp
     fields = {
-        "inputs": source.shape[dimension],
-        "outputs": output.shape[dimension],
-        "stride": operator.stride[dimension - 1],
-        "padding": operator.padding[dimension - 1][0],
-        "input_step": math.prod(source.shape[dimension + 1 :]),
-        "output_step": math.prod(output.shape[dimension + 1 :]),
+        "batches": layer.source.shape[0],
+        "channels": layer.source.shape[3],
+        "zero_point": zero_point(layer.source),
+        "rounding": rounding,
+        "minimum": minimum,
+        "maximum": maximum,
+        **more,
+    }
+    return (
+        f"static const struct {c_type} depthwise = {{",
+        *_axis_lines("along", layer, along),
+        *_axis_lines("across", layer, 3 - along),
+        *(f"    .{field} = {value}," for field, value in fields.items()),
+        "};",
+    )
+
+
+def _axis_lines(name: str, layer: Weighted[DepthwiseConv2D], dimension: int) -> Sequence[str]:
+    """Return the lines of the field ``name`` in the kernel's struct: sizes and steps of a dimension."""
+    source, output = layer.source.shape, layer.output.shape
+    fields = {
+        "inputs": source[dimension],
+        "outputs": output[dimension],
+        "stride": layer.operator.stride[dimension - 1],
+        "padding": layer.operator.padding[dimension - 1][0],
+        "input_step": math.prod(source[dimension + 1 :]),
+        "output_step": math.prod(output[dimension + 1 :]),
     }
     return (f"    .{name} = {{", *(f"        .{field} = {value}," for field, value in fields.items()), "    },")

@@ -148,7 +148,11 @@ def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DS
 
 
 def brief_where_exact(channels: DspChannels, zero_point: int, form: BriefForm) -> DspChannels:
-    """Return constants for the brief requantisation; the multiplier is 0 for channels for which it is not exact."""
+    """Return constants for the brief requantisation; the multiplier is 0 for channels for which it is not exact.
+
+    The result has the weights of ``channels``, and its shifts are 0, as the brief form has none. ``form`` says how a
+    kernel rounds; results for equal arguments are kept.
+    """
     arrays = (*_sums(channels), channels.bias, channels.multiplier, channels.shift)
     bias, multiplier = _brief_constants(*(array.astype(np.int64).tobytes() for array in arrays), zero_point, form)
     return DspChannels(channels.weights, bias.copy(), multiplier.copy(), np.zeros_like(bias), brief=True)
@@ -273,7 +277,10 @@ def tensors_beside_rows(size: int, count: int) -> list[Tensor]:
 
 
 def is_of_few_rows(graph: Graph) -> bool:
-    """Return whether the call that is lowered is for a few rows, beside line buffers."""
+    """Return whether the call that is lowered is for a few rows, beside line buffers.
+
+    Such calls may use any amount of scratch memory in their own graph, so that kernels must limit it themselves.
+    """
     return f"{_SPARE}0" in graph.tensors
 
 

@@ -8,7 +8,10 @@ import numpy as np
 
 from mlfbuild.library.cgen import braces, integer
 from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.native.lowering.call import Constant, Parameter, channel_table, record_words
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator
+from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 
 
 def int16_range_line(activation: Activation, output: Tensor) -> str:
@@ -16,24 +19,21 @@ def int16_range_line(activation: Activation, output: Tensor) -> str:
     return f"const struct mlf_int16_range range = {braces(activation_range(activation, output))};"
 
 
-def int16_way(*, wide: bool, fine: bool) -> str:
-    """Return the suffix of kernels whose sums have 64 bits (``wide``) or 32 bits, or whose factors are ``fine``."""
-    return "fine" if fine else "wide" if wide else "narrow"
+def int16_way(layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]) -> str:
+    """Return the suffix of the layer's kernel: for ``wide`` sums (64 bits), ``narrow`` ones or ``fine`` factors.
+
+    ``fine`` factors have 32 bits after the point, as in ONNX networks; a bias of 64 bits makes sums ``wide``.
+    """
+    return "fine" if layer.operator.fine else "wide" if layer.sums_are_wide else "narrow"
 
 
-def int16_parameters(
-    source: Tensor, weights: Constant, bias: Tensor | None, rescales: Sequence[Rescale], output: Tensor, way: str
-) -> tuple[Parameter, ...]:
+def int16_parameters(layer: Weighted[WeightedOperator], weights: Parameter, way: str) -> tuple[Parameter, ...]:
     """Return the parameters of a layer, whose channel table suits the ``way`` of its kernel."""
-    values = np.zeros(len(rescales), np.int64) if bias is None or bias.data is None else bias.data.reshape(-1)
+    rescales = layer.rescales
+    bias = np.zeros(len(rescales), np.int64) if layer.bias is None else layer.bias.reshape(-1)
     tables = {"fine": _fine_channel_table, "wide": wide_channel_table, "narrow": channel_table}
-    channels = tables[way](values, rescales)
-    return (
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("const int8_t *", weights.name, weights),
-        Parameter(f"const {channels.c_type} *", "channels", channels),
-        Parameter("int16_t *", "output", output.name),
-    )
+    source, output = input_and_output(layer.source, layer.output)
+    return source, weights, constant(tables[way](bias, rescales)), output
 
 
 def _fine_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
@@ -43,7 +43,10 @@ def _fine_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
-    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` has integers of at most 64 bits."""
+    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` has integers of at most 64 bits.
+
+    A bias is stored as two words, the low one unsigned. Factors have 15 bits and a right shift: ``wide_rescale``.
+    """
     wides = (wide_rescale(rescale) for rescale in rescales)
     channels = [
         (value & 0xFFFFFFFF, value >> 32, wide.multiplier, wide.right_shift)

@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 
 from mlfbuild.library.cgen import braces
-from mlfbuild.native.graph import Activation, Array, Rescale, Tensor, activation_range
-from mlfbuild.native.graph.bases import Window
-from mlfbuild.native.lowering.call import Constant, Parameter, folded_bias, record_words
-from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.native.graph import Array, Rescale, Tensor
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+from mlfbuild.native.lowering.call import Constant, Parameter, record_words
+from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import BriefForm, DspChannels, brief_channels, brief_where_exact, dsp_channels
+from mlfbuild.native.lowering.common.layer import Weighted, WeightedOperator, int8_parameters
+from mlfbuild.native.lowering.common.parameters import array
 
 VECTOR = 16
 """Bytes of a vector."""
@@ -61,30 +63,20 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
     return Constant.records("channels", "mlf_channels4", records, 1, lambda: words)
 
 
-def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
+def rounding(layer: Weighted[WeightedOperator]) -> str:
     """Return the rounding of ``dot_2x4_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``.
 
     The fewer cases remain, the fewer instructions a vector takes: ``all`` if every channel shifts right, no result is
     below the zero point and the clamp is the range of int8; ``relu`` likewise with another clamp; ``right`` if every
     channel shifts right but results have both signs; ``any`` otherwise.
     """
-    if any(rescale.shift > 0 for rescale in rescales):
+    if any(rescale.shift > 0 for rescale in layer.rescales):
         return "any"
-    clamp = activation_range(activation, output)
-    whole = clamp == (-128, 127)
+    whole = layer.clamp == (-128, 127)
     # Negative results are clamped in any case, so that their rounding does not matter.
-    if clamp[0] >= zero_point(output):
+    if layer.clamp[0] >= zero_point(layer.output):
         return "all" if whole else "relu"
     return "right" if whole else "any"
-
-
-def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it.
-
-    For kernels that the compiler inlines and specialises, the struct disappears; for others, a local one would be built
-    on the stack by every call.
-    """
-    return (f"static {lines[0]}", *lines[1:])
 
 
 def shape_word(length: int, rows: int) -> str:
@@ -98,83 +90,60 @@ def shape_word(length: int, rows: int) -> str:
     return "mixed_rows" if length % VECTOR else "rows"
 
 
-def matrix_parameters(
-    source: Tensor,
-    weights: Tensor,
-    bias: Tensor | None,
-    output: Tensor,
-    activation: Activation,
-    rescales: Sequence[Rescale],
-    rows: int,
-) -> tuple[Parameter, ...]:
-    """Return the parameters of a product with ``weights`` [channels, ...]; each channel has ``rows`` equal pieces."""
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
-    block = partial(blocked_weights, weights.known.reshape(weights.shape[0], rows, -1))
-    return (
-        Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
-        Parameter("const int8_t *", "input", source.name),
-        Parameter(
-            "const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="dot_2x4_mve.h")
-        ),
-        Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
-        Parameter("int8_t *", "output", output.name),
-    )
+def matrix_parameters(layer: Weighted[Conv2D | FullyConnected], rows: int) -> tuple[Parameter, ...]:
+    """Return the parameters of an int8 product whose filter has ``rows`` separate pieces for each channel."""
+    weights = layer.weights.known
+    block = partial(blocked_weights, weights.reshape(weights.shape[0], rows, -1))
+    filter_ = array("filter", "int8_t", block(), block, order="dot_2x4_mve.h")
+    return int8_parameters(layer, filter_, channels_in_fours(layer.folded_bias(), layer.rescales))
 
 
-def is_pointwise(window: Window) -> bool:
-    """Return whether each output pixel depends on the input pixel at the same position only."""
-    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
-
-
-def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+def as_one_row(layer: Weighted[Conv2D | FullyConnected]) -> tuple[Tensor, Tensor]:
     """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged.
 
     Both are NHWC. For example, 10 rows of 10 pixels become one row of 100, without the work at each end of a row.
     """
-    if not is_pointwise(window):
+    source, output = layer.images
+    if not layer.is_pointwise:
         return source, output
-    pixels = source.shape[0] * source.shape[1] * source.shape[2]
-    return (
-        replace(source, shape=(1, 1, pixels, source.shape[3])),
-        replace(output, shape=(1, 1, pixels, output.shape[3])),
-    )
+    row = (1, 1, layer.rows)
+    return replace(source, shape=(*row, source.shape[3])), replace(output, shape=(*row, output.shape[3]))
 
 
-def rounded_once(
-    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
-) -> tuple[DspChannels, int] | None:
+def rounded_once(layer: Weighted[Conv2D], weights: Array) -> tuple[DspChannels, int] | None:
     """Return the constants of the brief requantisation of ``dot_4x2_mve.h`` and the power of two in its factor.
 
     ``None`` if it would not be exact, as for outputs on both sides of the zero point, or if there is another clamp than
     to the range of int8. ``weights`` are int8 [channels, inputs].
     """
-    if activation_range(activation, output) != (-128, 127):
-        return None
-    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    channels = _unclamped(layer, weights)
     if channels is None:
         return None
     # A generator, so that a scale is searched only if those before it failed.
-    forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
+    forms = (brief_channels(channels, zero_point(layer.output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
     return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
 
 
-def rounded_once_by_channel(
-    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
-) -> DspChannels | None:
+def rounded_once_by_channel(layer: Weighted[DepthwiseConv2D], weights: Array) -> DspChannels | None:
     """Return the same with a factor for each channel, whose power of two is in its multiplier's lowest four bits."""
-    if activation_range(activation, output) != (-128, 127):
-        return None
-    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    channels = _unclamped(layer, weights)
     if channels is None:
         return None
     biases, multipliers = np.zeros_like(channels.bias), np.zeros_like(channels.multiplier)
     for scale in _ALL_SCALES:
         at = np.flatnonzero(multipliers == 0)
         if at.size:
-            found = brief_where_exact(channels.of(at), zero_point(output), BriefForm(scale, 15, 1 << 38, tagged=True))
+            form = BriefForm(scale, 15, 1 << 38, tagged=True)
+            found = brief_where_exact(channels.of(at), zero_point(layer.output), form)
             biases[at], multipliers[at] = found.bias, found.multiplier
     exact = bool(multipliers.all())
     return replace(channels, bias=biases, multiplier=multipliers, brief=True) if exact else None
+
+
+def _unclamped(layer: Weighted[Conv2D | DepthwiseConv2D], weights: Array) -> DspChannels | None:
+    if layer.clamp != (-128, 127):
+        return None
+    return dsp_channels(weights, layer.folded_bias(), layer.rescales, zero_point(layer.output))
 
 
 def brief_table(channels: DspChannels, order: Iterable[int]) -> Constant:

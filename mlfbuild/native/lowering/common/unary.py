@@ -6,17 +6,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Operands, Operator, Rescale, Tensor
+from mlfbuild.library.cgen import floating
+from mlfbuild.native.graph import LOGISTIC_TABLE, DType, Graph, Node, Operands, Operator, Rescale, Tensor, scale_of
 from mlfbuild.native.graph.bases import Tabulated
-from mlfbuild.native.graph.ops import Lookup
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.graph.ops import Abs, Gelu, Lookup, Neg, Rsqrt, Sigmoid, Sqrt
+from mlfbuild.native.lowering.call import KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import array, input_and_output, struct
 from mlfbuild.native.settings import CodegenSettings
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of a table or of ``mlf_<operator>_<type>`` in the header of the operator's family."""
     source, output = unary_tensors(graph, node)
+    match node.operator, source.dtype:
+        case Gelu(approximate=True), DType.FLOAT32:
+            # Only float32 has a kernel of its own for each form; integers are tables, which contain the form.
+            return unary_call(node.operator, source, output, "gelu_tanh_float")
+        case (Abs() | Neg() | Rsqrt()) as operator, DType.INT16:
+            return _rescaled_int16(operator, source, output, operator.rescale(source, output))
+        case Sqrt() as operator, DType.INT16:
+            # No multiplier: the kernel computes the root of int16 in float32, with both scales.
+            scales = (floating(scale_of(source)), floating(scale_of(output)))
+            return unary_call(operator, source, output, "sqrt_int16", scales)
+        case Sigmoid() as operator, DType.INT16:
+            scale = operator.table_scale(source)
+            # The table is the same array in every network, so that it is stored once however many nodes use it.
+            parameters = (
+                struct("scale", "mlf_table_scale", {"multiplier": scale.multiplier, "shift": scale.shift}),
+                array("table", "uint16_t", LOGISTIC_TABLE),
+            )
+            kernel = f"{operator.name.lower()}_int16"
+            return unary_call(operator, source, output, kernel, ("scale", "table"), parameters)
     return lower_unary(node.operator, source, output)
 
 
@@ -37,9 +58,8 @@ def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
         return _table_int8(operator, source, output)
     if source.dtype is DType.INT16 and isinstance(operator, Tabulated | Lookup):
         values = operator.table(source, output) if isinstance(operator, Tabulated) else operator.table
-        table = Constant.array("table", "int16_t", np.asarray(values, np.int16))
-        parameters = (Parameter("const int16_t *", "table", table),)
-        return unary_call(operator, source, output, "lookup_int16", ("table",), parameters, header="unary.h")
+        table = array("table", "int16_t", np.asarray(values, np.int16))
+        return unary_call(operator, source, output, "lookup_int16", ("table",), (table,), header="unary.h")
     return unary_call(operator, source, output, f"{operator.name.lower()}_{suffix(source.dtype)}")
 
 
@@ -50,16 +70,15 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
     (results,) = operator.reference(
         Operands([every]), Operands([all_values]), [Tensor(output.name, (256,), output.dtype, output.quantization)]
     )
-    table = Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results))
+    table = array("table", "int8_t", results)
     return unary_call(operator, source, output, "lookup_int8", ("table",), (table,), header="unary.h")
 
 
-def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
+def _rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
     """Return the call of an int16 kernel that converts its result to the output's scale by ``rescale``."""
     # int16 has zero points of 0 only.
     fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
-    constant = Constant.struct("rescaling", "mlf_rescaling", fields)
-    parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
+    parameter = struct("rescaling", "mlf_rescaling", fields)
     return unary_call(operator, source, output, f"{operator.name.lower()}_int16", ("rescaling",), (parameter,))
 
 
@@ -77,14 +96,8 @@ def unary_call(
 
     The kernel is in ``header``, by default in that of the operator's family.
     """
-    c_type = C_TYPES[source.dtype]
-    operands = (
-        Parameter(f"const {c_type} *", "input", source.name),
-        # Input and output have one type, so that the output may take the place of the input (position 0).
-        Parameter(f"{c_type} *", "output", output.name),
-    )
     words = ", ".join((*arguments, str(source.elements), "input", "output"))
-    statements = (*lines, f"mlf_{kernel}({words});")
-    return KernelCall(
-        operator.name.lower(), header or f"{operator.family()}.h", (*parameters, *operands), statements, (0,)
-    )
+    word, found = operator.name.lower(), header or f"{operator.family()}.h"
+    # Input and output have one type, so that the output may take the place of the input (position 0).
+    operands = (*parameters, *input_and_output(source, output))
+    return KernelCall(word, found, operands, (*lines, f"mlf_{kernel}({words});"), (0,))

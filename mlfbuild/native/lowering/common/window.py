@@ -1,8 +1,8 @@
-"""Make the ``struct mlf_window``, which has the sizes of convolutions and pools."""
+"""Make the ``struct mlf_window``, which has the sizes of convolutions and pools, and structs that are static."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import Node, Tensor
@@ -43,3 +43,17 @@ def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) ->
         # Only the padding before: that behind the image follows from the sizes.
         "padding": braces((top, left)),
     }
+
+
+def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``lines`` of a local struct as a static one, for kernels that are not specialised for it.
+
+    For kernels that the compiler inlines and specialises, the struct disappears; for others, a local one would be built
+    on the stack by every call.
+    """
+    return (f"static {lines[0]}", *lines[1:])
+
+
+def static_struct_lines(c_type: str, name: str, fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the static struct ``name`` with ``fields``; see ``static_lines``."""
+    return static_lines(struct_lines(c_type, name, fields))

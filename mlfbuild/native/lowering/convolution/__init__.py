@@ -5,6 +5,7 @@
 A convolution is most of the work of a network, so it has a kernel of its own for each core and type. All of them
 compute the sums and the rescaling of the numpy reference, bit for bit in integers. They differ in the multiplication
 that the core offers, in the order of the weights, which are reordered here in Python, and in their scratch memory.
+What all of them read of a node is in ``common/layer``.
 
     core       multiplication                    tile                     cost of the inner loop
     portable   one product each, C99             1 pixel, 4 channels      11 instructions for 4 products (Armv7-M)

@@ -8,22 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import Conv2D, FullyConnected
-from mlfbuild.native.lowering.call import (
-    NOT_EXACT,
-    Constant,
-    KernelCall,
-    Parameter,
-    ScratchBuffer,
-    folded_bias,
-    struct_lines,
-)
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_dot_1x4, pack_matmul
-from mlfbuild.native.lowering.common.window import window_fields
+from mlfbuild.native.lowering.common.parameters import array, packed_filter, reads, scratch, writes
+from mlfbuild.native.lowering.common.window import static_struct_lines, window_fields
 
 PIXELS = 3
 """The block size."""
@@ -36,6 +29,7 @@ BYTES = 2
 _LARGE = 1024
 """From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
+_Layer = Weighted[Conv2D | FullyConnected]
 _Pack = Callable[[DspChannels], Array | None]
 
 # A part of a filter gains in proportion to its size, and the copy costs code.
@@ -54,40 +48,26 @@ _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
 
-def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
-    """Return the call of ``mlf_matmul_int8_dsp``, or the reason why the portable kernel must do it."""
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1], output)
-
-
-def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+def lower_conv2d_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1, or a reason."""
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    pixels = output.elements // output.shape[3]
-    if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
-        return _matmul(graph, node, operator, "conv2d", pixels, output)
-    filter_ = _pairs(graph, node, whole=True)
+    if layer.is_pointwise:
+        return lower_matmul_dsp(layer)
+    filter_ = _pairs(layer, whole=True)
     if filter_ is None:
         return NOT_EXACT
-    inputs = weights.elements // weights.shape[0]
-    window = window_fields(node, operator.window(weights), source, output)
-    matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
-    row = row_size(inputs)
-    pair, pairs = _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2
-    again = pixels >= READ_AGAIN
-    copied = again and output.shape[3] % 2 == 0
+    matmul = matmul_fields(layer, brief=filter_.brief)
+    row, channels = row_size(layer.inputs), layer.output.shape[3]
+    pair, pairs = _pair_size(layer.inputs, brief=filter_.brief), channels // 2
+    again = layer.rows >= READ_AGAIN
+    copied = again and channels % 2 == 0
 
     def body(statement: str, copied: int) -> tuple[str, ...]:
-        return (*conv2d_lines(window, matmul | copied_field(copied), zero_point(source)), statement)
+        return (*conv2d_lines(layer, matmul | copied_field(copied)), statement)
 
-    if source.shape[3] % 4 != 0:  # pixels are not whole words: windows are copied before they are expanded
-        return _gathered(source, filter_, output, body, row, pair * pairs if copied else 0, several=again)
-    block = block_size(graph, node, row)
-    padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
-    parameters = (
-        *dsp_parameters(source, filter_.constant, output, block * row),
-        Parameter("const int8_t *", "padding", padding),
-    )
+    if layer.source.shape[3] % 4 != 0:  # pixels are not whole words: windows are copied before they are expanded
+        return _gathered(layer, filter_, body, row, pair * pairs if copied else 0, several=again)
+    block = block_size(layer, row)
+    parameters = (*dsp_parameters(layer, filter_.constant, block * row), padding_pixel(layer))
     statement = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
     grown = None
     if block == PIXELS and copied:
@@ -96,9 +76,8 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
 
 
 def _gathered(
-    source: Tensor,
+    layer: Weighted[Conv2D],
     filter_: PackedFilter,
-    output: Tensor,
     body: Callable[[str, int], tuple[str, ...]],
     row: int,
     copied: int,
@@ -110,7 +89,7 @@ def _gathered(
     If there is room, it gathers ``several`` blocks at a time, and copies ``copied`` bytes of filters: all or none,
     because its code is specialised, and would become longer.
     """
-    pairs = output.shape[3] // 2
+    pairs = layer.output.shape[3] // 2
 
     def made(blocks: int, copied: int) -> tuple[str, ...]:
         return body(f"mlf_conv2d_gather_int8_dsp(&conv2d, {blocks}, input, filter, output, scratch);", copied)
@@ -121,55 +100,48 @@ def _gathered(
         copies = 0 < copied <= free - scratch
         return scratch + copies * copied, made(blocks, copies * pairs)
 
-    parameters = dsp_parameters(source, filter_.constant, output, PIXELS * (row + row // BYTES))
+    parameters = dsp_parameters(layer, filter_.constant, PIXELS * (row + row // BYTES))
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, made(1, 0), grown=with_room if several else None)
 
 
-def block_size(graph: Graph, node: Node, row: int) -> int:
+def block_size(layer: _Layer, row: int) -> int:
     """Return the pixels of a block with ``row`` bytes for each: as many as do not enlarge the arena."""
-    return PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
+    return PIXELS if PIXELS * row <= spare_memory(layer.graph, layer.node) else FEWER_PIXELS
 
 
-def _matmul(
-    graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int, output: Tensor
-) -> KernelCall | str:
-    source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    inputs = weights.elements // weights.shape[0]
-    single = rows == 1 and block_size(graph, node, row_size(inputs)) == PIXELS
+def lower_matmul_dsp(layer: _Layer) -> KernelCall | str:
+    """Return the call of ``mlf_matmul_int8_dsp`` or a form of it, or the reason why the portable kernel must do it."""
+    word, rows, inputs, (channels, *_) = layer.word, layer.rows, layer.inputs, layer.weights.shape
+    single = rows == 1 and block_size(layer, row_size(inputs)) == PIXELS
     blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
-    large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
+    large = layer.weights.elements >= _LARGE and inputs % 4 == 0 and channels % 4 == 0
     # With three rows or more, a block reads each weight once for three products.
-    fours = _filter(graph, node, "dot_1x4_dsp.h", pack_dot_1x4) if large and rows < PIXELS else None
+    fours = _filter(layer, "dot_1x4_dsp.h", pack_dot_1x4) if large and rows < PIXELS else None
     if fours is not None:
-        matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=fours.brief))
+        matmul = matmul_lines(matmul_fields(layer, brief=fours.brief))
         statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
-        return KernelCall(
-            word, "dot_1x4_dsp.h", dsp_parameters(source, fours.constant, output, 0), (*matmul, statement)
-        )
-    filter_ = _pairs(graph, node, whole=blocked)
+        return KernelCall(word, "dot_1x4_dsp.h", dsp_parameters(layer, fours.constant, 0), (*matmul, statement))
+    filter_ = _pairs(layer, whole=blocked)
     # Without the block, the kernel adds the odd channel in another way, which has no limit of 24 bits.
     if filter_ is None and blocked:
-        blocked, filter_ = False, _pairs(graph, node, whole=False)
+        blocked, filter_ = False, _pairs(layer, whole=False)
     if filter_ is None:
         return NOT_EXACT
-    scratch = (PIXELS if blocked else 1) * row_size(inputs)
-    fields = matmul_fields(operator, rows, inputs, output, brief=filter_.brief)
-    matmul = matmul_lines(fields)
-    if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
+    size = (PIXELS if blocked else 1) * row_size(inputs)
+    fields = matmul_fields(layer, brief=filter_.brief)
+    if not blocked and inputs % 4 == 0 and (rows >= PIXELS or size > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
-        parameters = dsp_parameters(source, filter_.constant, output, 0)
-        return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
+        parameters = dsp_parameters(layer, filter_.constant, 0)
+        return KernelCall(word, "matmul_dsp.h", parameters, (*matmul_lines(fields), statement))
     statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
-
-    pair = _pair_size(inputs, brief=filter_.brief)
 
     def body(copied: int) -> tuple[str, ...]:
         return (*matmul_lines(fields | copied_field(copied)), statement)
 
     grown = None
-    if blocked and rows >= READ_AGAIN and output.shape[-1] % 2 == 0:
-        grown = partial(with_copy, scratch, pair, output.shape[-1] // 2, body)
-    parameters = dsp_parameters(source, filter_.constant, output, scratch)
+    if blocked and rows >= READ_AGAIN and channels % 2 == 0:
+        grown = partial(with_copy, size, _pair_size(inputs, brief=filter_.brief), channels // 2, body)
+    parameters = dsp_parameters(layer, filter_.constant, size)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
 
 
@@ -192,9 +164,9 @@ def with_copy(
     return scratch + copied * pair, body(copied)
 
 
-def copied_field(pairs: int) -> dict[str, str]:
+def copied_field(pairs: int) -> dict[str, int]:
     """Return the field of the ``struct mlf_matmul_dsp`` for copied filters."""
-    return {"copied": str(pairs)} if pairs else {}
+    return {"copied": pairs} if pairs else {}
 
 
 def row_size(inputs: int) -> int:
@@ -210,81 +182,73 @@ class PackedFilter(NamedTuple):
     """Whether it has the constants of the brief requantisation."""
 
 
-def _pairs(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
+def _pairs(layer: _Layer, *, whole: bool) -> PackedFilter | None:
     """Return the filter in pairs of channels, as ``pack_matmul``."""
-    return _filter(graph, node, "matmul_dsp.h", partial(pack_matmul, whole=whole))
+    return _filter(layer, "matmul_dsp.h", partial(pack_matmul, whole=whole))
 
 
-def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter | None:
+def _filter(layer: _Layer, header: str, pack: _Pack) -> PackedFilter | None:
     """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
 
     def words(channels: DspChannels | None) -> Array | None:
         return None if channels is None else pack(channels)
 
-    channels = _channels(graph, node)
+    channels = _channels(layer)
     packed = words(channels)
     if channels is None or packed is None:
         return None
-    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(graph, node))), channels.brief)
+    return PackedFilter(Constant.packed(packed, header, lambda: words(_channels(layer))), channels.brief)
 
 
-def _channels(graph: Graph, node: Node) -> DspChannels | None:
-    channels = general_channels(graph, node)
-    output = graph.outputs_of(node)[0]
-    return None if channels is None else brief_channels(channels, zero_point(output))
+def _channels(layer: _Layer) -> DspChannels | None:
+    channels = general_channels(layer)
+    return None if channels is None else brief_channels(channels, zero_point(layer.output))
 
 
-def general_channels(graph: Graph, node: Node) -> DspChannels | None:
+def general_channels(layer: _Layer) -> DspChannels | None:
     """Return the constants of the output channels, without those of the brief requantisation."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 0, zero_point(source))
-    assert isinstance(node.operator, Conv2D | FullyConnected)
-    rescales = node.operator.rescales(source, weights, output)
-    matrix = np.asarray(weights.known.reshape(weights.shape[0], -1))
-    return dsp_channels(matrix, folded, rescales, zero_point(output))
+    return dsp_channels(layer.matrix, layer.folded_bias(), layer.rescales, zero_point(layer.output))
 
 
-def matmul_fields(
-    operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor, *, brief: bool
-) -> dict[str, str]:
+def matmul_fields(layer: _Layer, *, brief: bool) -> dict[str, int]:
     """Return the fields of the ``struct mlf_matmul_dsp``."""
-    minimum, maximum = activation_range(operator.activation, output)
+    minimum, maximum = layer.clamp
     return {
-        "rows": str(rows),
-        "inputs": str(inputs),
-        "outputs": str(output.shape[-1]),
-        "rounding": str(0 if brief else 2 * zero_point(output) + 1),
-        "minimum": str(minimum),
-        "maximum": str(maximum),
+        "rows": layer.rows,
+        "inputs": layer.inputs,
+        "outputs": layer.output.shape[-1],
+        "rounding": 0 if brief else 2 * zero_point(layer.output) + 1,
+        "minimum": minimum,
+        "maximum": maximum,
     }
 
 
-def dsp_parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int) -> tuple[Parameter, ...]:
-    """Return the parameters of a product with ``scratch`` bytes of scratch memory."""
-    return (
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", filter_),
-        Parameter("int8_t *", "output", output.name),
-        *([Parameter("int16_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
-    )
+def dsp_parameters(layer: _Layer, filter_: Constant, size: int) -> tuple[Parameter, ...]:
+    """Return the parameters of a product with ``size`` bytes of scratch memory."""
+    memory = [scratch("int16_t", size)] if size else []
+    return (reads("input", layer.source), packed_filter(filter_), writes("output", layer.output), *memory)
 
 
-def _nested(name: str, fields: Mapping[str, str]) -> Sequence[str]:
+def padding_pixel(layer: _Layer) -> Parameter:
+    """Return the parameter ``padding``: a pixel outside of the int8 image."""
+    return array("padding", "int8_t", np.full(layer.source.shape[3], zero_point(layer.source), np.int8))
+
+
+def _nested(name: str, fields: Mapping[str, object]) -> Sequence[str]:
     return (f"    .{name} = {{", *(f"        .{field} = {text}," for field, text in fields.items()), "    },")
 
 
-def matmul_lines(fields: Mapping[str, str]) -> Sequence[str]:
+def matmul_lines(fields: Mapping[str, object]) -> Sequence[str]:
     """Return the local ``matmul``, which is static, so that kernels are not specialised for it."""
-    lines = struct_lines("mlf_matmul_dsp", "matmul", fields)
-    return (f"static {lines[0]}", *lines[1:])
+    return static_struct_lines("mlf_matmul_dsp", "matmul", fields)
 
 
-def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int) -> Sequence[str]:
-    """Return the local ``conv2d``; ``zero_point`` is the input's."""
+def conv2d_lines(layer: Weighted[Conv2D], matmul: Mapping[str, object]) -> Sequence[str]:
+    """Return the local ``conv2d``."""
     return (
         "static const struct mlf_conv2d_dsp conv2d = {",
-        *_nested("window", window),
+        *_nested("window", window_fields(layer.node, layer.window, *layer.images)),
         *_nested("matmul", matmul),
-        f"    .zero_point = {zero_point},",
+        f"    .zero_point = {zero_point(layer.source)},",
         "};",
     )

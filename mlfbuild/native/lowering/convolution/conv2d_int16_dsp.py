@@ -12,18 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Array, Graph, Node, Rescale, Tensor, activation_range, fine_multiplier, wide_rescale
-from mlfbuild.native.graph.bases import convolution_tensors
-from mlfbuild.native.graph.ops import Conv2D, FullyConnected
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.native.graph import Array, fine_multiplier, wide_rescale
+from mlfbuild.native.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, struct_lines
+from mlfbuild.native.lowering.common.layer import Weighted
+from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
 
 Int64Array = npt.NDArray[np.int64]
 
-_PIXELS = 3
+PIXELS = 3
+"""Pixels that are computed together."""
 _GROUP = 4
 """Inputs to whose multiple rows are filled up."""
-_INT16 = 2
+INT16 = 2
+"""Bytes of an input."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +41,20 @@ class NarrowChannels:
 
 
 def narrow_channels(
-    weights: Array, bias: Array | None, rescales: Sequence[Rescale], *, fine: bool
+    weights: Array, layer: Weighted[Conv2D | DepthwiseConv2D | FullyConnected]
 ) -> NarrowChannels | None:
-    """Return the constants of channels with int8 ``weights`` [channels, inputs].
+    """Return the constants of the channels of ``layer`` with int8 ``weights`` [channels, inputs].
 
     ``None`` if a sum may need more than 32 bits, or a factor is neither 0, between 2**-18 and 1/2, nor ``fine``.
     """
+    bias, rescales = layer.bias, layer.rescales
     wide = weights.astype(np.int64)
     offset = np.zeros(len(wide), np.int64) if bias is None else bias.reshape(-1).astype(np.int64)
     # The worst inputs: -32768 for each weight, with the sign that adds up.
     products = np.abs(wide).sum(axis=1) << 15
     if (products + np.abs(offset)).max() >= 1 << 31:
         return None
-    if fine:
+    if layer.operator.fine:
         return NarrowChannels(wide, offset, np.array([fine_multiplier(rescale) for rescale in rescales], np.int64))
     factors = [wide_rescale(rescale) for rescale in rescales]
     multiplier = np.array([factor.multiplier for factor in factors], np.int64)
@@ -83,73 +87,34 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
     return np.concatenate([np.stack(parameters, axis=1).astype(np.int32), weights], axis=1).reshape(-1)
 
 
-def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+def lower_int16_dsp(layer: Weighted[Conv2D | FullyConnected]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_int16_dsp.h``, or the reason why the portable kernel must do it."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    pixels = output.elements // output.shape[3]
-    if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
-        return _matmul(graph, node, operator, "conv2d", pixels)
-    rescales = operator.rescales(source, weights, output)
-    filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
-    if filter_ is None:
-        return NOT_EXACT
-    inputs = weights.elements // weights.shape[0]
-    block = _PIXELS if pixels >= _PIXELS else 1
-    return KernelCall("conv2d", "conv2d_int16_dsp.h", _parameters(source, filter_, output, block * _row(inputs)), (
-        *window_lines(node, operator.window(weights), source, output),
-        *matmul_lines(operator, pixels, inputs, output),
-        "mlf_conv2d_int16_dsp(&window, &matmul, input, filter, output, scratch);",
-    ))  # fmt: skip
-
-
-def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | str:
-    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or the reason why the portable kernel must do it."""
-    source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1])
-
-
-def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | str:
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    rescales = operator.rescales(source, weights, output)
-    filter_ = _filter(weights, bias, rescales, fine=operator.fine) if operator.sums_are_wide(source, bias) else None
-    if filter_ is None:
-        return NOT_EXACT
-    inputs = weights.elements // weights.shape[0]
-    matmul = matmul_lines(operator, rows, inputs, output)
-    if rows < _PIXELS and inputs % _GROUP == 0:
-        statement = "mlf_matvec_int16_dsp(&matmul, input, filter, output);"
-        return KernelCall(word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
-    scratch = (_PIXELS if rows >= _PIXELS else 1) * _row(inputs)
-    statement = "mlf_matmul_int16_dsp(&matmul, input, filter, output, scratch);"
-    return KernelCall(
-        word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,)
-    )
-
-
-def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale], *, fine: bool) -> Constant | None:
-    matrix = weights.known.reshape(weights.shape[0], -1)
-    channels = narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=fine)
+    channels = narrow_channels(layer.matrix, layer) if layer.sums_are_wide else None
     packed = None if channels is None else pack_int16(channels)
-    return None if packed is None else Constant.packed(packed, "dot_3x2_int16_dsp.h")
+    if packed is None:
+        return NOT_EXACT
+    filter_ = Constant.packed(packed, "dot_3x2_int16_dsp.h")
+    # A row is filled up to whole groups.
+    size = (PIXELS if layer.rows >= PIXELS else 1) * -(-layer.inputs // _GROUP) * _GROUP * INT16
+    body = (*matmul_lines(layer), "mlf_matmul_int16_dsp(&matmul, input, filter, output, scratch);")
+    if not layer.is_pointwise:
+        body = (
+            *window_lines(layer.node, layer.window, *layer.images),
+            *matmul_lines(layer),
+            "mlf_conv2d_int16_dsp(&window, &matmul, input, filter, output, scratch);",
+        )
+    elif layer.rows < PIXELS and layer.inputs % _GROUP == 0:
+        size, body = 0, (*matmul_lines(layer), "mlf_matvec_int16_dsp(&matmul, input, filter, output);")
+    return KernelCall(layer.word, "conv2d_int16_dsp.h", (
+        reads("input", layer.source),
+        packed_filter(filter_),
+        writes("output", layer.output),
+        *([scratch("int16_t", size)] if size else []),
+    ), body, (0,) if layer.is_pointwise and size else ())  # fmt: skip
 
 
-def _row(inputs: int) -> int:
-    """Return the bytes of a row, filled up to whole groups."""
-    return -(-inputs // _GROUP) * _GROUP * _INT16
-
-
-def matmul_lines(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> Sequence[str]:
-    """Return the local ``matmul`` of ``rows`` of ``inputs`` times a filter."""
-    minimum, maximum = activation_range(operator.activation, output)
-    fields = {"rows": rows, "inputs": inputs, "outputs": output.shape[-1], "minimum": minimum, "maximum": maximum}
-    texts = {name: str(value) for name, value in fields.items()}
-    return struct_lines("mlf_matmul_int16_dsp", "matmul", texts)
-
-
-def _parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int) -> tuple[Parameter, ...]:
-    return (
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", filter_),
-        Parameter("int16_t *", "output", output.name),
-        *([Parameter("int16_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
-    )
+def matmul_lines(layer: Weighted[Conv2D | FullyConnected]) -> Sequence[str]:
+    """Return the local ``matmul`` of rows times a filter."""
+    minimum, maximum = layer.clamp
+    fields = {"rows": layer.rows, "inputs": layer.inputs, "outputs": layer.output.shape[-1]}
+    return struct_lines("mlf_matmul_int16_dsp", "matmul", {**fields, "minimum": minimum, "maximum": maximum})

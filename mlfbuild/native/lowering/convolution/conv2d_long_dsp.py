@@ -6,13 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.dsp import DspChannels, is_of_few_rows
-from mlfbuild.native.lowering.common.window import window_fields
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     READ_AGAIN,
     block_size,
@@ -21,6 +20,7 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     dsp_parameters,
     general_channels,
     matmul_fields,
+    padding_pixel,
     row_size,
     with_copy,
 )
@@ -39,12 +39,12 @@ _LEAST_PIXELS = 256
 """The least pixels of an image, unless it is computed a few rows at a time: filters need two thirds more flash."""
 
 
-def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+def lower_conv2d_long_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of ``mlf_conv2d_long_int8_dsp``; a reason if it would be slower, too large or not exact."""
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    depth, pixels = source.shape[3], output.elements // output.shape[3]
+    operator, source, output = layer.operator, layer.source, layer.output
+    depth, outputs = source.shape[3], output.shape[3]
     if (
-        weights.shape[1:3] != (3, 3)
+        layer.weights.shape[1:3] != (3, 3)
         or operator.stride != (1, 1)
         or operator.dilation != (1, 1)
         or operator.padding[1] != (1, 1)
@@ -52,43 +52,35 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
         or depth % 4 != 0
         or depth < _LEAST_CHANNELS
         or output.shape[2] < _OUTPUTS
-        or not (is_of_few_rows(graph) or pixels >= _LEAST_PIXELS)
+        or not (is_of_few_rows(layer.graph) or layer.rows >= _LEAST_PIXELS)
     ):
         return f"is for filters of 3x3 and whole words of at least {_LEAST_CHANNELS} channels in large images"
-    inputs = weights.elements // weights.shape[0]
-    row = row_size(inputs)
+    row = row_size(layer.inputs)
     # Four words with two pixels each, for the three rows of the filter, and one carry for each output channel.
-    scratch = 16 * 3 * depth + 4 * output.shape[3]
-    channels = general_channels(graph, node)
+    scratch = 16 * 3 * depth + 4 * outputs
+    channels = general_channels(layer)
     # It must not need more scratch memory than the kernel that it replaces.
-    if channels is None or scratch > row * block_size(graph, node, row) or not _fits(channels, depth):
+    if channels is None or scratch > row * block_size(layer, row) or not _fits(channels, depth):
         return "its sums are not exact with these weights, or need more memory than those of conv2d_dsp"
 
     # The packed words are made again when they are printed, so that they need no memory until then.
     def again() -> Array | None:
-        repeated = general_channels(graph, node)
+        repeated = general_channels(layer)
         return None if repeated is None else _pack(repeated, depth, zero_point(output))
 
     filter_ = Constant.packed(_pack(channels, depth, zero_point(output)), "conv2d_long_dsp.h", again)
-    padding = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
-    window = window_fields(node, operator.window(weights), source, output)
-    matmul = matmul_fields(operator, pixels, inputs, output, brief=False)
-    words = filter_.size // 4 // output.shape[3]
+    matmul = matmul_fields(layer, brief=False)
+    words = filter_.size // 4 // outputs
     together = 1 + words % 2  # channels that are copied together: an even number of words
 
     def body(copied: int) -> tuple[str, ...]:
-        fields = matmul | copied_field(copied * together)
         statement = "mlf_conv2d_long_int8_dsp(&conv2d, input, filter, padding, output, scratch);"
-        return (*conv2d_lines(window, fields, zero_point(source)), statement)
+        return (*conv2d_lines(layer, matmul | copied_field(copied * together)), statement)
 
-    grown = partial(with_copy, scratch, 4 * words * together, output.shape[3] // together, body)
-    return KernelCall(
-        "conv2d",
-        "conv2d_long_dsp.h",
-        (*dsp_parameters(source, filter_, output, scratch), Parameter("const int8_t *", "padding", padding)),
-        body(0),
-        grown=grown if pixels >= READ_AGAIN else None,
-    )
+    parameters = (*dsp_parameters(layer, filter_, scratch), padding_pixel(layer))
+    grown = partial(with_copy, scratch, 4 * words * together, outputs // together, body)
+    grown_if_read_again = grown if layer.rows >= READ_AGAIN else None
+    return KernelCall("conv2d", "conv2d_long_dsp.h", parameters, body(0), grown=grown_if_read_again)
 
 
 def _columns(channels: DspChannels, depth: int) -> Array:

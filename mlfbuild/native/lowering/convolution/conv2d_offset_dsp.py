@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import Array
 from mlfbuild.native.graph.ops import Conv2D
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter
 from mlfbuild.native.lowering.common.activation import zero_point
 from mlfbuild.native.lowering.common.convolution import wide_weights
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pack_matmul
-from mlfbuild.native.lowering.common.window import window_fields
 from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     BYTES,
     PIXELS,
@@ -23,6 +22,7 @@ from mlfbuild.native.lowering.convolution.conv2d_dsp import (
     dsp_parameters,
     matmul_fields,
     matmul_lines,
+    padding_pixel,
 )
 
 _SUMMED = 64
@@ -31,43 +31,34 @@ _LARGEST_ODD = 1 << 23
 """The bound of a sum of the second channel of a pair."""
 
 
-def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | str:
+def lower_conv2d_offset_dsp(layer: Weighted[Conv2D]) -> KernelCall | str:
     """Return the call of a kernel of ``conv2d_offset_dsp.h``; a reason if no packed filter gives exact sums."""
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
 
     def words(channels: DspChannels | None) -> Array | None:
         return None if channels is None else pack_matmul(channels, whole=False)
 
-    channels = _channels(graph, node)
+    channels = _channels(layer)
     packed = words(channels)
     if channels is None or packed is None:
         return NOT_EXACT
-    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(graph, node)))
-    inputs = weights.elements // weights.shape[0]
-    groups = groups_of(inputs)
+    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", lambda: words(_channels(layer)))
+    groups, depth = groups_of(layer.inputs), layer.source.shape[3]
     row = (groups + _sums(groups)) * 4 * BYTES
-    pixels, depth = output.elements // output.shape[3], source.shape[3]
-    matmul = matmul_fields(operator, pixels, row // BYTES, output, brief=channels.brief)
-    alone = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
-    if alone and depth % 4 == 0:
-        return KernelCall("conv2d", "conv2d_offset_dsp.h", dsp_parameters(source, filter_, output, PIXELS * row), (
+    matmul = {**matmul_fields(layer, brief=channels.brief), "inputs": row // BYTES}
+    if layer.is_pointwise and depth % 4 == 0:
+        return KernelCall("conv2d", "conv2d_offset_dsp.h", dsp_parameters(layer, filter_, PIXELS * row), (
             *matmul_lines(matmul),
             f"mlf_matmul_offset_int8_dsp(&matmul, {depth}, input, filter, output, scratch);",
         ), (0,))  # fmt: skip
-    window = window_fields(node, operator.window(weights), source, output)
     parameters: tuple[Parameter, ...]
     if depth % 4 != 0:
         block, padding = PIXELS, "NULL"
-        parameters = dsp_parameters(source, filter_, output, block * (row + 4 * groups))
+        parameters = dsp_parameters(layer, filter_, block * (row + 4 * groups))
     else:
-        block, padding = block_size(graph, node, row), "padding"
-        zeros = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
-        parameters = (
-            *dsp_parameters(source, filter_, output, block * row),
-            Parameter("const int8_t *", "padding", zeros),
-        )
+        block, padding = block_size(layer, row), "padding"
+        parameters = (*dsp_parameters(layer, filter_, block * row), padding_pixel(layer))
     return KernelCall("conv2d", "conv2d_offset_dsp.h", parameters, (
-        *conv2d_lines(window, matmul, zero_point(source)),
+        *conv2d_lines(layer, matmul),
         f"mlf_conv2d_offset_int8_dsp(&conv2d, {block}, input, filter, {padding}, output, scratch);",
     ))  # fmt: skip
 
@@ -76,22 +67,19 @@ def _sums(groups: int) -> int:
     return -(-groups // _SUMMED)
 
 
-def _channels(graph: Graph, node: Node) -> DspChannels | None:
+def _channels(layer: Weighted[Conv2D]) -> DspChannels | None:
     """Return the channels with the weights of sums; ``None`` if the sum of a channel does not fit in 24 bits."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert isinstance(node.operator, Conv2D)
-    wide = wide_weights(weights)
-    folded = folded_bias(None if bias is None else bias.data, wide, 0, zero_point(source))
+    wide = wide_weights(layer.weights)
     rows = wide.reshape(wide.shape[0], -1)
-    channels = dsp_channels(rows, folded, node.operator.rescales(source, weights, output), zero_point(output))
-    offset = -zero_point(weights)
+    channels = dsp_channels(rows, layer.folded_bias(wide), layer.rescales, zero_point(layer.output))
+    offset = -zero_point(layer.weights)
     if channels is None or offset > np.iinfo(np.int8).max:
         return None
     if 128 * np.abs(channels.weights.astype(np.int64)).sum(axis=1).max() >= _LARGEST_ODD:
         return None
     groups = groups_of(rows.shape[1])
     matrix = np.zeros((len(rows), 4 * (groups + _sums(groups))), np.int8)
-    matrix[:, : rows.shape[1]] = weights.known.reshape(rows.shape)
+    matrix[:, : rows.shape[1]] = layer.weights.known.reshape(rows.shape)
     matrix[:, 4 * groups :] = offset
     matrix[~channels.weights.any(axis=1)] = 0  # a channel without weights, or with a constant output
-    return replace(brief_channels(channels, zero_point(output)), weights=matrix)
+    return replace(brief_channels(channels, zero_point(layer.output)), weights=matrix)

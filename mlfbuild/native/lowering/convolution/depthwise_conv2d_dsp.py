@@ -7,13 +7,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Array, Graph, Node, Tensor, activation_range
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import Array, Tensor
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
-from mlfbuild.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
+from mlfbuild.native.lowering.common.depthwise import TAPS, depthwise_lines, is_small, padded_filters
 from mlfbuild.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
+from mlfbuild.native.lowering.common.layer import Weighted
+from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
+from mlfbuild.native.lowering.common.window import static_struct_lines
 
 _GROUP = 4
 _LINE = 64
@@ -25,89 +27,72 @@ _SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
-def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+def lower_depthwise_conv2d_dsp(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of two or three weights, for fewer than four
     channels, for a depth multiplier other than 1, and if the kernel's short requantisation is not exact. A filter of
     one weight calls ``mlf_depthwise_scale_int8_dsp``.
     """
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if weights.shape[1:3] == (1, 1):
-        return _lower_scale(operator, source, weights, bias, output)
-    if not _takes(operator, source, weights):
+    operator, source, output, point = layer.operator, layer.source, layer.output, zero_point(layer.output)
+    if layer.weights.shape[1:3] == (1, 1):
+        return _lower_scale(layer)
+    # One of the strides must be possible along a line.
+    if not is_small(layer) or source.shape[3] < _GROUP or min(operator.stride) > 2:
         return "is for small filters and at least four channels, without a depth multiplier"
     # Row by row, a smaller output can take the place of the input, if a separate one would raise the peak.
-    by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
+    by_rows = _shrinks(operator, source, output) and spare_memory(layer.graph, layer.node) < output.size
     # Otherwise lines run along the dimension in which they are longest.
     along = 2 if by_rows else _along(operator, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
-    # In place, an output row is held until its inputs have been read.
-    rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(padded_filters(weights.known, along), folded, rescales, zero_point(output))
+    filters = padded_filters(layer.weights.known, along)
+    channels = dsp_channels(filters, layer.folded_bias(), layer.rescales, point)
     if channels is None:
         return NOT_EXACT
-    channels = brief_channels(channels, zero_point(output))
+    channels = brief_channels(channels, point)
     word = "rows_int8" if by_rows else "int8"
+    # In place, an output row is held until its inputs have been read.
     held = math.prod(output.shape[2:]) if by_rows else 0
     overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
-    minimum, maximum = activation_range(operator.activation, output)
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.packed(_pack(channels), "depthwise_conv2d_dsp.h")),
-        Parameter("int8_t *", "output", output.name),
-        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
+        reads("input", source),
+        packed_filter(Constant.packed(_pack(channels), "depthwise_conv2d_dsp.h")),
+        writes("output", output),
+        scratch("struct mlf_depthwise_scratch_dsp", _SCRATCH + held),
     ), (
-        # ``static``, so that the struct is in flash and not made on the stack in each call.
-        "static const struct mlf_depthwise_dsp depthwise = {",
-        *axis_lines("along", operator, source, output, along),
-        *axis_lines("across", operator, source, output, 3 - along),
-        f"    .batches = {source.shape[0]},",
-        f"    .channels = {source.shape[3]},",
-        f"    .zero_point = {zero_point(source)},",
-        f"    .rounding = {0 if channels.brief else 2 * zero_point(output) + 1},",
-        f"    .minimum = {minimum},",
-        f"    .maximum = {maximum},",
-        "};",
+        *depthwise_lines(layer, "mlf_depthwise_dsp", along, 0 if channels.brief else 2 * point + 1),
         f"mlf_depthwise_conv2d_{word}_dsp(&depthwise, input, filter, output, scratch);",
     ), overwrites)  # fmt: skip
 
 
-def _lower_scale(
-    operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
-) -> KernelCall | str:
+def _lower_scale(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
+    source, output = layer.source, layer.output
     # One weight per pixel: without padding or stride, input and output have the same shape.
-    if operator.depth_multiplier != 1 or source.shape != output.shape:
+    if layer.operator.depth_multiplier != 1 or source.shape != output.shape:
         return "a filter of one weight must keep the shape"
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
-    rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(weights.known.reshape(-1, 1), folded, rescales, zero_point(output))
+    column = layer.weights.known.reshape(-1, 1)
+    channels = dsp_channels(column, layer.folded_bias(), layer.rescales, zero_point(output))
     if channels is None:
         return NOT_EXACT
     # The requantisation of `dsp.h` starts from twice the sum.
     twice = 2 * channels.weights[:, 0].astype(np.int64)
     packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
-    minimum, maximum = activation_range(operator.activation, output)
+    minimum, maximum = layer.clamp
+    fields = {
+        "pixels": layer.rows,
+        "channels": source.shape[3],
+        "rounding": 2 * zero_point(output) + 1,
+        "minimum": minimum,
+        "maximum": maximum,
+    }
     return KernelCall("depthwise_conv2d", _SCALE_HEADER, (
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.packed(packed, _SCALE_HEADER)),
-        Parameter("int8_t *", "output", output.name),
+        reads("input", source),
+        packed_filter(Constant.packed(packed, _SCALE_HEADER)),
+        writes("output", output),
     ), (
-        "static const struct mlf_scale_dsp scale = {",
-        f"    .pixels = {math.prod(source.shape[:3])},",
-        f"    .channels = {source.shape[3]},",
-        f"    .rounding = {2 * zero_point(output) + 1},",
-        f"    .minimum = {minimum},",
-        f"    .maximum = {maximum},",
-        "};",
+        *static_struct_lines("mlf_scale_dsp", "scale", fields),
         "mlf_depthwise_scale_int8_dsp(&scale, input, filter, output);",
     ), (0,))  # fmt: skip
-
-
-def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
-    """Return whether the kernel supports the filter, and one of its strides along a line."""
-    return is_small(operator, weights) and source.shape[3] >= _GROUP and min(operator.stride) <= 2
 
 
 def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.native.graph import Graph, Node
-from mlfbuild.native.graph.bases import convolution_tensors
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.lowering.call import Constant, KernelCall
 from mlfbuild.native.lowering.common.int16 import int16_range_line
+from mlfbuild.native.lowering.common.layer import Weighted
+from mlfbuild.native.lowering.common.parameters import array, packed_filter, reads, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import Int64Array, NarrowChannels, narrow_channels
 
@@ -17,48 +17,41 @@ _MOST_TAPS = 64
 _UNFIT = f"is for whole groups of channels and at most {_MOST_TAPS} taps, with 32-bit sums"
 
 
-def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+def lower_depthwise_conv2d_int16_dsp(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or the reason why the portable kernel must do it."""
-    channels = _channels(graph, node, operator, 4)
-    return _UNFIT if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
+    channels = _channels(layer, 4)
+    return _UNFIT if channels is None else _call(layer, "dsp", "range", _pack_dsp(channels))
 
 
-def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+def lower_depthwise_conv2d_int16_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or the reason why another kernel must do it."""
-    channels = _channels(graph, node, operator, 8)
-    return _UNFIT if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
+    channels = _channels(layer, 8)
+    return _UNFIT if channels is None else _call(layer, "mve", "&range", _pack_mve(channels))
 
 
-def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -> NarrowChannels | None:
+def _channels(layer: Weighted[DepthwiseConv2D], group: int) -> NarrowChannels | None:
     """Return the constants of a kernel that computes ``group`` channels together."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    channels, taps = source.shape[3], weights.shape[1] * weights.shape[2]
-    if operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
+    channels, taps = layer.source.shape[3], layer.weights.shape[1] * layer.weights.shape[2]
+    if layer.operator.depth_multiplier != 1 or channels % group or taps > _MOST_TAPS:
         return None
-    matrix = weights.known.reshape(taps, channels).T
     # Taps first, channels last, as in the file; the kernels need one row for each channel.
-    rescales = operator.rescales(source, weights, output)
-    return narrow_channels(matrix, None if bias is None else bias.data, rescales, fine=operator.fine)
+    return narrow_channels(layer.weights.known.reshape(taps, channels).T, layer)
 
 
-def _call(
-    graph: Graph, node: Node, operator: DepthwiseConv2D, feature: str, range_: str, filter_: Int64Array
-) -> KernelCall:
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    header = f"depthwise_conv2d_int16_{feature}.h"
-    padded = operator.padding != ((0, 0), (0, 0))
+def _call(layer: Weighted[DepthwiseConv2D], feature: str, range_: str, filter_: Int64Array) -> KernelCall:
+    header, padded = f"depthwise_conv2d_int16_{feature}.h", layer.is_padded
     # The padding of int16 is 0, because its zero point is.
-    padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
+    padding = [array("padding", "int16_t", np.zeros(layer.source.shape[3], np.int16))] if padded else []
     # Without padding the pointer is not read; any valid one will do.
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
     return KernelCall("depthwise_conv2d", header, (
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.packed(filter_.astype(np.int32), header)),
-        *([Parameter("const int16_t *", "padding", padding)] if padded else []),
-        Parameter("int16_t *", "output", output.name),
+        reads("input", layer.source),
+        packed_filter(Constant.packed(filter_.astype(np.int32), header)),
+        *padding,
+        writes("output", layer.output),
     ), (
-        *window_lines(node, operator.window(weights), source, output),
-        int16_range_line(operator.activation, output),
+        *window_lines(layer.node, layer.window, *layer.images),
+        int16_range_line(layer.operator.activation, layer.output),
         f"mlf_depthwise_conv2d_int16_{feature}({arguments});",
     # Without padding, each pixel is read before or when its place is written.
     ), () if padded else (0,))  # fmt: skip

@@ -7,19 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.native.graph import Array, Graph, Node, Tensor
-from mlfbuild.native.graph.bases import Window, convolution_tensors
+from mlfbuild.native.graph import Array, Tensor
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import (
-    Constant,
-    KernelCall,
-    Parameter,
-    ScratchBuffer,
-    folded_bias,
-    struct_lines,
-)
+from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.native.lowering.common.dsp import spare_memory
+from mlfbuild.native.lowering.common.layer import Weighted
 from mlfbuild.native.lowering.common.mve import (
     GROUP,
     VECTOR,
@@ -27,8 +20,9 @@ from mlfbuild.native.lowering.common.mve import (
     channels_in_fours,
     rounded_once_by_channel,
     rounding,
-    static_lines,
 )
+from mlfbuild.native.lowering.common.parameters import array, constant, reads, scratch, writes
+from mlfbuild.native.lowering.common.window import static_struct_lines
 
 _Axis = Mapping[str, int]
 
@@ -48,77 +42,65 @@ _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
 
-def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+def lower_depthwise_conv2d_mve(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_mve``; a reason if the kernel does not support the node."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    window = operator.window(weights)
-    if not _fits(operator, window, source, output):
+    source, output = layer.source, layer.output
+    if not _fits(layer):
         return "does not support the size of the image, the filter, its steps or the number of channels"
     turned = _is_turned(source, output)
     inner = 1 if turned else 2
-    axes = {"inner": _axis(window, source, output, inner), "outer": _axis(window, source, output, 3 - inner)}
-    planes = _lower_planes(graph, node, operator, axes, turned=turned)
+    axes = {"inner": _axis(layer, inner), "outer": _axis(layer, 3 - inner)}
+    planes = _lower_planes(layer, axes, turned=turned)
     if planes is not None:
         return planes
-    pitch = _pitch(axes)
     # Offsets of gather loads have 16 bits.
-    if pitch * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
+    if _pitch(axes) * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
         return "rows are too long for its 16-bit offsets"
-    rescales = operator.rescales(source, weights, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
-    rest = output.shape[3] % GROUP
+    folded, rescales, rest = layer.folded_bias(), layer.rescales, output.shape[3] % GROUP
     if rest:  # the last group is the last four channels
         folded = np.concatenate([folded[:-rest], folded[-GROUP:]])
-        table = channels_in_fours(folded, (*rescales[:-rest], *rescales[-GROUP:]))
-    else:
-        table = channels_in_fours(folded, rescales)
-    taps = weights.known[0].transpose((2, 0, 1) if turned else (2, 1, 0))
+        rescales = (*rescales[:-rest], *rescales[-GROUP:])
+    taps = layer.weights.known[0].transpose((2, 0, 1) if turned else (2, 1, 0))
     rows = axes["outer"]["filter"]
     step = rows * axes["inner"]["stride"]
-    word = f"step{step if step in (3, 6) else ''}_{rounding(rescales, operator.activation, output)}"
+    word = f"step{step if step in (3, 6) else ''}_{rounding(layer)}"
     arguments = "&image, quantization, input, filter, channels, order"
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_mve.h", (
-        Parameter("const struct mlf_quantization *", "quantization",
-                  quantization_constant(source, output, operator.activation)),
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", np.ascontiguousarray(taps))),
-        Parameter("const struct mlf_channels4 *", "channels", table),
-        Parameter("const uint8_t *", "order", Constant.array("order", "uint8_t", _order(rows, taps[0].size))),
-        Parameter("void *", "scratch", ScratchBuffer(_scratch(source, axes))),
-        Parameter("int8_t *", "output", output.name),
+        constant(quantization_constant(source, output, layer.operator.activation)),
+        reads("input", source),
+        array("filter", "int8_t", np.ascontiguousarray(taps)),
+        constant(channels_in_fours(folded, rescales)),
+        array("order", "uint8_t", _order(rows, taps[0].size)),
+        scratch("void", _scratch(source, axes)),
+        writes("output", output),
     ), (
         *_image_lines(source, axes),
         f"mlf_depthwise_conv2d_int8_mve({arguments}, mlf_depthwise_{word}, scratch, output);",
     ), _overwrites(source, output, turned=turned))  # fmt: skip
 
 
-def _lower_planes(
-    graph: Graph, node: Node, operator: DepthwiseConv2D, axes: Mapping[str, _Axis], *, turned: bool
-) -> KernelCall | None:
+def _lower_planes(layer: Weighted[DepthwiseConv2D], axes: Mapping[str, _Axis], *, turned: bool) -> KernelCall | None:
     """Return the call for filters of 3x3 and a stride of 1; ``None`` if it is not exact, or planes are too large."""
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    inner, outer = axes["inner"], axes["outer"]
+    source, output, inner, outer = layer.source, layer.output, axes["inner"], axes["outer"]
     # The kernel is written for 3x3 and stride 1, and computes two rows at a time.
     if any((axis["filter"], axis["stride"]) != (3, 1) or axis["output"] < 2 for axis in (inner, outer)):
         return None
-    folded = folded_bias(None if bias is None else bias.data, weights.known, 3, zero_point(source))
-    taps = weights.known[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
-    channels = rounded_once_by_channel(
-        taps, folded, operator.rescales(source, weights, output), operator.activation, output
-    )
-    shape = _planes(inner, outer, source.shape[3], _room(graph, node, source, axes))
+    taps = layer.weights.known[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
+    channels = rounded_once_by_channel(layer, taps)
+    # Scratch memory that does not enlarge the arena, or no more than a ring takes.
+    ring = -(-_scratch(source, axes) // VECTOR) * VECTOR
+    room = max(spare_memory(layer.graph, layer.node, strided=True), ring)
+    shape = _planes(inner, outer, source.shape[3], room)
     if channels is None or shape is None or outer["output_step"] + 3 * inner["output_step"] >= _OFFSETS:
         return None
     pitch, block, band = shape
-    size = 2 * VECTOR + min(source.shape[3], block) * (band + 2) * pitch
-    ordered = Constant.array("filter", "int8_t", np.ascontiguousarray(channels.weights))
     arguments = f"&image, {zero_point(source)}, input, filter, channels, {pitch}, {block}, {band}, scratch"
     return KernelCall("depthwise_conv2d", "depthwise_planes_mve.h", (
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", ordered),
-        Parameter("const struct mlf_brief *", "channels", brief_table(channels, range(source.shape[3]))),
-        Parameter("int8_t *", "scratch", ScratchBuffer(size)),
-        Parameter("int8_t *", "output", output.name),
+        reads("input", source),
+        array("filter", "int8_t", np.ascontiguousarray(channels.weights)),
+        constant(brief_table(channels, range(source.shape[3]))),
+        scratch("int8_t", 2 * VECTOR + min(source.shape[3], block) * (band + 2) * pitch),
+        writes("output", output),
     ), (
         *_image_lines(source, axes),
         f"mlf_depthwise_planes_int8_mve({arguments}, output);",
@@ -143,11 +125,6 @@ def _planes(inner: _Axis, outer: _Axis, channels: int, room: int) -> tuple[int, 
     return found
 
 
-def _room(graph: Graph, node: Node, source: Tensor, axes: Mapping[str, _Axis]) -> int:
-    """Return the bytes of scratch memory that do not enlarge the arena, or no more than a ring does."""
-    return max(spare_memory(graph, node, strided=True), -(-_scratch(source, axes) // VECTOR) * VECTOR)
-
-
 def _scratch(source: Tensor, axes: Mapping[str, _Axis]) -> int:
     """Return the bytes of scratch memory with a ring."""
     return 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * _pitch(axes) + VECTOR
@@ -161,14 +138,15 @@ def _band(rows: int, most: int) -> int:
     return next((band for band in evens if rows % band != 1), 0)
 
 
-def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:
+def _fits(layer: Weighted[DepthwiseConv2D]) -> bool:
     """Return whether the kernel supports filter and image: adjacent taps in a vector, four channels, two outputs."""
+    window = layer.window
     return (
-        operator.depth_multiplier == 1
+        layer.operator.depth_multiplier == 1
         and window.filter[0] * window.filter[1] <= VECTOR
         and all(step == 1 or size == 1 for step, size in zip(window.dilation, window.filter, strict=True))
-        and source.shape[3] >= GROUP
-        and max(output.shape[1:3]) > 1
+        and layer.source.shape[3] >= GROUP
+        and max(layer.output.shape[1:3]) > 1
     )
 
 
@@ -179,17 +157,17 @@ def _is_turned(source: Tensor, output: Tensor) -> bool:
     return height > width and (source.shape == output.shape or width < _SHORT)
 
 
-def _axis(window: Window, source: Tensor, output: Tensor, dimension: int) -> _Axis:
+def _axis(layer: Weighted[DepthwiseConv2D], dimension: int) -> _Axis:
     """Return the fields of a ``struct mlf_depthwise_axis`` for ``dimension`` 1 or 2 of the NHWC images."""
-    axis = dimension - 1
+    window, source, output, axis = layer.window, layer.source.shape, layer.output.shape, dimension - 1
     return {
-        "input": source.shape[dimension],
-        "output": output.shape[dimension],
+        "input": source[dimension],
+        "output": output[dimension],
         "filter": window.filter[axis],
         "stride": window.stride[axis],
         "padding": window.padding[axis][0],
-        "input_step": math.prod(source.shape[dimension + 1 :]),
-        "output_step": math.prod(output.shape[dimension + 1 :]),
+        "input_step": math.prod(source[dimension + 1 :]),
+        "output_step": math.prod(output[dimension + 1 :]),
     }
 
 
@@ -211,10 +189,9 @@ def _order(rows: int, taps: int) -> Array:
 
 
 def _image_lines(source: Tensor, axes: Mapping[str, _Axis]) -> Sequence[str]:
-    fields = {"batches": str(source.shape[0]), "channels": str(source.shape[3])}
-    for name, axis in axes.items():
-        fields[name] = f"{{{', '.join(str(value) for value in axis.values())}}}"
-    return static_lines(struct_lines("mlf_depthwise_image", "image", fields))
+    sides = {name: f"{{{', '.join(map(str, axis.values()))}}}" for name, axis in axes.items()}
+    sizes = {"batches": source.shape[0], "channels": source.shape[3]}
+    return static_struct_lines("mlf_depthwise_image", "image", {**sizes, **sides})
 
 
 def _overwrites(source: Tensor, output: Tensor, *, turned: bool) -> tuple[int, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Tensor, activation_range
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import Tensor
 from mlfbuild.native.graph.ops import DepthwiseConv2D
-from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
 from mlfbuild.native.lowering.common.activation import zero_point
-from mlfbuild.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
+from mlfbuild.native.lowering.common.depthwise import TAPS, depthwise_lines, is_small, padded_filters
+from mlfbuild.native.lowering.common.layer import Weighted
+from mlfbuild.native.lowering.common.parameters import packed_filter, reads, scratch, writes
 from mlfbuild.native.lowering.common.thumb import MAGNITUDES, ThumbChannels, thumb_channels
 
 _ROTATIONS = 27
@@ -18,43 +19,32 @@ _ROTATIONS = 27
 _WORD = 4
 
 
-def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | str:
+def lower_depthwise_conv2d_thumb(layer: Weighted[DepthwiseConv2D]) -> KernelCall | str:
     """Return the call of ``mlf_depthwise_conv2d_int8_thumb``, or the reason why the portable kernel must do it.
 
     The portable kernel is used for larger or dilated filters, those of fewer than four weights, for a depth multiplier
     other than 1, and if the kernel's requantisation is not exact.
     """
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if weights.data is None or not is_small(operator, weights):
+    source, output = layer.source, layer.output
+    if layer.weights.data is None or not is_small(layer):
         return "is for small filters of constants, without a depth multiplier"
     along = _along(source, output)
-    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
-    minimum, maximum = activation_range(operator.activation, output)
-    rescales = operator.rescales(source, weights, output)
-    channels = thumb_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output), minimum)
+    filters = padded_filters(layer.weights.data, along)
+    channels = thumb_channels(filters, layer.folded_bias(), layer.rescales, zero_point(output), layer.clamp[0])
     if channels is None:
         return NOT_EXACT
     pairs = -(-output.shape[along] // 2)
-    columns = (pairs - 1) * operator.stride[along - 1] + TAPS
+    columns = (pairs - 1) * layer.operator.stride[along - 1] + TAPS
     # Written in place line by line: equal shapes always, a smaller output only along rows.
     in_place = source.shape == output.shape or (along == 2 and output.shape[2] <= source.shape[2])
+    rounding, positive = 2 * zero_point(output) + 1, int(channels.positive)
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_thumb.h", (
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.packed(_pack(channels), "depthwise_conv2d_thumb.h")),
-        Parameter("int8_t *", "output", output.name),
-        Parameter("int32_t *", "scratch", ScratchBuffer(_WORD * (_ROTATIONS + TAPS * columns + 2 * pairs))),
+        reads("input", source),
+        packed_filter(Constant.packed(_pack(channels), "depthwise_conv2d_thumb.h")),
+        writes("output", output),
+        scratch("int32_t", _WORD * (_ROTATIONS + TAPS * columns + 2 * pairs)),
     ), (
-        "static const struct mlf_depthwise_thumb depthwise = {",
-        *axis_lines("along", operator, source, output, along),
-        *axis_lines("across", operator, source, output, 3 - along),
-        f"    .batches = {source.shape[0]},",
-        f"    .channels = {source.shape[3]},",
-        f"    .zero_point = {zero_point(source)},",
-        f"    .rounding = {2 * zero_point(output) + 1},",
-        f"    .minimum = {minimum},",
-        f"    .maximum = {maximum},",
-        f"    .positive = {int(channels.positive)},",
-        "};",
+        *depthwise_lines(layer, "mlf_depthwise_thumb", along, rounding, positive=positive),
         "mlf_depthwise_conv2d_int8_thumb(&depthwise, input, filter, output, scratch);",
     ), (0,) if in_place else ())  # fmt: skip
 

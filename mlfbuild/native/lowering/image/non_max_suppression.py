@@ -7,6 +7,7 @@ from mlfbuild.native.graph import C_TYPES, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import DetectionPostProcess, NonMaxSuppression, NonMaxSuppressionV4
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _HEADER = "non_max_suppression.h"
@@ -22,17 +23,17 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return _selected(inputs, outputs)
     assert isinstance(operator, NonMaxSuppressionV4)
     boxes, scores = inputs
-    best = [Parameter("float *", "best_scores", outputs[1].name)] if len(outputs) > 2 else []
+    best = [writes("best_scores", outputs[1])] if len(outputs) > 2 else []
     numbers = f"{boxes.shape[0]}, {operator.most}, {floating(operator.overlap)}, {floating(operator.score)}"
     arguments = f"boxes, scores, candidates, positions, {'best_scores' if best else '0'}, found"
     return KernelCall("non_max_suppression", _HEADER, (
-        Parameter("const float *", "boxes", boxes.name),
-        Parameter("const float *", "scores", scores.name),
+        reads("boxes", boxes),
+        reads("scores", scores),
         Parameter("int32_t *", "candidates", ScratchBuffer(4 * boxes.shape[0])),
-        Parameter("int32_t *", "positions", outputs[0].name),
+        writes("positions", outputs[0]),
         # The candidates are a list of boxes that are not suppressed yet, four bytes each.
         *best,
-        Parameter("int32_t *", "found", outputs[-1].name),
+        writes("found", outputs[-1]),
     ), (f"mlf_non_max_suppression_float({numbers}, {arguments});",))  # fmt: skip
 
 
@@ -43,14 +44,14 @@ def _selected(inputs: list[Tensor], outputs: tuple[Tensor, ...]) -> KernelCall:
     # The limits are tensors of one element, read at run time.
     arguments = "boxes, scores, *most, *overlap, *least, candidates, rows, found"
     return KernelCall("select_boxes", _HEADER, (
-        Parameter("const float *", "boxes", boxes.name),
-        Parameter("const float *", "scores", scores.name),
-        Parameter("const int64_t *", "most", most.name),
-        Parameter("const float *", "overlap", overlap.name),
-        Parameter("const float *", "least", least.name),
+        reads("boxes", boxes),
+        reads("scores", scores),
+        reads("most", most),
+        reads("overlap", overlap),
+        reads("least", least),
         Parameter("int32_t *", "candidates", ScratchBuffer(4 * boxes.shape[1])),
-        Parameter("int64_t *", "rows", rows.name),
-        Parameter("int64_t *", "found", found.name),
+        writes("rows", rows),
+        writes("found", found),
     ), (f"mlf_select_boxes_float({sizes}, {arguments});",))  # fmt: skip
 
 

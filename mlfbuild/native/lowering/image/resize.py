@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mlfbuild.library.cgen import braces, floating, integer
-from mlfbuild.native.graph import C_TYPES, Graph, Node
+from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, record_words, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import array, constant, input_and_output
 from mlfbuild.native.settings import CodegenSettings
 
 _LONGEST = 1 << 20
@@ -19,17 +20,13 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     if max(output.shape[1:3]) > _LONGEST:
         raise unsupported(node, f"images are resized to at most {_LONGEST} rows or columns, and {output} has more")
-    fields = {
-        "batches": str(source.shape[0]),
-        "input": braces(source.shape[1:3]),
-        "output": braces(output.shape[1:3]),
-        "channels": str(source.shape[3]),
-    }
-    shape = struct_lines("mlf_resize", "shape", fields)
-    lengths = list(zip(source.shape[1:3], output.shape[1:3], strict=True))
+    batches, *image, channels = source.shape
+    sizes = {"input": braces(image), "output": braces(output.shape[1:3]), "channels": channels}
+    shape = struct_lines("mlf_resize", "shape", {"batches": batches, **sizes})
+    lengths = list(zip(image, output.shape[1:3], strict=True))
     if isinstance(operator, ResizeNearestNeighbor):
         tables = [
-            Parameter("const int32_t *", name, Constant.array(name, "int32_t", operator.positions(*length)))
+            array(name, "int32_t", operator.positions(*length))
             for name, length in zip(("rows", "columns"), lengths, strict=True)
         ]
         pixel = source.shape[3] * source.dtype.size
@@ -39,17 +36,16 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             Parameter("void *", "output", output.name),
         ), (*shape, f"mlf_resize_nearest(&shape, {pixel}, rows, columns, input, output);"))  # fmt: skip
     assert isinstance(operator, ResizeBilinear)
-    c_type, kind, header = C_TYPES[source.dtype], suffix(source.dtype), "resize.h"
+    kind, header = suffix(source.dtype), "resize.h"
     if operator.half_up:
         kind, header = f"half_up_{kind}", "resize_half_up.h"
     lines = [
-        Parameter(f"const struct mlf_line_{kind} *", name, _table(name, operator.line(*length, source.dtype), kind))
+        constant(_table(name, operator.line(*length, source.dtype), kind))
         for name, length in zip(("rows", "columns"), lengths, strict=True)
     ]
     return KernelCall("resize_bilinear", header, (
         *lines,
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
+        *input_and_output(source, output),
     ), (*shape, f"mlf_resize_bilinear_{kind}(&shape, rows, columns, input, output);"))  # fmt: skip
 
 

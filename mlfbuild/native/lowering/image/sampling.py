@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from mlfbuild.library.cgen import braces, floating
 from mlfbuild.native.graph import Graph, Node
 from mlfbuild.native.graph.ops import DeformConv, GridSample, RoiAlign
-from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, struct_lines
+from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 
@@ -37,10 +37,11 @@ def _grid_sample(graph: Graph, node: Node, operator: GridSample) -> KernelCall:
         "corners": int(operator.corners),
     }
     return KernelCall("grid_sample", "sampling.h", (
-        Parameter("const float *", "input", source.name),
-        Parameter("const float *", "grid", grid.name),
-        Parameter("float *", "output", output.name),
-    ), (*_struct("mlf_grid_sample", fields), "mlf_grid_sample_float(&shape, input, grid, output);"))  # fmt: skip
+        reads("input", source), reads("grid", grid), writes("output", output)
+    ), (
+        *struct_lines("mlf_grid_sample", "shape", fields),
+        "mlf_grid_sample_float(&shape, input, grid, output);",
+    ))  # fmt: skip
 
 
 def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
@@ -55,11 +56,14 @@ def _roi_align(graph: Graph, node: Node, operator: RoiAlign) -> KernelCall:
         "scale": floating(operator.scale),
     }
     return KernelCall("roi_align", "sampling.h", (
-        Parameter("const float *", "input", source.name),
-        Parameter("const float *", "boxes", boxes.name),
-        Parameter("const int64_t *", "images", images.name),
-        Parameter("float *", "output", output.name),
-    ), (*_struct("mlf_roi_align", fields), "mlf_roi_align_float(&shape, input, boxes, images, output);"))  # fmt: skip
+        reads("input", source),
+        reads("boxes", boxes),
+        reads("images", images),
+        writes("output", output),
+    ), (
+        *struct_lines("mlf_roi_align", "shape", fields),
+        "mlf_roi_align_float(&shape, input, boxes, images, output);",
+    ))  # fmt: skip
 
 
 def _deform_conv(graph: Graph, node: Node, operator: DeformConv) -> KernelCall:
@@ -77,17 +81,13 @@ def _deform_conv(graph: Graph, node: Node, operator: DeformConv) -> KernelCall:
     }
     pointer = "0" if mask is None else "mask"
     return KernelCall("deform_conv", "sampling.h", (
-        Parameter("const float *", "input", source.name),
-        Parameter("const float *", "filter", filters.name),
-        Parameter("const float *", "offsets", offsets.name),
-        Parameter("const float *", "bias", bias.name),
-        *(() if mask is None else (Parameter("const float *", "mask", mask.name),)),
-        Parameter("float *", "output", output.name),
+        reads("input", source),
+        reads("filter", filters),
+        reads("offsets", offsets),
+        reads("bias", bias),
+        *(() if mask is None else (reads("mask", mask),)),
+        writes("output", output),
     ), (
-        *_struct("mlf_deform_conv", fields),
+        *struct_lines("mlf_deform_conv", "shape", fields),
         f"mlf_deform_conv_float(&shape, input, filter, offsets, bias, {pointer}, output);",
     ))  # fmt: skip
-
-
-def _struct(c_type: str, fields: dict[str, object]) -> Sequence[str]:
-    return struct_lines(c_type, "shape", {name: str(value) for name, value in fields.items()})

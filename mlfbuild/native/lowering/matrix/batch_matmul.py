@@ -7,21 +7,13 @@ import math
 import numpy as np
 
 from mlfbuild.library.cgen import braces
-from mlfbuild.native.graph import (
-    C_TYPES,
-    Activation,
-    DType,
-    Graph,
-    Node,
-    Tensor,
-    activation_range,
-    wide_rescale,
-    zero_point_of,
-)
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, wide_rescale
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.native.lowering.call import Constant, KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.binary import binary_quantization
+from mlfbuild.native.lowering.common.parameters import array, constant, reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _DIMENSIONS = 3
@@ -36,30 +28,29 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if len(output.shape) - 2 > _DIMENSIONS:
         raise unsupported(node, f"{output} has more than {_DIMENSIONS} dimensions of batches")
-    c_type = C_TYPES[output.dtype]
     # The kernel has three loops for batches at most.
-    parameters = [
-        Parameter(f"const {c_type} *", "first", first.name),
-        Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
-        Parameter(f"{c_type} *", "output", output.name),
-    ]
+    parameters = [reads("first", first), reads("second", second), writes("output", output)]
     arguments = "&shape, first, second, output"
-    if output.dtype is DType.INT8:
-        constant = _quantization(operator, first, second, output)
-        parameters.insert(0, Parameter("const struct mlf_mul_quantization *", "quantization", constant))
-        arguments = f"quantization, {arguments}"
-    if output.dtype is DType.INT16:
-        constant = _wide_rescale(operator, first, second, output)
-        parameters.insert(0, Parameter("const struct mlf_wide_rescale *", "rescale", constant))
-        arguments = f"rescale, {arguments}"
+    if output.dtype in {DType.INT8, DType.INT16}:
+        rescale = operator.rescale(first, second, output)
+        if output.dtype is DType.INT8:
+            numbers = binary_quantization(
+                "mlf_mul_quantization", {"output": rescale}, operator, (first, second, output)
+            )
+        else:
+            wide = wide_rescale(rescale)
+            text = braces([wide.multiplier, wide.right_shift])
+            numbers = Constant("rescale", "struct mlf_wide_rescale", text, 4)
+        parameters.insert(0, constant(numbers))
+        arguments = f"{numbers.name}, {arguments}"
     (rows, depth), (_, columns) = operator.sizes(first, second)
     fields = {
         "batches": braces([1] * (_DIMENSIONS + 2 - len(output.shape)) + list(output.shape[:-2])),
         "first_batch": braces(_batch_strides(first)),
         "second_batch": braces(_batch_strides(second)),
-        "rows": str(rows),
-        "depth": str(depth),
-        "columns": str(columns),
+        "rows": rows,
+        "depth": depth,
+        "columns": columns,
         # Transposing an operand only swaps two strides.
         "first": braces([1, rows] if operator.adj_x else [depth, 1]),
         "second": braces([1, depth] if operator.adj_y else [columns, 1]),
@@ -81,21 +72,21 @@ def _lower_integer(graph: Graph, node: Node) -> KernelCall:
     # input.
     sums = weights.known.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
     parameters = [
-        Parameter("const int8_t *", "input", rows.name),
-        Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
-        Parameter("const int32_t *", "sums", Constant.array("sums", "int32_t", sums.astype(np.int32))),
+        reads("input", rows),
+        reads("zero_point", zero_point),
+        array("weights", "int8_t", weights.known),
+        array("sums", "int32_t", sums.astype(np.int32)),
     ]
     arguments = "&matrix, input, *zero_point, weights, sums"
     # Without offsets, a simpler kernel does the same.
     if known.any():
-        parameters.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", known)))
+        parameters.append(array("offsets", "int32_t", known))
         arguments += ", offsets"
     fields = {"rows": str(rows.elements // depth), "inputs": str(depth), "outputs": str(outputs)}
     kernel = "mlf_matmul_integer_offset" if known.any() else "mlf_matmul_integer"
     return KernelCall("matmul_integer", "matmul_integer.h", (
         *parameters,
-        Parameter("int32_t *", "output", output.name),
+        writes("output", output),
     ), (*struct_lines("mlf_matrix", "matrix", fields), f"{kernel}({arguments}, output);"))  # fmt: skip
 
 
@@ -105,24 +96,3 @@ def _batch_strides(tensor: Tensor) -> list[int]:
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
     # A stride of 0 repeats a matrix without copying it.
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
-
-
-def _wide_rescale(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
-    rescale = wide_rescale(operator.rescale(first, second, output))
-    return Constant("rescale", "struct mlf_wide_rescale", braces([rescale.multiplier, rescale.right_shift]), 4)
-
-
-def _quantization(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
-    minimum, maximum = activation_range(Activation.NONE, output)
-    return Constant.struct(
-        "quantization",
-        "mlf_mul_quantization",
-        {
-            "first_zero_point": zero_point_of(first),
-            "second_zero_point": zero_point_of(second),
-            "output_zero_point": zero_point_of(output),
-            "minimum": minimum,
-            "maximum": maximum,
-            "output": operator.rescale(first, second, output),
-        },
-    )

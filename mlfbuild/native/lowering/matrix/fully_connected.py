@@ -5,127 +5,88 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from mlfbuild.native.graph import DType, Graph, Node, Tensor, double_scale
-from mlfbuild.native.graph.bases import convolution_tensors
+from mlfbuild.native.graph import DType, Graph, Node, double_scale
 from mlfbuild.native.graph.ops import FullyConnected
-from mlfbuild.native.lowering.call import (
-    Candidate,
-    Constant,
-    KernelCall,
-    Parameter,
-    channel_table,
-    float_bias,
-    folded_bias,
-    struct_lines,
-)
-from mlfbuild.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.native.lowering.call import Candidate, Constant, KernelCall, channel_table, struct_lines
+from mlfbuild.native.lowering.common.activation import float_range_line, zero_point
 from mlfbuild.native.lowering.common.candidates import Specialised, choose
-from mlfbuild.native.lowering.common.convolution import has_offset, lower_fully_connected_offset, wide_weights
+from mlfbuild.native.lowering.common.convolution import lower_offset, wide_weights
 from mlfbuild.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_fully_connected_dsp
+from mlfbuild.native.lowering.common.layer import Weighted, int8_parameters
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, writes
+from mlfbuild.native.lowering.convolution.conv2d_dsp import lower_matmul_dsp
 from mlfbuild.native.lowering.convolution.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.native.lowering.convolution.conv2d_float_vfp import lower_fully_connected_float_vfp
-from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import lower_fully_connected_int16_dsp
-from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_fully_connected_int16_mve
-from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_fully_connected_thumb
+from mlfbuild.native.lowering.convolution.conv2d_int16_dsp import lower_int16_dsp
+from mlfbuild.native.lowering.convolution.conv2d_int16_mve import lower_int16_mve
+from mlfbuild.native.lowering.convolution.conv2d_thumb import lower_thumb
 from mlfbuild.native.lowering.matrix.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.native.settings import CodegenSettings
 
 _SPECIALISED = Specialised[FullyConnected](
-    "fully_connected",
-    lower_fully_connected_float_mve,
-    (("", lower_fully_connected_mve),),
-    lower_fully_connected_dsp,
-    lower_fully_connected_int16_mve,
-    lower_fully_connected_int16_dsp,
-    lower_fully_connected_thumb,
-    lower_fully_connected_float_vfp,
-)
+    lower_fully_connected_float_mve, (("", lower_fully_connected_mve),), lower_matmul_dsp,
+    lower_int16_mve, lower_int16_dsp, lower_thumb, lower_fully_connected_float_vfp,
+)  # fmt: skip
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
-    operator = node.operator
-    assert isinstance(operator, FullyConnected)
-    if operator.in_double:
-        return _lower_in_double(graph, node, operator)
-    if has_offset(graph, node):
-        return lower_fully_connected_offset(graph, node, operator)
-    portable = Candidate("fully_connected", partial(_lower_portable, graph, node, operator))
-    return choose((*_SPECIALISED.candidates(graph, node, operator, settings), portable))
+    assert isinstance(node.operator, FullyConnected)
+    layer = Weighted(graph, node, node.operator)
+    if layer.operator.in_double:
+        return _lower_in_double(layer)
+    if layer.has_offset:
+        return lower_offset(layer)
+    portable = Candidate("fully_connected", partial(_lower_portable, layer))
+    return choose((*_SPECIALISED.candidates(layer, settings), portable))
 
 
-def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    bias_data = None if bias is None else bias.data
-    matrix = _matrix_lines(source, weights)
-    if source.dtype is DType.FLOAT32:
+def _lower_portable(layer: Weighted[FullyConnected]) -> KernelCall:
+    if layer.source.dtype is DType.FLOAT32:
         return KernelCall("fully_connected", "fully_connected.h", (
-            Parameter("const float *", "input", source.name),
-            Parameter("const float *", "weights", Constant.array("weights", "float", weights.known)),
-            Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
-            Parameter("float *", "output", output.name),
+            reads("input", layer.source),
+            array("weights", "float", layer.weights.known),
+            float_bias(layer.bias, layer.weights.shape[0]),
+            writes("output", layer.output),
         ), (
-            *matrix,
-            float_range_line(operator.activation),
+            *_matrix_lines(layer),
+            float_range_line(layer.operator.activation),
             "mlf_fully_connected_float(&matrix, range, input, weights, bias, output);",
         ))  # fmt: skip
-    if source.dtype is DType.INT16:
-        return _lower_int16(graph, node, operator, matrix)
-    folded = folded_bias(bias_data, weights.known, 0, zero_point(source))
-    return KernelCall("fully_connected", "fully_connected.h", (
-        Parameter("const struct mlf_quantization *", "quantization",
-                  quantization_constant(source, output, operator.activation)),
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
-        Parameter("const struct mlf_channel *", "channels",
-                  channel_table(folded, operator.rescales(source, weights, output))),
-        Parameter("int8_t *", "output", output.name),
-    ), (
-        *matrix,
+    weights = array("weights", "int8_t", layer.weights.known)
+    if layer.source.dtype is DType.INT16:
+        way = int16_way(layer)
+        return KernelCall("fully_connected", "fully_connected_int16.h", int16_parameters(layer, weights, way), (
+            *_matrix_lines(layer),
+            int16_range_line(layer.operator.activation, layer.output),
+            f"mlf_fully_connected_int16_{way}(&matrix, range, input, weights, channels, output);",
+        ))  # fmt: skip
+    channels = channel_table(layer.folded_bias(), layer.rescales)
+    return KernelCall("fully_connected", "fully_connected.h", int8_parameters(layer, weights, channels), (
+        *_matrix_lines(layer),
         "mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);",
     ))  # fmt: skip
 
 
-def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+def _lower_in_double(layer: Weighted[FullyConnected]) -> KernelCall:
     # Of the weights without their zero point, which is how the kernel multiplies them.
-    folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), 0, zero_point(source))
-    scale, kernel = double_scale(source, weights, output), "mlf_fully_connected_in_double_int8"
+    bias = Constant.array("bias", "int32_t", layer.folded_bias(wide_weights(layer.weights)))
+    scale, offset = double_scale(layer.source, layer.weights, layer.output), zero_point(layer.weights)
     fields = {
         # The mantissa has 53 bits. In two parts, each product with a 32-bit sum fits into 64 bits.
         "high": f"{scale.mantissa >> 27}U",
         "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
-        "shift": str(min(scale.shift - 27, 63)),
+        "shift": min(scale.shift - 27, 63),
     }
-    return KernelCall("fully_connected", "fully_connected_in_double.h", (
-        Parameter("const struct mlf_quantization *", "quantization",
-                  quantization_constant(source, output, operator.activation)),
-        Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
-        Parameter("const int32_t *", "bias", Constant.array("bias", "int32_t", folded)),
-        Parameter("int8_t *", "output", output.name),
-    ), (
-        *_matrix_lines(source, weights),
+    parameters = int8_parameters(layer, array("weights", "int8_t", layer.weights.known), bias)
+    arguments = f"&matrix, &scale, quantization, {offset}, input, weights, bias, output"
+    return KernelCall("fully_connected", "fully_connected_in_double.h", parameters, (
+        *_matrix_lines(layer),
         *struct_lines("mlf_double_scale", "scale", fields),
-        f"{kernel}(&matrix, &scale, quantization, {zero_point(weights)}, input, weights, bias, output);",
+        f"mlf_fully_connected_in_double_int8({arguments});",
     ))  # fmt: skip
 
 
-def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> KernelCall:
-    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
-    constant = Constant.array("weights", "int8_t", weights.known)
-    way = int16_way(wide=wide, fine=operator.fine)
-    parameters = int16_parameters(source, constant, bias, rescales, output, way)
-    return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (
-        *matrix,
-        int16_range_line(operator.activation, output),
-        f"mlf_fully_connected_int16_{way}(&matrix, range, input, weights, channels, output);",
-    ))  # fmt: skip
-
-
-def _matrix_lines(source: Tensor, weights: Tensor) -> Sequence[str]:
-    outputs, inputs = weights.shape
-    fields = {"rows": str(source.elements // inputs), "inputs": str(inputs), "outputs": str(outputs)}
-    return struct_lines("mlf_matrix", "matrix", fields)
+def _matrix_lines(layer: Weighted[FullyConnected]) -> Sequence[str]:
+    outputs, inputs = layer.weights.shape
+    return struct_lines("mlf_matrix", "matrix", {"rows": layer.rows, "inputs": inputs, "outputs": outputs})

@@ -18,8 +18,9 @@ from mlfbuild.native.graph.ops import (
     block_sums,
     hybrid_tensors,
 )
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, scratch, writes
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
@@ -37,21 +38,21 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         return _lower_integer(graph, node, operator)
     assert isinstance(operator, Hybrid)
     tensors = hybrid_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    word, sizes, scratch = _layer(node, operator, tensors)
+    word, sizes, size = _layer(node, operator, tensors)
     # A window of one pixel is contiguous in the image, and needs no copy.
-    passed = "scratch, " if scratch else "NULL, " if word == "conv2d" else ""
-    size = "window" if isinstance(operator.layer, Convolution) else "matrix"
+    passed = "scratch, " if size else "NULL, " if word == "conv2d" else ""
+    shape = "window" if isinstance(operator.layer, Convolution) else "matrix"
     return KernelCall(f"{word}_hybrid", _HEADER, (
         *_numbers(operator, tensors),
-        Parameter("const int8_t *", "input", tensors.values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", tensors.weights.known)),
-        *([Parameter("int8_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
-        Parameter("float *", "output", tensors.output.name),
+        reads("input", tensors.values),
+        array("weights", "int8_t", tensors.weights.known),
+        *([scratch("int8_t", size)] if size else []),
+        writes("output", tensors.output),
     ), (
         *sizes,
         float_range_line(operator.activation),
         *_struct(operator, tensors),
-        f"mlf_{word}_hybrid(&{size}, &hybrid, input, weights, {passed}output);",
+        f"mlf_{word}_hybrid(&{shape}, &hybrid, input, weights, {passed}output);",
     ))  # fmt: skip
 
 
@@ -61,9 +62,8 @@ def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
     names = ("output", "scales", "zero_points")[: len(outputs)]
     word = "quantize_rows_asymmetric" if operator.asymmetric else "quantize_rows"
     return KernelCall(word, _HEADER, (
-        Parameter("const float *", "input", source.name),
-        *(Parameter(f"{c_type} *", name, tensor.name)
-          for c_type, name, tensor in zip(("int8_t", "float", "int32_t"), names, outputs, strict=False)),
+        reads("input", source),
+        *(writes(name, tensor) for name, tensor in zip(names, outputs, strict=True)),
     ), (f"mlf_{word}({rows}, {source.elements // rows}, input, {', '.join(names)});",))  # fmt: skip
 
 
@@ -76,16 +76,16 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
     real_sums = block_sums(weights.known, blocks.known)
     names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
     fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
-    sizes = {"rows": str(scales.elements), "inputs": str(inputs), "outputs": str(outputs)}
+    sizes = {"rows": scales.elements, "inputs": inputs, "outputs": outputs}
     return KernelCall("fully_connected_blockwise", _HEADER, (
-        Parameter("const float *", "scales", scales.name),
-        Parameter("const int32_t *", "zero_points", zero_points.name),
-        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.known)),
-        Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
-        Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
-        Parameter("const int8_t *", "input", values.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
-        Parameter("float *", "output", output.name),
+        reads("scales", scales),
+        reads("zero_points", zero_points),
+        array("block_scales", "float", blocks.known),
+        array("real_sums", "float", real_sums),
+        float_bias(None if bias is None else bias.data, outputs),
+        reads("input", values),
+        array("weights", "int8_t", weights.known),
+        writes("output", output),
     ), (
         *struct_lines("mlf_matrix", "matrix", sizes),
         *struct_lines("mlf_blockwise", "layer", fields),
@@ -101,26 +101,25 @@ def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCal
     sums = weights.known.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
     size = weights.elements // weights.shape[axis]
     parameters = [
-        Parameter("const int8_t *", "input", image.name),
-        Parameter("const int8_t *", "zero_point", zero_point.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.known)),
+        reads("input", image),
+        reads("zero_point", zero_point),
+        array("weights", "int8_t", weights.known),
     ]
     rest: list[Parameter] = []
     arguments = "&window, input, *zero_point, weights"
     if offsets is not None and offsets.data is not None:
         # The kernel subtracts the zero point of the image times the sum of the weights without their own offsets.
         sums = sums - size * offsets.data.astype(np.int64)
-        rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
+        rest.append(array("offsets", "int32_t", offsets.data))
     if not depthwise:
         copied = size > weights.shape[3]
-        rest += [Parameter("int8_t *", "scratch", ScratchBuffer(size))] if copied else []
+        rest += [scratch("int8_t", size)] if copied else []
         arguments += f", sums, {'offsets' if offsets is not None else 'NULL'}, {'scratch' if copied else 'NULL'}"
-        constant = Constant.array("sums", "int32_t", sums.astype(np.int32))
-        parameters.append(Parameter("const int32_t *", "sums", constant))
+        parameters.append(array("sums", "int32_t", sums.astype(np.int32)))
     word = "depthwise_conv2d_integer" if depthwise else "conv2d_integer"
     lines = window_lines(node, operator.layer.window(weights), image, output)
     return KernelCall(word, "conv_integer.h", (
-        *parameters, *rest, Parameter("int32_t *", "output", output.name),
+        *parameters, *rest, writes("output", output),
     ), (*lines, f"mlf_{word}({arguments}, output);"))  # fmt: skip
 
 
@@ -134,7 +133,7 @@ def _layer(node: Node, operator: Hybrid, tensors: HybridTensors) -> tuple[str, S
         size = weights.elements // weights.shape[0]
         return "conv2d", lines, size if size > weights.shape[3] else 0
     outputs, inputs = weights.shape
-    fields = {"rows": str(tensors.values.elements // inputs), "inputs": str(inputs), "outputs": str(outputs)}
+    fields = {"rows": tensors.values.elements // inputs, "inputs": inputs, "outputs": outputs}
     return "fully_connected", struct_lines("mlf_matrix", "matrix", fields), 0
 
 
@@ -144,18 +143,15 @@ def _numbers(operator: Hybrid, tensors: HybridTensors) -> list[Parameter]:
     by_channel = np.array(tensors.weights.affine.scales, np.float32)
     bias = None if tensors.bias is None else tensors.bias.data
     found = [
-        Parameter("const float *", "scales", tensors.scales.name),
-        Parameter("const float *", "weight_scales", Constant.array("weight_scales", "float", by_channel)),
-        Parameter("const float *", "bias", float_bias(bias, data.shape[operator.channel_axis])),
+        reads("scales", tensors.scales),
+        array("weight_scales", "float", by_channel),
+        float_bias(bias, data.shape[operator.channel_axis]),
     ]
     if tensors.zero_points is not None:
         axes = tuple(axis for axis in range(data.ndim) if axis != operator.channel_axis)
         # Only for rows with a zero point: symmetric ones have none to subtract.
         sums = data.sum(axis=axes, dtype=np.int32)
-        found += [
-            Parameter("const int32_t *", "zero_points", tensors.zero_points.name),
-            Parameter("const int32_t *", "weight_sums", Constant.array("weight_sums", "int32_t", sums)),
-        ]
+        found += [reads("zero_points", tensors.zero_points), array("weight_sums", "int32_t", sums)]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import C_TYPES, Graph, Node, Tensor
@@ -31,7 +32,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         # Runs are copied as bytes, whatever the type.
         "run": math.prod(source.shape[axis + 1 :]) * source.dtype.size,
     }
-    return _call("gather", {name: str(value) for name, value in fields.items()}, source, indices, output)
+    return _call("gather", fields, source, indices, output)
 
 
 def _gather_nd(graph: Graph, node: Node) -> KernelCall:
@@ -41,16 +42,16 @@ def _gather_nd(graph: Graph, node: Node) -> KernelCall:
     unused = [1] * (_DIMENSIONS - depth)
     strides = [math.prod(source.shape[axis + 1 :]) * source.dtype.size for axis in range(depth)]
     fields = {
-        "places": str(indices.elements // depth),
-        "depth": str(depth),
+        "places": indices.elements // depth,
+        "depth": depth,
         "sizes": braces([*source.shape[:depth], *unused]),
         "strides": braces([*strides, *unused]),
-        "run": str(math.prod(source.shape[depth:]) * source.dtype.size),
+        "run": math.prod(source.shape[depth:]) * source.dtype.size,
     }
     return _call("gather_nd", fields, source, indices, output)
 
 
-def _call(word: str, fields: dict[str, str], source: Tensor, indices: Tensor, output: Tensor) -> KernelCall:
+def _call(word: str, fields: Mapping[str, object], source: Tensor, indices: Tensor, output: Tensor) -> KernelCall:
     return KernelCall(word, "gather.h", (
         Parameter("const void *", "input", source.name),
         Parameter(f"const {C_TYPES[indices.dtype]} *", "indices", indices.name),

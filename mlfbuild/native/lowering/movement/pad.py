@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mlfbuild.library.cgen import braces, floating, integer
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor
+from mlfbuild.native.graph import DType, Graph, Node, Tensor
 from mlfbuild.native.graph.ops import MirrorPad, Pad
-from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.native.lowering.call import KernelCall, struct_lines, unsupported
 from mlfbuild.native.lowering.common import movement
 from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import input_and_output
 from mlfbuild.native.settings import CodegenSettings
 
 _DIMENSIONS = 5
@@ -21,13 +22,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, Pad)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
-    c_type = C_TYPES[source.dtype]
     value = operator.value(output)
     text = floating(value) if source.dtype is DType.FLOAT32 else integer(int(value))
     statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
     return KernelCall("pad", "pad.h", (
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
+        *input_and_output(source, output),
     ), (*shape, statement))  # fmt: skip
 
 

@@ -31,6 +31,6 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         Parameter(f"const {C_TYPES[lengths.dtype]} *", "lengths", lengths.name),
         Parameter("void *", "output", output.name),
     ), (
-        *struct_lines("mlf_reverse_sequence", "shape", {name: str(value) for name, value in fields.items()}),
+        *struct_lines("mlf_reverse_sequence", "shape", fields),
         f"mlf_reverse_sequence_{suffix(lengths.dtype)}(&shape, input, lengths, output);",
     ))  # fmt: skip

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from mlfbuild.library.cgen import floating
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor, requantize_rescale
-from mlfbuild.native.graph.ops import Dequantize, DynamicQuantize, Quantize
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, requantize_rescale
+from mlfbuild.native.graph.ops import Dequantize, Quantize
+from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.lowering.common.parameters import input_and_output, rescaling_parameter
 from mlfbuild.native.lowering.common.unary import lower_unary
 from mlfbuild.native.settings import CodegenSettings
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_quantize_<from>_<to>`` or ``mlf_dequantize_<from>``."""
-    if isinstance(node.operator, DynamicQuantize):
-        return _lower_dynamic(graph, node)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
@@ -24,43 +23,17 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"
     if source.dtype is DType.FLOAT32:
         return _elementwise("quantize", kernel, source, output, output)
-    rescaling = Constant.struct(
-        "rescaling",
-        "mlf_rescaling",
-        {
-            "input_zero_point": zero_point(source),
-            "output_zero_point": zero_point(output),
-            "rescale": requantize_rescale(source, output),
-        },
-    )
     header = "quantize_int32.h" if source.dtype is DType.INT32 else "quantize.h"
     return KernelCall("quantize", header, (
-        Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
-        *_operands(source, output),
+        rescaling_parameter(source, output, requantize_rescale(source, output)),
+        *input_and_output(source, output),
     ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip
-
-
-def _lower_dynamic(graph: Graph, node: Node) -> KernelCall:
-    (source,), (output, scale, zero_point) = graph.inputs_of(node), graph.outputs_of(node)
-    line = f"mlf_dynamic_quantize_float({source.elements}, input, output, scale, zero_point);"
-    return KernelCall("dynamic_quantize", "quantize_dynamic.h", (
-        *_operands(source, output),
-        Parameter("float *", "scale", scale.name),
-        Parameter("int8_t *", "zero_point", zero_point.name),
-    ), (line,))  # fmt: skip
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:
     scale = floating(quantized.affine.scale)
     line = f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);"
-    return KernelCall(word, "quantize.h", _operands(source, output), (line,), _in_place(source, output))
-
-
-def _operands(source: Tensor, output: Tensor) -> tuple[Parameter, Parameter]:
-    return (
-        Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
-        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
-    )
+    return KernelCall(word, "quantize.h", input_and_output(source, output), (line,), _in_place(source, output))
 
 
 def _in_place(source: Tensor, output: Tensor) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from mlfbuild.native.graph import Array, Graph, Node
 from mlfbuild.native.graph.ops import Gru, Rnn
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, struct_lines
+from mlfbuild.native.lowering.common.parameters import array, reads, scratch, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _HIDDEN, _HIDDEN_AFTER = 4, 1
@@ -23,21 +24,20 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     steps, batches, features = source.shape
     fields = {"batches": batches, "steps": steps, "inputs": features, "units": hidden.shape[1]}
     parameters = [
-        *(Parameter("const float *", name, Constant.array(name, "float", values))
-          for name, values in _constants(graph, node, operator).items()),
-        Parameter("const float *", "row", source.name),
-        Parameter("const float *", "hidden_before", hidden.name),
-        Parameter("float *", "result", result.name),
-        Parameter("float *", "hidden_after", after.name),
-    ]  # fmt: skip
+        *(array(name, "float", values) for name, values in _constants(graph, node, operator).items()),
+        reads("row", source),
+        reads("hidden_before", hidden),
+        writes("result", result),
+        writes("hidden_after", after),
+    ]
     if isinstance(operator, Rnn):
         name, kernel = "rnn", "mlf_rnn_relu" if operator.relu else "mlf_rnn_tanh"
     else:
         name, kernel = "gru", "mlf_gru_reset_last_float" if operator.reset_last else "mlf_gru_float"
         # The product of the reset gate and the state needs a row of its own, unless the reset comes last.
         if not operator.reset_last:
-            parameters.append(Parameter("float *", "scratch", ScratchBuffer(4 * hidden.shape[1])))
-    lines = struct_lines("mlf_gru_shape", "shape", {field: str(value) for field, value in fields.items()})
+            parameters.append(scratch("float", 4 * hidden.shape[1]))
+    lines = struct_lines("mlf_gru_shape", "shape", fields)
     call = f"{kernel}({', '.join(('&shape', *(parameter.name for parameter in parameters)))});"
     return KernelCall(name, "gru.h", tuple(parameters), (*lines, call), updates=_updates(graph, node))
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from mlfbuild.library.cgen import braces, floating
-from mlfbuild.native.graph import C_TYPES, LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
+from mlfbuild.native.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
 from mlfbuild.native.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
 from mlfbuild.native.graph.ops import UnidirectionalSequenceLstm
 from mlfbuild.native.lowering.call import (
@@ -26,6 +26,7 @@ from mlfbuild.native.lowering.call import (
 from mlfbuild.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.native.lowering.common.candidates import choose, obstacle
 from mlfbuild.native.lowering.common.matmul_dsp import groups_of, pair_words
+from mlfbuild.native.lowering.common.parameters import array, constant, reads, struct, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _HEADER = "lstm.h"
@@ -77,14 +78,13 @@ def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
 
 def _rows(tensors: LstmTensors) -> tuple[Parameter, ...]:
     """Return the parameters that are not constants: inputs, states and output."""
-    row, cell = C_TYPES[tensors.source.dtype], C_TYPES[tensors.cell.dtype]
     return (
-        Parameter(f"const {row} *", "row", tensors.source.name),
-        Parameter(f"const {row} *", "hidden_before", tensors.hidden.name),
-        Parameter(f"const {cell} *", "cell_before", tensors.cell.name),
-        Parameter(f"{row} *", "result", tensors.output.name),
-        Parameter(f"{row} *", "hidden_after", tensors.hidden_after.name),
-        Parameter(f"{cell} *", "cell_after", tensors.cell_after.name),
+        reads("row", tensors.source),
+        reads("hidden_before", tensors.hidden),
+        reads("cell_before", tensors.cell),
+        writes("result", tensors.output),
+        writes("hidden_after", tensors.hidden_after),
+        writes("cell_after", tensors.cell_after),
     )
 
 
@@ -102,7 +102,7 @@ def _shape_lines(operator: UnidirectionalSequenceLstm, tensors: LstmTensors) -> 
         "result_batch": batch * units,
         "result_step": step * units,
     }
-    return struct_lines("mlf_lstm_shape", "shape", {name: str(value) for name, value in fields.items()})
+    return struct_lines("mlf_lstm_shape", "shape", fields)
 
 
 def _float_range_line(operator: UnidirectionalSequenceLstm) -> str:
@@ -113,16 +113,12 @@ def _float_range_line(operator: UnidirectionalSequenceLstm) -> str:
 
 def _by_unit(matrices: Sequence[Tensor]) -> Array:
     """Join the matrices or vectors [units, ...] of the four gates to one array [units, 4, ...]."""
-    return np.ascontiguousarray(np.stack([_data(matrix) for matrix in matrices], 1))
-
-
-def _data(tensor: Tensor) -> Array:
-    return tensor.known
+    return np.ascontiguousarray(np.stack([matrix.known for matrix in matrices], 1))
 
 
 def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
     return tuple(
-        Parameter("const float *", name, Constant.array(name, "float", _by_unit(members)))
+        array(name, "float", _by_unit(members))
         for name, members in (
             ("weights", tensors.weights), ("recurrent", tensors.recurrent), ("biases", tensors.biases)
         )
@@ -181,9 +177,9 @@ def _quantized(
     }
     gates = _gate_rescales((*rescales.weights, *rescales.recurrent), wide=wide)
     common = (
-        Parameter("const struct mlf_lstm *", "lstm", Constant.struct("lstm", "mlf_lstm", factors)),
-        Parameter(f"const {gates.c_type} *", "rescales", gates),
-        Parameter("const int16_t *", "table", Constant.array("table", "int16_t", _signed_table())),
+        struct("lstm", "mlf_lstm", factors),
+        constant(gates),
+        array("table", "int16_t", _signed_table()),
     )
     if packed is not None:
         # Rows are padded to whole groups of four, which are loaded together.
@@ -198,10 +194,10 @@ def _quantized(
     return (
         *common,
         *(
-            Parameter("const int8_t *", name, Constant.array(name, "int8_t", _by_unit(matrices)))
+            array(name, "int8_t", _by_unit(matrices))
             for name, matrices in (("weights", tensors.weights), ("recurrent", tensors.recurrent))
         ),
-        Parameter(f"const {bias_type} *", "biases", Constant.array("biases", bias_type, biases)),
+        array("biases", bias_type, biases),
     )
 
 
@@ -228,8 +224,8 @@ def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:
 def _folded_biases(tensors: LstmTensors) -> Array:
     """Return int32 [units, 8]: the start values of the gates' sums over inputs, then over hidden states."""
     rows = [
-        folded_bias(_data(bias), _data(weights), 0, zero_point(tensors.source))
+        folded_bias(bias.known, weights.known, 0, zero_point(tensors.source))
         for bias, weights in zip(tensors.biases, tensors.weights, strict=True)
     ]
-    hidden = [folded_bias(None, _data(weights), 0, zero_point(tensors.hidden)) for weights in tensors.recurrent]
+    hidden = [folded_bias(None, weights.known, 0, zero_point(tensors.hidden)) for weights in tensors.recurrent]
     return np.ascontiguousarray(np.stack([*rows, *hidden], 1))

@@ -6,8 +6,9 @@ import numpy as np
 
 from mlfbuild.native.graph import C_TYPES, Array, DType, Graph, Node, Rescale
 from mlfbuild.native.graph.ops import Svdf, SvdfTensors, svdf_tensors
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, float_bias, folded_bias, struct_lines
+from mlfbuild.native.lowering.call import KernelCall, Parameter, folded_bias, struct_lines
 from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
+from mlfbuild.native.lowering.common.parameters import array, float_bias, reads, struct, writes
 from mlfbuild.native.settings import CodegenSettings
 
 _STATE = (4, 1)
@@ -20,12 +21,11 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, Svdf)
     tensors = svdf_tensors(graph.inputs_of(node), graph.outputs_of(node))
     constants = _float(tensors) if tensors.source.dtype is DType.FLOAT32 else _quantized(tensors, operator)
-    kept = C_TYPES[tensors.after.dtype]
     parameters = (
         *constants,
-        Parameter(f"const {C_TYPES[tensors.source.dtype]} *", "input", tensors.source.name),
-        Parameter(f"{kept} *", "state", tensors.after.name),
-        Parameter(f"{C_TYPES[tensors.output.dtype]} *", "output", tensors.output.name),
+        reads("input", tensors.source),
+        writes("state", tensors.after),
+        writes("output", tensors.output),
     )
     filters, memory = tensors.time.shape
     fields = {
@@ -35,7 +35,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         "rank": operator.rank,
         "memory": memory,
     }
-    shape = struct_lines("mlf_svdf_shape", "shape", {name: str(value) for name, value in fields.items()})
+    shape = struct_lines("mlf_svdf_shape", "shape", fields)
     arguments = "svdf, input, feature, feature_bias, time, bias, state, output"
     lines = list(shape)
     if tensors.source.dtype is DType.FLOAT32:
@@ -48,9 +48,9 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def _float(tensors: SvdfTensors) -> tuple[Parameter, ...]:
     bias = None if tensors.bias is None else _data(tensors.bias.data)
     return (
-        Parameter("const float *", "feature", Constant.array("feature", "float", _data(tensors.feature.data))),
-        Parameter("const float *", "time", Constant.array("time", "float", _data(tensors.time.data))),
-        Parameter("const float *", "bias", float_bias(bias, tensors.output.shape[1])),
+        array("feature", "float", _data(tensors.feature.data)),
+        array("time", "float", _data(tensors.time.data)),
+        float_bias(bias, tensors.output.shape[1]),
     )
 
 
@@ -65,15 +65,12 @@ def _quantized(tensors: SvdfTensors, operator: Svdf) -> tuple[Parameter, ...]:
     }
     bias = None if tensors.bias is None else _data(tensors.bias.data)
     by_unit = time.reshape(-1, operator.rank * time.shape[1])
-    time_type = C_TYPES[tensors.time.dtype]
     return (
-        Parameter("const struct mlf_svdf *", "svdf", Constant.struct("svdf", "mlf_svdf", factors)),
-        Parameter("const int8_t *", "feature", Constant.array("feature", "int8_t", feature)),
-        Parameter("const int32_t *", "feature_bias", Constant.array(
-            "feature_bias", "int32_t", folded_bias(None, feature, 0, zero_point(tensors.source)))),
-        Parameter(f"const {time_type} *", "time", Constant.array("time", time_type, time)),
-        Parameter("const int32_t *", "bias", Constant.array(
-            "bias", "int32_t", folded_bias(bias, by_unit, 0, zero_point(tensors.before)))),
+        struct("svdf", "mlf_svdf", factors),
+        array("feature", "int8_t", feature),
+        array("feature_bias", "int32_t", folded_bias(None, feature, 0, zero_point(tensors.source))),
+        array("time", C_TYPES[tensors.time.dtype], time),
+        array("bias", "int32_t", folded_bias(bias, by_unit, 0, zero_point(tensors.before))),
     )  # fmt: skip
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor, add_rescales
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, add_rescales
 from mlfbuild.native.graph.ops import Cumsum
-from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
-from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import input_and_output, rescaling_parameter
 from mlfbuild.native.settings import CodegenSettings
 
 
@@ -16,7 +17,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert isinstance(operator, Cumsum)
-    shape, axis, c_type = source.shape, operator.axis, C_TYPES[source.dtype]
+    shape, axis = source.shape, operator.axis
     # Three loops: before, along and behind the axis.
     fields = {
         "outer": math.prod(shape[:axis]),
@@ -29,26 +30,19 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     arguments = ", ".join([*(parameter.name for parameter in rescaling), "&shape", "input", "output"])
     return KernelCall("cumsum", "cumsum.h", (
         *rescaling,
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
+        *input_and_output(source, output),
     ), (
-        *struct_lines("mlf_cumsum", "shape", {name: str(value) for name, value in fields.items()}),
+        *struct_lines("mlf_cumsum", "shape", fields),
         f"mlf_cumsum_{suffix(source.dtype)}({arguments});",
     ), (0,))  # fmt: skip
 
 
 def sum_rescaling(source: Tensor, output: Tensor) -> tuple[Parameter, ...]:
-    """Return the constant of an int8 kernel, which brings sums of elements of ``source`` to the scale of ``output``."""
+    """Return the constant of an int8 kernel, which brings sums of elements of ``source`` to the scale of ``output``.
+
+    It is a tuple with one parameter, or an empty one for types whose sums are stored as they are.
+    """
     # Other types have no scale: their sums are stored as they are.
     if source.dtype is not DType.INT8:
         return ()
-    constant = Constant.struct(
-        "rescaling",
-        "mlf_rescaling",
-        {
-            "input_zero_point": zero_point(source),
-            "output_zero_point": zero_point(output),
-            "rescale": add_rescales(source, source, output).output,
-        },
-    )
-    return (Parameter("const struct mlf_rescaling *", "rescaling", constant),)
+    return (rescaling_parameter(source, output, add_rescales(source, source, output).output),)

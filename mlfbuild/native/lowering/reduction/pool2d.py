@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.native.graph import C_TYPES, DType, Graph, Node, Tensor, activation_range
+from mlfbuild.native.graph import DType, Graph, Node, Tensor, activation_range
 from mlfbuild.native.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.native.lowering.call import (
     LARGEST_SUM,
     Constant,
     KernelCall,
-    Parameter,
     record_words,
     rescale_fields,
     rescale_text,
@@ -18,6 +17,7 @@ from mlfbuild.native.lowering.call import (
 )
 from mlfbuild.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.native.lowering.common.candidates import choose_core
+from mlfbuild.native.lowering.common.parameters import constant, input_and_output
 from mlfbuild.native.lowering.common.window import window_lines
 from mlfbuild.native.settings import CodegenSettings
 
@@ -69,11 +69,10 @@ def _few_channels(source: Tensor) -> str:
 def _call(node: Node, way: str, bounds: str, source: Tensor, output: Tensor, *, half_up: bool = False) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
-    c_type, rounding = C_TYPES[source.dtype], "_half_up" if half_up else ""
+    rounding = "_half_up" if half_up else ""
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
     return KernelCall(word, f"pool2d{rounding}{way}.h", (
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
+        *input_and_output(source, output),
     ), (
         *window_lines(node, operator.window(), source, output),
         bounds,
@@ -85,7 +84,7 @@ def _lower_half_even(
     node: Node, operator: AveragePool2D, source: Tensor, output: Tensor, settings: CodegenSettings
 ) -> KernelCall:
     """Return the call of ``mlf_average_pool_half_even_*``, with a rescaling for each number of pixels."""
-    c_type, many = C_TYPES[source.dtype], _limit(operator.most)
+    many = _limit(operator.most)
     limits = {"_mve": many, "_dsp": many or _few_channels(source)} if source.dtype is DType.INT8 else {}
     # Windows at the border have fewer pixels; the table has a factor for each number, down to the least that occurs.
     least = int(operator.window().counts(source, output).min())
@@ -96,9 +95,8 @@ def _lower_half_even(
     rescalings = Constant.records("rescalings", "mlf_rescaling", records, 2, lambda: words)
     bounds = (*map(str, activation_range(operator.activation, output)), str(operator.most), "rescalings")
     return choose_core(settings, _HALF_EVEN, lambda way: KernelCall("average_pool", f"{_HALF_EVEN}{way}.h", (
-        Parameter("const struct mlf_rescaling *", "rescalings", rescalings),
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
+        constant(rescalings),
+        *input_and_output(source, output),
     ), (
         *window_lines(node, operator.window(), source, output),
         f"const struct mlf_pool_means means = {{{', '.join(bounds)}}};",

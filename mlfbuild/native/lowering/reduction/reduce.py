@@ -7,11 +7,12 @@ import math
 from collections.abc import Sequence
 
 from mlfbuild.library.cgen import braces
-from mlfbuild.native.graph import C_TYPES, DType, Graph, HalfEvenRescale, Node, Rescale, Tensor
+from mlfbuild.native.graph import DType, Graph, HalfEvenRescale, Node, Rescale, Tensor
 from mlfbuild.native.graph.bases import QUANTIZED
 from mlfbuild.native.graph.ops import Reduction, Summing
-from mlfbuild.native.lowering.call import LARGEST_SUM, Constant, KernelCall, Parameter, struct_lines, unsupported
-from mlfbuild.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.native.lowering.call import LARGEST_SUM, KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.native.lowering.common.activation import suffix
+from mlfbuild.native.lowering.common.parameters import input_and_output, rescaling_parameter
 from mlfbuild.native.settings import CodegenSettings
 
 _GROUPS = 3
@@ -25,21 +26,18 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, Reduction)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     shape = _shape_lines(node, operator, source)
-    word, kind, c_type = operator.name.lower(), suffix(source.dtype), C_TYPES[source.dtype]
-    operands = (
-        Parameter(f"const {c_type} *", "input", source.name),
-        Parameter(f"{c_type} *", "output", output.name),
-    )
+    word, kind = operator.name.lower(), suffix(source.dtype)
+    operands = (*input_and_output(source, output),)
     if source.dtype not in QUANTIZED or not isinstance(operator, Summing):
         return KernelCall(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
-    rescaling = Parameter("const struct mlf_rescaling *", "rescaling", _rescaling(node, operator, source, output))
+    rescaling = _rescaling(node, operator, source, output)
     way = "half_even_" if operator.half_even else ""
     header = "reduce_half_even.h" if operator.half_even else "reduce.h"
     line = f"mlf_sum_{way}{kind}(rescaling, &shape, input, output);"
     return KernelCall(word, header, (rescaling, *operands), (*shape, line))
 
 
-def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) -> Constant:
+def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) -> Parameter:
     count, most = operator.count(source.shape), _LARGEST_COUNT[source.dtype]
     if count > most:
         kind = source.dtype.value
@@ -47,15 +45,7 @@ def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) ->
     factor: Rescale | HalfEvenRescale = (
         operator.half_even_rescale(source, output) if operator.half_even else operator.rescale(source, output)
     )
-    return Constant.struct(
-        "rescaling",
-        "mlf_rescaling",
-        {
-            "input_zero_point": zero_point(source),
-            "output_zero_point": zero_point(output),
-            "rescale": factor,
-        },
-    )
+    return rescaling_parameter(source, output, factor)
 
 
 def _shape_lines(node: Node, operator: Reduction, source: Tensor) -> Sequence[str]:

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 
 from mlfbuild.library.cgen import floating
 from mlfbuild.native.graph import DType, Graph, Node
-from mlfbuild.native.graph.ops import ComplexAbs, ComplexPart, Dft, Imag, Rfft2d
+from mlfbuild.native.graph.ops import Dft, Rfft2d
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return a call whose scratch memory has two transforms: those of a stage and of the next."""
     operator = node.operator
-    if isinstance(operator, ComplexPart):
-        return _part(graph, node, operator)
     if isinstance(operator, Rfft2d):
         return _rfft2d(graph, node, operator)
     assert isinstance(operator, Dft)
@@ -26,10 +25,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     pointer = "0" if window is None else "window"
     return KernelCall("dft", "dft.h", (
         _roots("roots", operator),
-        Parameter("const float *", "input", source.name),
-        *(() if window is None else (Parameter("const float *", "window", window.name),)),
+        reads("input", source),
+        *(() if window is None else (reads("window", window),)),
         _work(operator.size(source.shape)),
-        Parameter("float *", "output", output.name),
+        writes("output", output),
     ), (
         *struct_lines("mlf_dft", "shape", _fields(operator, source.shape, output.shape)),
         f"mlf_dft_float(&shape, {int(packed)}, roots, input, {pointer}, work, output);",
@@ -63,22 +62,11 @@ def _rfft2d(graph: Graph, node: Node, operator: Rfft2d) -> KernelCall:
     return KernelCall("rfft2d", "dft.h", (
         _roots("row_roots", rows),
         *(() if alone else (_roots("column_roots", lines),)),
-        Parameter("const float *", "input", source.name),
+        reads("input", source),
         _work(work),
         *((Parameter("float *", "spectra", ScratchBuffer(math.prod(spectra) * DType.FLOAT32.size)),) if moved else ()),
-        Parameter("float *", "output", output.name),
+        writes("output", output),
     ), tuple(body))  # fmt: skip
-
-
-def _part(graph: Graph, node: Node, operator: ComplexPart) -> KernelCall:
-    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    is_magnitude = isinstance(operator, ComplexAbs)
-    part = "" if is_magnitude else f"{int(isinstance(operator, Imag))}, "
-    kernel = "mlf_complex_magnitudes" if is_magnitude else "mlf_complex_parts"
-    return KernelCall("complex_parts", "complex_parts.h", (
-        Parameter("const float *", "input", source.name),
-        Parameter("float *", "output", output.name),
-    ), (f"{kernel}({output.elements}, {part}input, output);",))  # fmt: skip
 
 
 def _roots(name: str, operator: Dft) -> Parameter:

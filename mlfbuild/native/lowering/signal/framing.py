@@ -6,6 +6,7 @@ from mlfbuild.library.cgen import braces
 from mlfbuild.native.graph import DType, Graph, Node
 from mlfbuild.native.graph.ops import Col2Im, SignalFramer, SignalOverlapAdd, SignalStacker
 from mlfbuild.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.native.lowering.common.parameters import reads, writes
 from mlfbuild.native.settings import CodegenSettings
 
 
@@ -17,18 +18,17 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         names = ("size", "filter", "stride", "dilation", "before", "counts")
         fields = {"images": str(source.shape[0]), **{name: braces(getattr(operator, name)) for name in names}}
         return KernelCall("col2im", "framing.h", (
-            Parameter("const float *", "input", source.name),
-            Parameter("float *", "output", outputs[0].name),
+            reads("input", source),
+            writes("output", outputs[0]),
         ), (*struct_lines("mlf_col2im", "shape", fields), "mlf_col2im_float(&shape, input, output);"))  # fmt: skip
     if isinstance(operator, SignalOverlapAdd):
         *_, frames, size = source.shape
         sizes = f"{source.elements // frames // size}, {frames}, {size}, {operator.step}"
         kind = "float" if source.dtype is DType.FLOAT32 else "int16"
-        element = "float" if source.dtype is DType.FLOAT32 else "int16_t"
         return KernelCall(f"signal_overlap_add_{kind}", "framing.h", (
-            Parameter(f"const {element} *", "input", source.name),
-            Parameter(f"{element} *", "state", outputs[1].name),
-            Parameter(f"{element} *", "output", outputs[0].name),
+            reads("input", source),
+            writes("state", outputs[1]),
+            writes("output", outputs[0]),
         ), (f"mlf_signal_overlap_add_{kind}({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
     if isinstance(operator, SignalFramer):
         size = source.shape[-1]
@@ -43,8 +43,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         name = "signal_stacker"
         sizes = f"{operator.channels}, {operator.left}, {operator.left + operator.right}, {operator.step}"
     return KernelCall(name, "framing.h", (
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("int16_t *", "state", outputs[2].name),
-        Parameter("int16_t *", "output", outputs[0].name),
+        reads("input", source),
+        writes("state", outputs[2]),
+        writes("output", outputs[0]),
         Parameter("bool *", "full", outputs[1].name),
     ), (f"mlf_{name}({sizes}, input, state, output, full);",), updates=((1, 2),))  # fmt: skip

@@ -14,22 +14,7 @@
 #include "requantize.h"
 #include "window.h"
 
-/* One output channel of one pixel; input and filter point at its channel. */
-MLF_KERNEL uint32_t mlf_depthwise_sum_wide_int8(const struct mlf_window *window, const struct mlf_taps *rows,
-                                                const struct mlf_taps *columns, int32_t zero_point,
-                                                const int8_t *input, const int16_t *filter, uint32_t sum)
-{
-    for (int32_t row = 0; row < window->filter.height; row++) {
-        for (int32_t column = 0; column < window->filter.width; column++, filter += window->output_channels) {
-            int32_t value = zero_point;
-            if (row >= rows->first && row < rows->end && column >= columns->first && column < columns->end) {
-                value = input[mlf_pixel(window, rows, columns, row, column)];
-            }
-            sum += (uint32_t)(value * filter[0]);
-        }
-    }
-    return sum;
-}
+MLF_DEPTHWISE_SUM(mlf_depthwise_sum_wide_int8, int16_t)
 
 /* Four channels of one pixel for a depth multiplier of 1 and a window inside the image. */
 MLF_KERNEL struct mlf_int32x4 mlf_depthwise_sum4_wide_int8(const struct mlf_window *window,

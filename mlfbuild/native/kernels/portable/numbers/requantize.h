@@ -124,29 +124,25 @@ MLF_KERNEL int64_t mlf_clamp_int64(int64_t value, struct mlf_int64_range range)
     return value > range.maximum ? range.maximum : value;
 }
 
-/* Return value clamped to int8. */
-MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
-{
+/* Define mlf_saturate_int<bits>, which returns value clamped to the type. */
 #if MLF_HAS_SSAT
-    int32_t result;
-    __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(value) : "cc");
-    return result;
+#define MLF_SATURATE(bits)                                                                                             \
+    MLF_KERNEL int32_t mlf_saturate_int##bits(int32_t value)                                                           \
+    {                                                                                                                  \
+        int32_t result;                                                                                                \
+        __asm__("ssat %0, #" #bits ", %1" : "=r"(result) : "r"(value) : "cc");                                         \
+        return result;                                                                                                 \
+    }
 #else
-    return mlf_clamp(value, INT8_MIN, INT8_MAX);
+#define MLF_SATURATE(bits)                                                                                             \
+    MLF_KERNEL int32_t mlf_saturate_int##bits(int32_t value)                                                           \
+    {                                                                                                                  \
+        return mlf_clamp(value, INT##bits##_MIN, INT##bits##_MAX);                                                     \
+    }
 #endif
-}
 
-/* Return value clamped to int16. */
-MLF_KERNEL int32_t mlf_saturate_int16(int32_t value)
-{
-#if MLF_HAS_SSAT
-    int32_t result;
-    __asm__("ssat %0, #16, %1" : "=r"(result) : "r"(value) : "cc");
-    return result;
-#else
-    return mlf_clamp(value, INT16_MIN, INT16_MAX);
-#endif
-}
+MLF_SATURATE(8)
+MLF_SATURATE(16)
 
 /* Convert the sum of an output channel to the stored output. */
 MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale,

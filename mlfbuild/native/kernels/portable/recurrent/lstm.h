@@ -207,17 +207,21 @@ MLF_KERNEL int32_t mlf_lstm_unit(enum mlf_lstm_sums sums, const struct mlf_lstm 
     return (int32_t)(scaled + (uint32_t)lstm->hidden_zero_point);
 }
 
+/* The four gates from the sums x over the row and h over the hidden row, by the function that rescales them. */
+#define MLF_LSTM_GATES(rescale)                                                                                        \
+    {                                                                                                                  \
+        mlf_lstm_gate(rescale(x.v0, &rescales[0]), rescale(h.v0, &rescales[4])),                                       \
+        mlf_lstm_gate(rescale(x.v1, &rescales[1]), rescale(h.v1, &rescales[5])),                                       \
+        mlf_lstm_gate(rescale(x.v2, &rescales[2]), rescale(h.v2, &rescales[6])),                                       \
+        mlf_lstm_gate(rescale(x.v3, &rescales[3]), rescale(h.v3, &rescales[7])),                                       \
+    }
+
 /* As mlf_lstm_unit from the sums over the row and over the hidden row, for int8. */
 MLF_KERNEL int8_t mlf_lstm_finish_int8(const struct mlf_lstm *lstm, const struct mlf_rescale *rescales,
                                        const int16_t *table, struct mlf_int32x4 x, struct mlf_int32x4 h, int16_t past,
                                        int16_t *cell)
 {
-    const int32_t gates[4] = {
-        mlf_lstm_gate(mlf_rescale_value(x.v0, &rescales[0]), mlf_rescale_value(h.v0, &rescales[4])),
-        mlf_lstm_gate(mlf_rescale_value(x.v1, &rescales[1]), mlf_rescale_value(h.v1, &rescales[5])),
-        mlf_lstm_gate(mlf_rescale_value(x.v2, &rescales[2]), mlf_rescale_value(h.v2, &rescales[6])),
-        mlf_lstm_gate(mlf_rescale_value(x.v3, &rescales[3]), mlf_rescale_value(h.v3, &rescales[7])),
-    };
+    const int32_t gates[4] = MLF_LSTM_GATES(mlf_rescale_value);
     return (int8_t)mlf_saturate_int8(mlf_lstm_unit(MLF_LSTM_ANY, lstm, table, gates, past, cell));
 }
 
@@ -242,12 +246,7 @@ MLF_KERNEL int16_t mlf_lstm_unit_int16(const struct mlf_lstm_shape *shape, const
     struct mlf_int64x4 h = {0, 0, 0, 0};
     x = mlf_dot_1x4_row_int16(x, row, weights, shape->inputs);
     h = mlf_dot_1x4_row_int16(h, hidden, recurrent, shape->units);
-    const int32_t gates[4] = {
-        mlf_lstm_gate(mlf_rescale_wide(x.v0, &rescales[0]), mlf_rescale_wide(h.v0, &rescales[4])),
-        mlf_lstm_gate(mlf_rescale_wide(x.v1, &rescales[1]), mlf_rescale_wide(h.v1, &rescales[5])),
-        mlf_lstm_gate(mlf_rescale_wide(x.v2, &rescales[2]), mlf_rescale_wide(h.v2, &rescales[6])),
-        mlf_lstm_gate(mlf_rescale_wide(x.v3, &rescales[3]), mlf_rescale_wide(h.v3, &rescales[7])),
-    };
+    const int32_t gates[4] = MLF_LSTM_GATES(mlf_rescale_wide);
     return (int16_t)mlf_saturate_int16(mlf_lstm_unit(MLF_LSTM_ANY, lstm, table, gates, past, cell));
 }
 
