@@ -36,9 +36,6 @@ _UNARY = '''"""$UPPER: see ONNX's $Name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -46,11 +43,10 @@ from mlfbuild.native.graph.bases.unary import OnlyFloat
 from mlfbuild.native.graph.tensors import Array
 
 
-@dataclass(frozen=True)
 class $Name(OnlyFloat):
     """TODO: say what it computes."""
 
-    name: ClassVar[str] = "$UPPER"
+    name = "$UPPER"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         raise NotImplementedError("TODO: compute the result in double")
@@ -59,19 +55,15 @@ _BINARY = '''"""$UPPER: see ONNX's $Name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.tensors import Array, DType
 
 
-@dataclass(frozen=True)
 class $Name(Binary):
     """TODO: say what it computes."""
 
-    name: ClassVar[str] = "$UPPER"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "$UPPER"
+    types = (DType.FLOAT32,)
 
     def _real(self, x: Array, y: Array) -> Array:
         raise NotImplementedError("TODO: compute the result in double")
@@ -81,8 +73,6 @@ _SINGLE = '''"""$UPPER."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -93,13 +83,12 @@ from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class $Name(Single):
     """TODO: say what it computes."""
 
 $fields
-    name: ClassVar[str] = "$UPPER"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "$UPPER"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ WHOLE = (DType.INT32, DType.INT64)
 """Integer types without scale and zero point."""
 
 
-@dataclass(frozen=True)
 class Binary(Operator):
     """Each element of the output is computed from one element of each input."""
 
@@ -64,7 +62,6 @@ class Binary(Operator):
         """Return the result for ``x`` and ``y`` that are not quantised."""
 
 
-@dataclass(frozen=True)
 class Arithmetic(Binary):
     """A binary operator with a fused activation."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.operands import Inputs
@@ -12,7 +11,6 @@ from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Tensor
 
 
-@dataclass(frozen=True)
 class Single(Operator):
     """An operator with one input and one output.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_o
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 
-@dataclass(frozen=True)
 class Tabulated(Unary):
     """A tabulated function: int8 has an entry per value, int16 is interpolated linearly."""
 

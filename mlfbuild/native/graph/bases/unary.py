@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,6 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 Whole = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class Unary(Single):
     """Each element of the output is computed from the same element of the input, and has its type."""
 
@@ -67,4 +64,4 @@ class Unary(Single):
 class OnlyFloat(Unary):
     """A unary operator that supports only float32."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    types = (DType.FLOAT32,)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,11 +11,10 @@ from mlfbuild.native.graph.quantize import scale_of
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Elu(Unary):
     """x if x >= 0, else exp(x) - 1; int8 is computed in float32."""
 
-    name: ClassVar[str] = "ELU"
+    name = "ELU"
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         with np.errstate(all="ignore"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,11 +13,10 @@ from mlfbuild.native.graph.tensors import Array, Tensor
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
 
 
-@dataclass(frozen=True)
 class HardSwish(Unary):
     """x * min(max(x + 3, 0), 6) / 6, for int8 in 16-bit fixed point."""
 
-    name: ClassVar[str] = "HARD_SWISH"
+    name = "HARD_SWISH"
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         to_output, to_gate = self._rescales(source, output)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -24,7 +23,6 @@ _LEAST_LENGTH = 1e-6
 """The least length of a float32 vector, to avoid a division by 0."""
 
 
-@dataclass(frozen=True)
 class L2Normalization(Single):
     """x / sqrt(sum of x**2) over the last dimension."""
 
@@ -32,7 +30,7 @@ class L2Normalization(Single):
     """Whether integers are shifted left by the output's fraction bits before they are multiplied, as LiteRT does for
     uint8, instead of with the multiplier."""
 
-    name: ClassVar[str] = "L2_NORMALIZATION"
+    name = "L2_NORMALIZATION"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

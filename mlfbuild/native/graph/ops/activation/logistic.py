@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -30,11 +29,10 @@ _LARGEST_SCALE = 8.0
 """The scale of int8 arguments from which on each of them is at one end of the function or the other."""
 
 
-@dataclass(frozen=True)
 class Sigmoid(Unary):
     """An S-shaped function; the scale and zero point of an int8 output use the whole range of the type."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
     output_scale: ClassVar[float]
     output_zero_point: ClassVar[int]
     most_doublings: ClassVar[int]
@@ -97,14 +95,13 @@ class Sigmoid(Unary):
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 
 
-@dataclass(frozen=True)
 class Logistic(Sigmoid):
     """1 / (1 + exp(-x))."""
 
-    name: ClassVar[str] = "LOGISTIC"
-    output_scale: ClassVar[float] = 1 / 256
-    output_zero_point: ClassVar[int] = -128
-    most_doublings: ClassVar[int] = 0
+    name = "LOGISTIC"
+    output_scale = 1 / 256
+    output_zero_point = -128
+    most_doublings = 0
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
         # 0x7FFF << 10 is just below 1 in the scale of the interpolation: the value of the last entry.
@@ -120,14 +117,13 @@ class Logistic(Sigmoid):
         return np.asarray(1 / (1 + np.exp(-value)))
 
 
-@dataclass(frozen=True)
 class Tanh(Sigmoid):
     """The hyperbolic tangent."""
 
-    name: ClassVar[str] = "TANH"
-    output_scale: ClassVar[float] = 1 / 128
-    output_zero_point: ClassVar[int] = 0
-    most_doublings: ClassVar[int] = 1
+    name = "TANH"
+    output_scale = 1 / 128
+    output_zero_point = 0
+    most_doublings = 1
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
         # tanh(x) = 2 * logistic(2x) - 1: half the bits per step double the argument, and 2**23 is one half.

@@ -6,7 +6,6 @@ RELU and the bounded variants rescale, as in LiteRT; TensorFlow Lite Micro's REL
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -32,12 +31,11 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 _TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 
 
-@dataclass(frozen=True)
 class Relu(Unary):
     """Values clamped as by a fused activation."""
 
-    name: ClassVar[str] = "RELU"
-    types: ClassVar[tuple[DType, ...]] = _TYPES
+    name = "RELU"
+    types = _TYPES
     activation: ClassVar[Activation] = Activation.RELU
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
@@ -54,38 +52,34 @@ class Relu(Unary):
         return np.clip(value, *float_activation_range(self.activation))
 
 
-@dataclass(frozen=True)
 class Relu6(Relu):
     """Values clamped to 0 and 6."""
 
-    name: ClassVar[str] = "RELU6"
-    activation: ClassVar[Activation] = Activation.RELU6
+    name = "RELU6"
+    activation = Activation.RELU6
 
 
-@dataclass(frozen=True)
 class Relu0To1(Relu):
     """Values clamped to 0 and 1."""
 
-    name: ClassVar[str] = "RELU_0_TO_1"
-    activation: ClassVar[Activation] = Activation.RELU_0_TO_1
+    name = "RELU_0_TO_1"
+    activation = Activation.RELU_0_TO_1
 
 
-@dataclass(frozen=True)
 class ReluN1To1(Relu):
     """Values clamped to -1 and 1."""
 
-    name: ClassVar[str] = "RELU_N1_TO_1"
-    activation: ClassVar[Activation] = Activation.RELU_N1_TO_1
+    name = "RELU_N1_TO_1"
+    activation = Activation.RELU_N1_TO_1
 
 
-@dataclass(frozen=True)
 class LeakyRelu(Unary):
     """Negative values times ``alpha``, any number."""
 
     alpha: float
 
-    name: ClassVar[str] = "LEAKY_RELU"
-    types: ClassVar[tuple[DType, ...]] = _TYPES
+    name = "LEAKY_RELU"
+    types = _TYPES
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         if not math.isfinite(self.alpha):
@@ -105,11 +99,10 @@ class LeakyRelu(Unary):
         return np.where(value > 0, value, value * self.alpha)
 
 
-@dataclass(frozen=True)
 class PRelu(Binary):
     """Negative values times factors that broadcast; the factors of int16 values are int8."""
 
-    name: ClassVar[str] = "PRELU"
+    name = "PRELU"
 
     def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         if first.dtype is not DType.INT16:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -62,14 +60,13 @@ RECIPROCALS = lookup_table(lambda x: np.float32(1) / (np.float32(1) + x), 1 / 65
 """1 / (1 + x) for x from 0 to 1, with 15 fraction bits."""
 
 
-@dataclass(frozen=True)
 class Softmax(Single):
     """exp(beta * x) divided by its sum over the last dimension; the scales of integer outputs are prescribed."""
 
     beta: float = 1.0
 
-    name: ClassVar[str] = "SOFTMAX"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "SOFTMAX"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -137,11 +134,10 @@ class Softmax(Single):
         return np.asarray(np.clip(shares, 0, 32767), np.int16)
 
 
-@dataclass(frozen=True)
 class LogSoftmax(Single):
     """The logarithm of SOFTMAX; an int8 output has scale 1/16 and zero point 127."""
 
-    name: ClassVar[str] = "LOG_SOFTMAX"
+    name = "LOG_SOFTMAX"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -15,12 +12,11 @@ from mlfbuild.native.graph.rescales import ratio_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Abs(Unary):
     """The absolute value."""
 
-    name: ClassVar[str] = "ABS"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    name = "ABS"
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         return rescaled(np.abs(value), self.rescale(source, output)) + zero_point_of(output)
@@ -36,12 +32,11 @@ class Abs(Unary):
         return np.abs(value)
 
 
-@dataclass(frozen=True)
 class Neg(Unary):
     """The negated value, rescaled to the output; the least int32 or int64 is its own negative."""
 
-    name: ClassVar[str] = "NEG"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32)
+    name = "NEG"
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         return rescaled(-value, self.rescale(source, output)) + zero_point_of(output)
@@ -57,12 +52,11 @@ class Neg(Unary):
         return -value
 
 
-@dataclass(frozen=True)
 class Sign(Unary):
     """-1, 0 or 1."""
 
-    name: ClassVar[str] = "SIGN"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
+    name = "SIGN"
+    types = (DType.INT32, DType.FLOAT32)
 
     def _whole(self, value: Whole) -> Whole:
         return np.asarray(np.sign(value))

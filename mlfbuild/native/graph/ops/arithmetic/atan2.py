@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,12 +11,11 @@ from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Atan2(Binary):
     """The angle of the point (second input, first input), from -pi to pi, like ``atan2`` of C."""
 
-    name: ClassVar[str] = "ATAN2"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "ATAN2"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = super().check(inputs, outputs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from mlfbuild.native.graph.rescales import divide_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Div(Arithmetic):
     """Element-wise quotient, truncated for int32 and int64.
 
@@ -26,8 +24,8 @@ class Div(Arithmetic):
     rounded_quotient: bool = field(default=False, repr=False)
     """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
 
-    name: ClassVar[str] = "DIV"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    name = "DIV"
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
         return divide_rescale(first, second, output, rounded=self.rounded_quotient)

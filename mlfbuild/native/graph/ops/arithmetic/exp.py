@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,21 +11,19 @@ from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_o
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Exp(Tabulated):
     """The exponential."""
 
-    name: ClassVar[str] = "EXP"
+    name = "EXP"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.exp(value)
 
 
-@dataclass(frozen=True)
 class Log(Tabulated):
     """The natural logarithm; where it is undefined, the least value of the type."""
 
-    name: ClassVar[str] = "LOG"
+    name = "LOG"
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
         # The least stored value and not -infinity: LiteRT fills its table so, and integers have no infinity.

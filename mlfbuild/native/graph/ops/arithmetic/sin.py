@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,21 +9,19 @@ from mlfbuild.native.graph.bases.unary import OnlyFloat
 from mlfbuild.native.graph.tensors import Array
 
 
-@dataclass(frozen=True)
 class Sin(OnlyFloat):
     """The sine."""
 
-    name: ClassVar[str] = "SIN"
+    name = "SIN"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.sin(value)
 
 
-@dataclass(frozen=True)
 class Cos(OnlyFloat):
     """The cosine."""
 
-    name: ClassVar[str] = "COS"
+    name = "COS"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.cos(value)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +15,11 @@ from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_mult
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Sqrt(Unary):
     """The square root; quantised values are truncated, and the root of negative ones is 0."""
 
-    name: ClassVar[str] = "SQRT"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "SQRT"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         with np.errstate(all="ignore"):
@@ -37,25 +34,23 @@ _ROOT_LEFT_SHIFT = 20
 """Bits by which RSQRT shifts a reciprocal root left before it is rescaled to the output."""
 
 
-@dataclass(frozen=True)
 class Square(OnlyFloat):
     """The product with itself."""
 
-    name: ClassVar[str] = "SQUARE"
+    name = "SQUARE"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return value * value
 
 
-@dataclass(frozen=True)
 class Rsqrt(Unary):
     """The reciprocal of the square root.
 
     The result for 0 is the greatest stored value, also for negative values, for which TensorFlow Lite Micro aborts.
     """
 
-    name: ClassVar[str] = "RSQRT"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "RSQRT"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         rescale = self.rescale(source, output)

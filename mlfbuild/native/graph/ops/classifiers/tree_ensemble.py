@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -37,7 +35,6 @@ _TABLES = {
 """The constant inputs behind the rows, in order, with type and rank."""
 
 
-@dataclass(frozen=True)
 class TreeEnsemble(Operator):
     """Aggregates the votes of the trees: float32 [rows, features] to [rows, targets].
 
@@ -50,8 +47,8 @@ class TreeEnsemble(Operator):
     aggregate: str = "SUM"
     """``SUM``, ``MIN`` or ``MAX``; votes are added in the order of the trees, in float32."""
 
-    name: ClassVar[str] = "TREE_ENSEMBLE"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "TREE_ENSEMBLE"
+    types = (DType.FLOAT32,)
 
     @rules.takes(1 + len(_TABLES))
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

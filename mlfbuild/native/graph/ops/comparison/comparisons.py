@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from mlfbuild.native.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_res
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class ComparisonOperator(Binary):
     """A relation between two elements.
 
@@ -25,7 +23,7 @@ class ComparisonOperator(Binary):
     """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    results = (DType.BOOL,)
     relation: ClassVar[Callable[[Array, Array], Array]]
 
     def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
@@ -46,7 +44,6 @@ class ComparisonOperator(Binary):
         return np.asarray(type(self).relation(x, y))
 
 
-@dataclass(frozen=True)
 class Ordering(ComparisonOperator):
     """An order relation; int16 tensors of the same scale are compared exactly, by their stored values."""
 
@@ -60,51 +57,45 @@ class Ordering(ComparisonOperator):
         return self._real(x, y) if tensors[0].dtype is DType.INT16 else super()._quantized(tensors, x, y)
 
 
-@dataclass(frozen=True)
 class Equal(ComparisonOperator):
     """x == y."""
 
-    name: ClassVar[str] = "EQUAL"
-    types: ClassVar[tuple[DType, ...]] = (*ComparisonOperator.types, DType.BOOL)
+    name = "EQUAL"
+    types = (*ComparisonOperator.types, DType.BOOL)
     relation = operator.eq
 
 
-@dataclass(frozen=True)
 class NotEqual(ComparisonOperator):
     """x != y."""
 
-    name: ClassVar[str] = "NOT_EQUAL"
-    types: ClassVar[tuple[DType, ...]] = Equal.types
+    name = "NOT_EQUAL"
+    types = Equal.types
     relation = operator.ne
 
 
-@dataclass(frozen=True)
 class Greater(Ordering):
     """x > y."""
 
-    name: ClassVar[str] = "GREATER"
+    name = "GREATER"
     relation = operator.gt
 
 
-@dataclass(frozen=True)
 class GreaterEqual(Ordering):
     """x >= y."""
 
-    name: ClassVar[str] = "GREATER_EQUAL"
+    name = "GREATER_EQUAL"
     relation = operator.ge
 
 
-@dataclass(frozen=True)
 class Less(Ordering):
     """x < y."""
 
-    name: ClassVar[str] = "LESS"
+    name = "LESS"
     relation = operator.lt
 
 
-@dataclass(frozen=True)
 class LessEqual(Ordering):
     """x <= y."""
 
-    name: ClassVar[str] = "LESS_EQUAL"
+    name = "LESS_EQUAL"
     relation = operator.le

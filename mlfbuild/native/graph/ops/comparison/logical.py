@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,34 +13,31 @@ from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class LogicalAnd(Binary):
     """Whether both elements are true."""
 
-    name: ClassVar[str] = "LOGICAL_AND"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    name = "LOGICAL_AND"
+    types = (DType.BOOL,)
 
     def _real(self, x: Array, y: Array) -> Array:
         return np.logical_and(x, y)
 
 
-@dataclass(frozen=True)
 class LogicalOr(Binary):
     """Whether at least one element is true."""
 
-    name: ClassVar[str] = "LOGICAL_OR"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    name = "LOGICAL_OR"
+    types = (DType.BOOL,)
 
     def _real(self, x: Array, y: Array) -> Array:
         return np.logical_or(x, y)
 
 
-@dataclass(frozen=True)
 class LogicalNot(Single):
     """Whether the element is false."""
 
-    name: ClassVar[str] = "LOGICAL_NOT"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    name = "LOGICAL_NOT"
+    types = (DType.BOOL,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)

@@ -6,8 +6,6 @@ MATMUL_INTEGER is the product of rows with a computed zero point and a constant 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +21,6 @@ _LARGEST_INT16_DEPTH = 1 << 16
 """The number of products of two int16 whose sum is below 2**47."""
 
 
-@dataclass(frozen=True)
 class BatchMatmul(Operator):
     """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` transpose a matrix.
 
@@ -35,8 +32,8 @@ class BatchMatmul(Operator):
     rounded_product: bool = False
     """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    name: ClassVar[str] = "BATCH_MATMUL"
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    name = "BATCH_MATMUL"
+    types = weighted.TYPES
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -98,7 +95,6 @@ class BatchMatmul(Operator):
         return (finish(sums, None, rescales, output, Activation.NONE, wide=wide),)
 
 
-@dataclass(frozen=True)
 class MatmulInteger(Operator):
     """Writes the sums of (row - zero point) * (weight - offset), which wrap at 32 bits.
 
@@ -106,9 +102,9 @@ class MatmulInteger(Operator):
     the offsets int32 [N]; without them, they are zeros.
     """
 
-    name: ClassVar[str] = "MATMUL_INTEGER"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    name = "MATMUL_INTEGER"
+    types = (DType.INT8,)
+    results = (DType.INT32,)
 
     @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -17,12 +15,11 @@ from mlfbuild.native.graph.tensors import Array, DType, Tensor
 _MOST_ROWS = 256
 
 
-@dataclass(frozen=True)
 class Determinant(Single):
     """The determinant of each matrix, float32 [..., rows, rows] to [...]."""
 
-    name: ClassVar[str] = "DETERMINANT"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DETERMINANT"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if len(source.shape) < 2 or source.shape[-1] != source.shape[-2]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -26,7 +25,6 @@ from mlfbuild.native.graph.quantize import (
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class FullyConnected(Operator):
     """Every output is a weighted sum of one row of inputs; ``keep_num_dims`` keeps the input's leading dimensions."""
 
@@ -43,8 +41,8 @@ class FullyConnected(Operator):
     fine: bool = field(default=False, repr=False)
     """Whether factors of int16 sums, which fit into 32 bits, have 32 bits after the point, as in ONNX networks."""
 
-    name: ClassVar[str] = "FULLY_CONNECTED"
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    name = "FULLY_CONNECTED"
+    types = weighted.TYPES
 
     @rules.takes(2, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

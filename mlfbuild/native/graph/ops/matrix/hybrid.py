@@ -10,8 +10,8 @@ CONV_INTEGER writes only the sums, for an image with one computed zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,6 @@ _FAR = np.float32(512)
 """Numbers beyond it are out of range after a zero point is added, too."""
 
 
-@dataclass(frozen=True)
 class QuantizeRows(Operator):
     """Writes int8 numbers, the scale of each row and, if ``asymmetric``, its zero point as int32.
 
@@ -41,8 +40,8 @@ class QuantizeRows(Operator):
 
     asymmetric: bool = False
 
-    name: ClassVar[str] = "QUANTIZE_ROWS"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "QUANTIZE_ROWS"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         count = 3 if self.asymmetric else 2
@@ -110,14 +109,13 @@ def hybrid_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> HybridTensors:
     return HybridTensors(inputs[0], inputs[1], inputs.optional(2), inputs[3], inputs.optional(4), outputs[0])
 
 
-@dataclass(frozen=True)
 class Hybrid(Operator):
     """A layer over the outputs of QUANTIZE_ROWS; ``layer`` has the attributes of the float32 layer."""
 
     layer: FullyConnected | Convolution
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    types = (DType.INT8,)
+    results = (DType.FLOAT32,)
 
     @property
     def activation(self) -> Activation:
@@ -209,37 +207,33 @@ class Hybrid(Operator):
         return self.layer.sums(tensors.values, tensors.weights, tensors.output, values, weights.astype(np.float64))
 
 
-@dataclass(frozen=True)
 class HybridFullyConnected(Hybrid):
     """FULLY_CONNECTED; every vector has its scale."""
 
-    name: ClassVar[str] = "HYBRID_FULLY_CONNECTED"
+    name = "HYBRID_FULLY_CONNECTED"
 
 
-@dataclass(frozen=True)
 class HybridConv2D(Hybrid):
     """CONV_2D; every image has its scale."""
 
-    name: ClassVar[str] = "HYBRID_CONV_2D"
+    name = "HYBRID_CONV_2D"
 
 
-@dataclass(frozen=True)
 class HybridDepthwiseConv2D(Hybrid):
     """DEPTHWISE_CONV_2D; every image has its scale."""
 
-    name: ClassVar[str] = "HYBRID_DEPTHWISE_CONV_2D"
+    name = "HYBRID_DEPTHWISE_CONV_2D"
 
 
-@dataclass(frozen=True)
 class BlockwiseFullyConnected(Operator):
     """FULLY_CONNECTED over QUANTIZE_ROWS with zero points; each block of the weights of an output has a scale.
 
     The inputs are those of a hybrid layer and the float32 scales [outputs, blocks]. LiteRT adds the blocks in float32.
     """
 
-    name: ClassVar[str] = "BLOCKWISE_FULLY_CONNECTED"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "BLOCKWISE_FULLY_CONNECTED"
+    types = (DType.INT8,)
+    results = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 6 or len(outputs) != 1:
@@ -293,7 +287,6 @@ def block_sums(weights: Array, scales: Array) -> Array:
     return total
 
 
-@dataclass(frozen=True)
 class ConvInteger(Operator):
     """Writes the sums of (pixel - zero point) * (weight - offset), which wrap at 32 bits; padding is the zero point.
 
@@ -304,9 +297,9 @@ class ConvInteger(Operator):
 
     layer: Conv2D | DepthwiseConv2D
 
-    name: ClassVar[str] = "CONV_INTEGER"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    name = "CONV_INTEGER"
+    types = (DType.INT8,)
+    results = (DType.INT32,)
 
     @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

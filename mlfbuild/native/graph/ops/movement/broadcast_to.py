@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,11 +10,10 @@ from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class BroadcastTo(Movement):
     """The input, broadcast to the output's shape."""
 
-    name: ClassVar[str] = "BROADCAST_TO"
+    name = "BROADCAST_TO"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
@@ -12,7 +11,6 @@ from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Joining(Movement):
     """Joins any number of tensors along ``axis`` (counted from 0)."""
 
@@ -22,11 +20,10 @@ class Joining(Movement):
         return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
 
 
-@dataclass(frozen=True)
 class Concatenation(Joining):
     """Concatenates tensors."""
 
-    name: ClassVar[str] = "CONCATENATION"
+    name = "CONCATENATION"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         reason, first = check_parts(inputs, outputs[0], self.axis), inputs[0].shape

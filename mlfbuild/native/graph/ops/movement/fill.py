@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.ops.movement.broadcast_to import BroadcastTo
 from mlfbuild.native.graph.tensors import Tensor
 
 
-@dataclass(frozen=True)
 class Fill(BroadcastTo):
     """One element, repeated."""
 
-    name: ClassVar[str] = "FILL"
+    name = "FILL"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         if inputs[0].elements != 1:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,11 +13,10 @@ from mlfbuild.native.graph.ops.movement.split import Parting
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Pack(Joining):
     """Stacks tensors of the same shape along a new dimension ``axis``."""
 
-    name: ClassVar[str] = "PACK"
+    name = "PACK"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         reason, first = _layers(inputs, outputs[0], self.axis), inputs[0].shape
@@ -31,11 +28,10 @@ class Pack(Joining):
         return zip(sources, _slabs(outputs[0], self.axis), strict=True)
 
 
-@dataclass(frozen=True)
 class Unpack(Parting):
     """Splits a tensor into slices along the dimension ``axis``, which is removed."""
 
-    name: ClassVar[str] = "UNPACK"
+    name = "UNPACK"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return _layers(outputs, inputs[0], self.axis)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +11,12 @@ from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class ReverseV2(Movement):
     """The elements in reverse order along ``axes``, which are counted from 0."""
 
     axes: tuple[int, ...]
 
-    name: ClassVar[str] = "REVERSE_V2"
+    name = "REVERSE_V2"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         if len(set(self.axes)) < len(self.axes) or any(not 0 <= axis < len(inputs[0].shape) for axis in self.axes):

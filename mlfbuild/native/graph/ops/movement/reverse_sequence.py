@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +12,6 @@ from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class ReverseSequence(Operator):
     """The first elements along ``sequence`` in reverse order, as many as the second input has for each ``batch``.
 
@@ -24,8 +21,8 @@ class ReverseSequence(Operator):
     sequence: int
     batch: int
 
-    name: ClassVar[str] = "REVERSE_SEQUENCE"
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    name = "REVERSE_SEQUENCE"
+    types = EVERY
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
@@ -41,14 +40,13 @@ class Steps:
         return self.count > 0 and min(self.start, last) >= 0 and max(self.start, last) < size
 
 
-@dataclass(frozen=True)
 class Slice(Movement):
     """A box of a tensor: ``steps`` for each dimension; the dimensions ``dropped``, of one step, are removed."""
 
     steps: tuple[Steps, ...]
     dropped: tuple[int, ...] = ()
 
-    name: ClassVar[str] = "SLICE"
+    name = "SLICE"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         source = inputs[0]
@@ -71,8 +69,7 @@ class Slice(Movement):
         yield box.squeeze(self.dropped), outputs[0]
 
 
-@dataclass(frozen=True)
 class StridedSlice(Slice):
     """A box of a tensor with steps of any size in either direction."""
 
-    name: ClassVar[str] = "STRIDED_SLICE"
+    name = "STRIDED_SLICE"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
@@ -14,7 +12,6 @@ from mlfbuild.native.graph.ops.movement.pad import Paddings
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Phases(Movement):
     """Moves blocks of ``block`` elements in dimensions 1, 2 and so on of a fine tensor to the batch of a coarse one.
 
@@ -62,14 +59,13 @@ class Phases(Movement):
         return slice(start, start + (last - first) * step + 1, step), slice(first, last + 1)
 
 
-@dataclass(frozen=True)
 class SpaceToBatchNd(Phases):
     """The margins are filled with 0 or the output's zero point, as in LiteRT.
 
     TensorFlow Lite Micro does not initialise them.
     """
 
-    name: ClassVar[str] = "SPACE_TO_BATCH_ND"
+    name = "SPACE_TO_BATCH_ND"
 
     def filling(self, output: Tensor) -> int | None:
         if not any(any(pair) for pair in self.margins):
@@ -84,11 +80,10 @@ class SpaceToBatchNd(Phases):
         yield from self.phases(sources[0], outputs[0])
 
 
-@dataclass(frozen=True)
 class BatchToSpaceNd(Phases):
     """The margins are cropped."""
 
-    name: ClassVar[str] = "BATCH_TO_SPACE_ND"
+    name = "BATCH_TO_SPACE_ND"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return self._check_phases(outputs[0], inputs[0])

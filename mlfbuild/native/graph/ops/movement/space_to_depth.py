@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Blocks(Movement):
     """Squares of ``block`` by ``block`` pixels of one NHWC image are the channels of single pixels of another."""
 
@@ -35,11 +32,10 @@ class Blocks(Movement):
         return coarse.reshape(*coarse.shape[:3], self.block, self.block, coarse.shape[3] // self.block**2)
 
 
-@dataclass(frozen=True)
 class SpaceToDepth(Blocks):
     """Each square of pixels becomes the channels of one."""
 
-    name: ClassVar[str] = "SPACE_TO_DEPTH"
+    name = "SPACE_TO_DEPTH"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return self._check_block(inputs[0], outputs[0])
@@ -48,11 +44,10 @@ class SpaceToDepth(Blocks):
         yield self._squares(sources[0]), self._channels(outputs[0])
 
 
-@dataclass(frozen=True)
 class DepthToSpace(Blocks):
     """The channels of each pixel become a square of pixels."""
 
-    name: ClassVar[str] = "DEPTH_TO_SPACE"
+    name = "DEPTH_TO_SPACE"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return rules.rank(outputs[0], 4) or self._check_block(outputs[0], inputs[0])

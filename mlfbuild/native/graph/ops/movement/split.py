@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.operands import Inputs
@@ -12,7 +10,6 @@ from mlfbuild.native.graph.ops.movement.concatenation import check_parts, pieces
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Parting(Movement):
     """Splits a tensor into any number of others along ``axis`` (counted from 0)."""
 
@@ -22,11 +19,10 @@ class Parting(Movement):
         return None if len(inputs) == 1 else f"has {len(inputs)} inputs, takes 1"
 
 
-@dataclass(frozen=True)
 class Split(Parting):
     """Pieces of a tensor with the lengths of the outputs."""
 
-    name: ClassVar[str] = "SPLIT"
+    name = "SPLIT"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return check_parts(outputs, inputs[0], self.axis)
@@ -36,8 +32,7 @@ class Split(Parting):
         return zip(pieces, outputs, strict=True)
 
 
-@dataclass(frozen=True)
 class SplitV(Split):
     """Pieces of different lengths."""
 
-    name: ClassVar[str] = "SPLIT_V"
+    name = "SPLIT_V"

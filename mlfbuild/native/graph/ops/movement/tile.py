@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +11,12 @@ from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Tile(Movement):
     """The input, repeated ``multiples[d]`` times along each dimension d."""
 
     multiples: tuple[int, ...]
 
-    name: ClassVar[str] = "TILE"
+    name = "TILE"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         shape = inputs[0].shape

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Transpose(Movement):
     """Dimension i of the output is dimension ``permutation[i]`` of the input."""
 
     permutation: tuple[int, ...]
 
-    name: ClassVar[str] = "TRANSPOSE"
+    name = "TRANSPOSE"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         shape = inputs[0].shape

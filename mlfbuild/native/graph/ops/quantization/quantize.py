@@ -6,8 +6,7 @@ DYNAMIC_QUANTIZE also computes the scale and the zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -27,7 +26,6 @@ _UNKNOWN = ({DType.FLOAT32, DType.INT32}, {DType.INT32})
 """Types that no runtime converts to each other."""
 
 
-@dataclass(frozen=True)
 class Quantize(Single):
     """Converts numbers to the output's type, scale and zero point.
 
@@ -38,9 +36,9 @@ class Quantize(Single):
     in_float32: bool = field(default=False, repr=False)
     """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
 
-    name: ClassVar[str] = "QUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
+    name = "QUANTIZE"
+    types = (*STORED, DType.INT32, DType.FLOAT32)
+    results = (*STORED, DType.INT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -101,13 +99,12 @@ class Quantize(Single):
         return np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy)
 
 
-@dataclass(frozen=True)
 class Dequantize(Single):
     """Converts integers to float32."""
 
-    name: ClassVar[str] = "DEQUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = STORED
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DEQUANTIZE"
+    types = STORED
+    results = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -123,7 +120,6 @@ class Dequantize(Single):
             return (np.asarray(centred(source, values[0]) * source.affine.scale, np.float32),)
 
 
-@dataclass(frozen=True)
 class DynamicQuantize(Operator):
     """Converts float32 to int8 with a scale and a zero point, so that the range of the numbers and 0 is -128 to 127.
 
@@ -131,8 +127,8 @@ class DynamicQuantize(Operator):
     onnxruntime. NaN has no effect on the range, and becomes the zero point.
     """
 
-    name: ClassVar[str] = "DYNAMIC_QUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DYNAMIC_QUANTIZE"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs.present) != 1 or len(outputs) != 3:

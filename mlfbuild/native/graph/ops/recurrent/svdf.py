@@ -10,8 +10,7 @@ filters * memory] has the last ``memory`` features of each filter, the latest on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +42,6 @@ def svdf_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> SvdfTensors:
     return SvdfTensors(source, feature, time, bias, before, *outputs)
 
 
-@dataclass(frozen=True)
 class Svdf(Operator):
     """A layer of ``rank`` filters for each unit; int8 is clamped only to its range, regardless of ``activation``.
 
@@ -55,7 +53,7 @@ class Svdf(Operator):
     rounded_product: bool = False
     """Whether factors are computed in float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    name: ClassVar[str] = "SVDF"
+    name = "SVDF"
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 2:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from mlfbuild.native.graph.quantize import activation_range, integer_range, scal
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Pool2D(Single):
     """A window moving over an NHWC image; filter and stride are (height, width), padding is explicit."""
 
@@ -29,7 +27,7 @@ class Pool2D(Single):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def window(self) -> Window:
         """Return the window of this pool."""
@@ -55,7 +53,6 @@ class Pool2D(Single):
         return rules.same_quantization(source, output)
 
 
-@dataclass(frozen=True)
 class AveragePool2D(Pool2D):
     """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
 
@@ -64,7 +61,7 @@ class AveragePool2D(Pool2D):
     half_even: bool = field(default=False, repr=False)
     """Whether the output has its own scale, to which sums are brought with one rounding, half to even, as in ONNX."""
 
-    name: ClassVar[str] = "AVERAGE_POOL_2D"
+    name = "AVERAGE_POOL_2D"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
@@ -124,11 +121,10 @@ class AveragePool2D(Pool2D):
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 
 
-@dataclass(frozen=True)
 class MaxPool2D(Pool2D):
     """The greatest of the elements in the window, ignoring NaN."""
 
-    name: ClassVar[str] = "MAX_POOL_2D"
+    name = "MAX_POOL_2D"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]

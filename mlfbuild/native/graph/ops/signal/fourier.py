@@ -24,13 +24,12 @@ _Complex = tuple[Array, Array]
 """Real and imaginary parts: int64 for integers, or float32."""
 
 
-@dataclass(frozen=True)
 class SignalFourier(Single):
     """A Fourier transform of ``length`` real numbers."""
 
     length: int
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32, DType.FLOAT32)
+    types = (DType.INT16, DType.INT32, DType.FLOAT32)
     inverse: ClassVar[bool]
 
     def _check_length(self, source: Tensor, output: Tensor) -> str | None:
@@ -116,15 +115,14 @@ class SignalFourier(Single):
         return numbers.sum(first, last), numbers.product(numbers.difference(first, last), (roots[:, 0], roots[:, 1]))
 
 
-@dataclass(frozen=True)
 class SignalRfft(SignalFourier):
     """The first half of the spectrum of ``length`` samples, complex; absent samples are 0.
 
     Integers are divided by ``length``.
     """
 
-    name: ClassVar[str] = "SignalRfft"
-    inverse: ClassVar[bool] = False
+    name = "SignalRfft"
+    inverse = False
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -152,15 +150,14 @@ class SignalRfft(SignalFourier):
         return (spectra.astype(outputs[0].dtype.numpy).reshape(outputs[0].shape),)
 
 
-@dataclass(frozen=True)
 class SignalIrfft(SignalFourier):
     """The ``length`` samples whose spectrum has the input as its first half.
 
     Integers are divided by ``length`` once more than the sum of a spectrum that SignalRfft computes.
     """
 
-    name: ClassVar[str] = "SignalIrfft"
-    inverse: ClassVar[bool] = True
+    name = "SignalIrfft"
+    inverse = True
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

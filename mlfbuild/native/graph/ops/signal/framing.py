@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class SignalFramer(Operator):
     """Frames of ``size`` samples that begin every ``step`` samples, and whether all of them were full.
 
@@ -30,9 +27,9 @@ class SignalFramer(Operator):
     step: int
     prefill: bool
 
-    name: ClassVar[str] = "SignalFramer"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
+    name = "SignalFramer"
+    types = (DType.INT16,)
+    results = (DType.INT16, DType.BOOL)
 
     @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -73,7 +70,6 @@ class SignalFramer(Operator):
         return frames.reshape(outputs[0].shape), np.array(missed == 0), after
 
 
-@dataclass(frozen=True)
 class SignalStacker(Operator):
     """The features of ``left`` runs, of one run and of ``right`` runs after it, every ``step`` runs, and when they are.
 
@@ -86,9 +82,9 @@ class SignalStacker(Operator):
     right: int
     step: int
 
-    name: ClassVar[str] = "SignalStacker"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
+    name = "SignalStacker"
+    types = (DType.INT16,)
+    results = (DType.INT16, DType.BOOL)
 
     @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -121,7 +117,6 @@ class SignalStacker(Operator):
         return line if full else np.zeros_like(line), np.array(full), after
 
 
-@dataclass(frozen=True)
 class SignalOverlapAdd(Operator):
     """The sum of frames that begin every ``step`` samples; int16 is saturated after each addition.
 
@@ -130,8 +125,8 @@ class SignalOverlapAdd(Operator):
 
     step: int
 
-    name: ClassVar[str] = "SignalOverlapAdd"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.FLOAT32)
+    name = "SignalOverlapAdd"
+    types = (DType.INT16, DType.FLOAT32)
 
     @rules.takes(2, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -175,7 +170,6 @@ def _check_kept(inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
     )
 
 
-@dataclass(frozen=True)
 class Col2Im(Operator):
     """Images from their windows: [images, places in a window, windows] to [images, ``size``], added where they overlap.
 
@@ -190,8 +184,8 @@ class Col2Im(Operator):
     before: tuple[int, ...]
     counts: tuple[int, ...]
 
-    name: ClassVar[str] = "COL2IM"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "COL2IM"
+    types = (DType.FLOAT32,)
 
     @rules.takes(1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
