@@ -309,7 +309,7 @@ class _Importer:
         dequantized = name in self._meanings and name not in self._outputs
         shapes = tuple(map(self._shapes.get, node.outputs))
         op = OpContext(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            node, self._builder, self._raw.opset, self._constants, find, self._targets.get(name), dequantized, shapes,
             self.unread,
         )  # fmt: skip
         # Whatever the converter emits is counted from here, for the notes about operators that run in float32.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, divide, multiply, relation, select, unary
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
@@ -13,44 +12,44 @@ from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
 
 def softplus(op: OpContext, x: Tensor) -> Tensor:
     """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), in which exp cannot overflow."""
-    small = unary(op, ops.Exp(), unary(op, ops.Neg(), unary(op, ops.Abs(), x)))
-    return add(op, unary(op, ops.Relu(), x), unary(op, ops.Log(), add(op, small, 1.0)))
+    small = op.unary(ops.Exp(), op.unary(ops.Neg(), op.unary(ops.Abs(), x)))
+    return op.add(op.unary(ops.Relu(), x), op.unary(ops.Log(), op.add(small, 1.0)))
 
 
 def softsign(op: OpContext, x: Tensor) -> Tensor:
     """Return x / (1 + |x|)."""
-    return divide(op, x, add(op, unary(op, ops.Abs(), x), 1.0))
+    return op.divide(x, op.add(op.unary(ops.Abs(), x), 1.0))
 
 
 def scaled_elu(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
     # ELU with alpha 1 below 0, which is multiplied by the other alpha afterwards.
-    below = clamped(op, unary(op, ops.Elu(), x), -math.inf, 0.0)
-    return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
+    below = clamped(op, op.unary(ops.Elu(), x), -math.inf, 0.0)
+    return op.add(op.unary(ops.Relu(), x), op.multiply(below, alpha))
 
 
 Function = Callable[[OpContext, Tensor], Tensor]
 
 
 def _applied(operator: Operator) -> Function:
-    return lambda op, x: unary(op, operator, x)
+    return lambda op, x: op.unary(operator, x)
 
 
 def _leaky(op: OpContext, x: Tensor, alpha: float) -> Tensor:
-    return unary(op, ops.LeakyRelu(alpha), x)
+    return op.unary(ops.LeakyRelu(alpha), x)
 
 
 def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x where x > alpha, else 0."""
-    return select(op, relation(op, ops.Greater(), x, alpha), x, 0.0)
+    return op.select(op.relation(ops.Greater(), x, alpha), x, 0.0)
 
 
 def _affine(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return add(op, multiply(op, x, alpha), beta)
+    return op.add(op.multiply(x, alpha), beta)
 
 
 def _scaled_tanh(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return multiply(op, unary(op, ops.Tanh(), multiply(op, x, beta)), alpha)
+    return op.multiply(op.unary(ops.Tanh(), op.multiply(x, beta)), alpha)
 
 
 def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:

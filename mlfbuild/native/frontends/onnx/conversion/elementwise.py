@@ -5,15 +5,31 @@ The row of an operator names its class in ``graph/ops``, which is imported when 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, cast, of_one_tensor, unary
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import UNSIGNED, Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Tabulated
+
+
+def of_one_tensor(compute: Callable[[OpContext, Tensor], Tensor]) -> Converter:
+    """Return a converter that applies ``compute`` element by element, regardless of the stored order.
+
+    If the input is quantised and so is the result, that is done at once, and ``tabulation`` makes a table of it all.
+    """
+
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        value, target = op.value(0), op.held_target
+        made = compute(op, value.tensor)
+        # The output's own QuantizeLinear is converted here, so that tabulation sees one region from int8 to int8.
+        if target is None or op.target is None or op.held(0).quantization is None or made.dtype is not DType.FLOAT32:
+            return (Value(made, value.order),)
+        return (op.real(op.emit(ops.Quantize(), [made], made.shape, op.target.holder, target), value.order),)
+
+    return convert
 
 
 def named(name: str) -> Operator:
@@ -24,7 +40,7 @@ def named(name: str) -> Operator:
 
 def plain(name: str) -> Converter:
     """Return the converter to an operator of one tensor that has no integer form."""
-    return of_one_tensor(lambda op, x: unary(op, named(name), x))
+    return of_one_tensor(lambda op, x: op.unary(named(name), x))
 
 
 def with_integers(name: str) -> Converter:
@@ -55,8 +71,8 @@ def of_integers_too(name: str) -> Converter:
 def _also_narrow(op: OpContext, operator: Operator, x: Tensor) -> Tensor:
     # Narrow integers have no kernel: they are widened, which is exact, and wrap when they are cast back.
     if x.dtype not in NARROW:
-        return unary(op, operator, x)
-    return cast(op, unary(op, operator, cast(op, x, DType.INT32)), x.dtype)
+        return op.unary(operator, x)
+    return op.cast(op.unary(operator, op.cast(x, DType.INT32)), x.dtype)
 
 
 def of_two(name: str) -> Converter:
@@ -212,7 +228,7 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
 
 def as_type(op: OpContext, value: Value, dtype: DType) -> Value:
     """Return the plain ``value`` converted to ``dtype``."""
-    return Value(cast(op, value.tensor, dtype), value.order)
+    return Value(op.cast(value.tensor, dtype), value.order)
 
 
 def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> Value:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
 from mlfbuild.native.frontends.onnx.conversion.convolution import check_filter, conv, convolved_image
 from mlfbuild.native.frontends.onnx.conversion.image import WindowLine, across, lines
 from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, real_parameters
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Tensor, ops
 from mlfbuild.native.graph.ops import Steps
 
@@ -33,7 +32,7 @@ def _of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Val
         own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
         return op.required(convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None))
 
-    total = summed(op, map(at_depth, range(depth.filter)))
+    total = op.summed(map(at_depth, range(depth.filter)))
     made = op.builder.reshaped(total, (source.shape[0], depth.output, *total.shape[1:]))
     return Value(made, channels_last(5))
 

@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply, select, subtract
 from mlfbuild.native.frontends.onnx.conversion.image import lines
 from mlfbuild.native.frontends.onnx.conversion.resize_taps import Spacing, coordinates, interpolation, nearest
 from mlfbuild.native.frontends.onnx.conversion.runtime_resize import resized
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
 from mlfbuild.native.graph.ops import FRACTION_BITS, Interpolation, Outside
 
@@ -82,8 +81,8 @@ def _corners(op: OpContext, boxes: Tensor) -> Tensor:
     """Return boxes of x, y, width and height around a centre as two corners."""
     whole = [range(size) for size in boxes.shape[:2]]
     centre, size = (sliced(op, op.made(boxes), [*whole, part]).tensor for part in (range(2), range(2, 4)))
-    half = multiply(op, size, 0.5)
-    parts = [subtract(op, centre, half), add(op, centre, half)]
+    half = op.multiply(size, 0.5)
+    parts = [op.subtract(centre, half), op.add(centre, half)]
     return op.emit(ops.Concatenation(2), parts, boxes.shape)
 
 
@@ -261,7 +260,7 @@ def _along(op: OpContext, value: Value, axis: int, spacing: Spacing, mode: str, 
     parts = [_share(op, plain, axis, *tap) for tap in zip(taps.positions, taps.shares, strict=True)]
     total = parts[0].tensor
     for part in parts[1:]:
-        total = add(op, total, part.tensor)
+        total = op.add(total, part.tensor)
     return _extrapolated(op, Value(total, parts[0].order), axis, outside)
 
 
@@ -274,14 +273,14 @@ def _extrapolated(op: OpContext, value: Value, axis: int, outside: Array) -> Val
         raise op.type_unsupported(value.tensor, "float32 for a region of interest that is partly outside of the tensor")
     spread = [-1 if other == value.stored(axis) else 1 for other in range(value.rank)]
     number = op.real_attribute("extrapolation_value", 0.0)
-    return Value(select(op, op.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
+    return Value(op.select(op.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
 
 
 def _share(op: OpContext, value: Value, axis: int, positions: Array, shares: Array) -> Value:
     looked_up = taken(op, value, axis, positions)
     spread = [-1 if other == looked_up.stored(axis) else 1 for other in range(value.rank)]
     share = op.weights("share", shares.astype(np.float32).reshape(spread))
-    return Value(multiply(op, looked_up.tensor, share), looked_up.order)
+    return Value(op.multiply(looked_up.tensor, share), looked_up.order)
 
 
 def _region(op: OpContext, value: Value, axis: int) -> tuple[float, float]:

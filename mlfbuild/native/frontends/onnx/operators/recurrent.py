@@ -12,7 +12,6 @@ import numpy as np
 
 from mlfbuild.core import counted
 from mlfbuild.native.frontends.onnx.conversion.activations import activation_names
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply, subtract
 from mlfbuild.native.frontends.onnx.conversion.recurrent import (
     BIASES,
     HIDDEN,
@@ -27,7 +26,7 @@ from mlfbuild.native.frontends.onnx.conversion.recurrent import (
 )
 from mlfbuild.native.frontends.onnx.conversion.recurrent_loop import LoopKind, LoopSizes, can_loop, looped, shaped
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Tensor, ops
 
 
@@ -42,7 +41,7 @@ class _Rnn(Layer):
         self._own = self.constants("recurrent", self.recurrent, self.recurrent_bias)
 
     def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
-        return (self.activated(0, add(self.op, product, self.product(states[0], self._own))),)
+        return (self.activated(0, self.op.add(product, self.product(states[0], self._own))),)
 
 
 class _Gru(Layer):
@@ -66,15 +65,15 @@ class _Gru(Layer):
     def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
         op, (state,) = self.op, states
         inputs, own = self.gates_of(product), self.gates_of(self.product(state, self._own))
-        update = self.activated(0, add(op, inputs[0], own[0]))
-        reset = self.activated(0, add(op, inputs[1], own[1]))
+        update = self.activated(0, op.add(inputs[0], own[0]))
+        reset = self.activated(0, op.add(inputs[1], own[1]))
         if self._reset_last:
-            kept = multiply(op, reset, own[2])
+            kept = op.multiply(reset, own[2])
         else:
-            kept = self.product(multiply(op, reset, state), self._candidate)
-        candidate = self.activated(1, add(op, inputs[2], kept))
+            kept = self.product(op.multiply(reset, state), self._candidate)
+        candidate = self.activated(1, op.add(inputs[2], kept))
         # z * state + (1 - z) * h, with one product less.
-        return (add(op, candidate, multiply(op, update, subtract(op, state, candidate))),)
+        return (op.add(candidate, op.multiply(update, op.subtract(state, candidate))),)
 
 
 def _gru_parameters(kind: type[Layer]) -> Callable[[OpContext, LoopSizes, int], list[Tensor]]:
@@ -146,17 +145,17 @@ class _Lstm(Layer):
     def _gate(self, gate: int, sums: Tensor, cell: Tensor) -> Tensor:
         """Return the gate i, o or f."""
         if self._peepholes:
-            sums = add(self.op, sums, multiply(self.op, cell, self._peepholes[gate]))
+            sums = self.op.add(sums, self.op.multiply(cell, self._peepholes[gate]))
         return self.activated(0, sums)
 
     def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
         op, (state, cell) = self.op, states
-        sums = self.gates_of(add(op, product, self.product(state, self._own)))
+        sums = self.gates_of(op.add(product, self.product(state, self._own)))
         taken = self._gate(0, sums[0], cell)
-        kept = subtract(op, op.number("one", 1.0), taken) if self._coupled else self._gate(2, sums[2], cell)
-        new = add(op, multiply(op, kept, cell), multiply(op, taken, self.activated(1, sums[3])))
+        kept = op.subtract(op.number("one", 1.0), taken) if self._coupled else self._gate(2, sums[2], cell)
+        new = op.add(op.multiply(kept, cell), op.multiply(taken, self.activated(1, sums[3])))
         given = self._gate(1, sums[1], new)
-        return multiply(op, given, self.functions[2](op, new)), new
+        return op.multiply(given, self.functions[2](op, new)), new
 
 
 def _lstm_parameters(op: OpContext, sizes: LoopSizes, at: int) -> list[Tensor]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
 from mlfbuild.native.frontends.onnx.conversion.convolution import (
     channel_groups,
     check_filter,
@@ -25,7 +24,7 @@ from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, p
 from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, integer_parameters, real_parameters
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, GraphError, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Padding, Pair
 from mlfbuild.native.graph.ops import Steps
@@ -75,7 +74,7 @@ def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
         apart = _moved_apart(op, op.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
         return _placed(op, apart, tap * dilation[0] - margin[0], length)
 
-    total = summed(op, map(at_depth, range(taps)))
+    total = op.summed(map(at_depth, range(taps)))
     made = plus_bias(op, op.builder.reshaped(total, (batch * length, *total.shape[2:])))
     return Value(op.builder.reshaped(made, total.shape), channels_last(5))
 
