@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE
     from mlfbuild.native.graph.lookup_table import look_up
     from mlfbuild.native.graph.nodes import Graph, Node, State
-    from mlfbuild.native.graph.operands import Inputs, Operands, Values
     from mlfbuild.native.graph.operator import Activation, Operator
     from mlfbuild.native.graph.quantize import (
         Rescale, activation_range, double_scale, float_activation_range, integer_range, log_softmax_rescale,
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
         prelu_rescales, squared_difference_rescales,
     )
     from mlfbuild.native.graph.tensors import (
-        EVERY, UNSIGNED, Array, DType, GraphError, OperatorError, Quantization, Tensor,
+        EVERY, UNSIGNED, Array, DType, GraphError, Inputs, Operands, OperatorError, Quantization, Tensor, Values,
     )
     from mlfbuild.native.graph.wide_sums import fine_multiplier, wide_rescale
 else:

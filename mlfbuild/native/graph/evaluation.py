@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlfbuild.native.graph.nodes import Graph
-from mlfbuild.native.graph.operands import Operands
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Operands, Tensor
 
 
 def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array] | None = None) -> dict[str, Array]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from mlfbuild.native.graph.operands import Inputs, Operands
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, GraphError, OperatorError, Tensor
+from mlfbuild.native.graph.tensors import Array, GraphError, Inputs, Operands, OperatorError, Tensor
 
 
 @dataclass(frozen=True)

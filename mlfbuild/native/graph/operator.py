@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import dataclass_transform
 
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import DType
+from mlfbuild.native.graph.tensors import DType, Inputs, Values
 
 if TYPE_CHECKING:
     from mlfbuild.native.graph.tensors import Array, Tensor

@@ -10,11 +10,10 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 WHOLE = (DType.INT32, DType.INT64)
 """Integer types without scale and zero point."""

@@ -12,10 +12,9 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, activation_range, convolution_rescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class Filtering:

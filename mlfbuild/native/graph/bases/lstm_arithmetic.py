@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.logistic_table import TableScale
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -27,7 +26,7 @@ from mlfbuild.native.graph.quantize import (
     scale_product,
     zero_point_of,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
 
 Whole = npt.NDArray[np.int64]

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, Inputs, Tensor, Values
 
 Move = tuple[Array, Array]
 """(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""

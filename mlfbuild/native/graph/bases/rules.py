@@ -12,9 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import integer_range
-from mlfbuild.native.graph.tensors import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Inputs, Tensor
 
 Reason = str | None
 _O = TypeVar("_O")

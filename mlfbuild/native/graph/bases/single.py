@@ -6,9 +6,8 @@ import abc
 from collections.abc import Sequence
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Tensor
+from mlfbuild.native.graph.tensors import Inputs, Tensor
 
 
 class Single(Operator):

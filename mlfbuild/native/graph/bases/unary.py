@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import integer_range, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 Whole = npt.NDArray[np.int64]
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import Rescale, scale_of
-from mlfbuild.native.graph.tensors import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM, fine_multiplier, wide_rescale
 
 TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)

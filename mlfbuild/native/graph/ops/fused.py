@@ -11,9 +11,8 @@ from mlfbuild.native.graph.bases.unary import Unary
 from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.lookup_table import look_up
 from mlfbuild.native.graph.nodes import Graph
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class Fused(Operator):

@@ -10,10 +10,9 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.fixed_point import inverse_square_root
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.ops.activation.relu import rescaled
 from mlfbuild.native.graph.quantize import Rescale, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _FRACTION_BITS = 7
 """Of an int8 output: scale 1/128, zero point 0."""

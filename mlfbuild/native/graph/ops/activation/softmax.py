@@ -18,7 +18,6 @@ from mlfbuild.native.graph.fixed_point import (
     shift_right,
 )
 from mlfbuild.native.graph.lookup_table import look_up, lookup_table
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import (
     SOFTMAX_INTEGER_BITS,
     SoftmaxRescale,
@@ -28,7 +27,7 @@ from mlfbuild.native.graph.quantize import (
     softmax_rescale,
     softmax_table_rescale,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Quantization, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Quantization, Tensor, Values
 
 # kAccumulationIntegerBits of LiteRT's reference/softmax.h: each exponential is at most 1, so the sum of 4095 elements
 # fits an int32.

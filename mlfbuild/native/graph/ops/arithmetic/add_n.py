@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.ops.reduction.cumsum import check_sum_scales, stored_sums
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _MOST_TENSORS = 16
 """The number of int8 summands with ``HALF_BITS`` whose sum always fits into 32 bits."""

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import Binary, binary_tensors
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 
 
 class Atan2(Binary):

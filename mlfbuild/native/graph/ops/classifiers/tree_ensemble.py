@@ -16,9 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # In the order of the kernel's arguments; the checks go through both at once.
 _TABLES = {

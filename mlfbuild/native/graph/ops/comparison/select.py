@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Inputs, Tensor, Values
 
 
 class SelectV2(Operator):

@@ -11,9 +11,8 @@ from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.convolution import Filtering, convolution_tensors
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class TransposeConv(Filtering, Operator):

@@ -10,8 +10,7 @@ import numpy as np
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 FRACTION_BITS = 10
 """Fraction bits of the interpolation weights for integers."""

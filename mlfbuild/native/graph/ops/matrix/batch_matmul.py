@@ -12,10 +12,9 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.binary import binary_tensors
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, product_rescale, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _LARGEST_INT16_DEPTH = 1 << 16
 """The number of products of two int16 whose sum is below 2**47."""

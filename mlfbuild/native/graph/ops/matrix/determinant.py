@@ -8,8 +8,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # The kernel needs a copy of a matrix in scratch memory, which grows with the square.
 _MOST_ROWS = 256

@@ -11,7 +11,6 @@ from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.convolution import convolution_tensors
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -22,7 +21,7 @@ from mlfbuild.native.graph.quantize import (
     scale_of,
     zero_point_of,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class FullyConnected(Operator):

@@ -18,13 +18,12 @@ import numpy as np
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.convolution import Convolution
-from mlfbuild.native.graph.operands import Inputs, Operands, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.ops.convolution.conv2d import Conv2D
 from mlfbuild.native.graph.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.native.graph.ops.matrix.fully_connected import FullyConnected
 from mlfbuild.native.graph.quantize import float_activation_range
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Operands, Tensor, Values
 
 # Rounded numbers become integers, and a float32 beyond their range is undefined in C. A zero point moves a number by
 # 128 at most, so any limit from 256 on gives the same int8.

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Inputs, Tensor
 
 
 class Joining(Movement):

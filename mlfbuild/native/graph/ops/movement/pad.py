@@ -9,8 +9,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 Paddings = tuple[tuple[int, int], ...]
 """(before, after) of each dimension, in elements."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import EVERY, Array, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, Inputs, Tensor, Values
 
 
 class Reshape(Single):

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class ScatterUpdate(enum.Enum):

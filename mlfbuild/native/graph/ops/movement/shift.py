@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Inputs, Tensor
 
 
 class Shift(Movement):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.ops.movement.concatenation import check_parts, pieces_along
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Inputs, Tensor
 
 
 class Parting(Movement):

@@ -8,9 +8,8 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import integer_range
-from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Inputs, Tensor, Values
 
 
 class Cast(Single):

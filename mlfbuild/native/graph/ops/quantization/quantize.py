@@ -14,10 +14,9 @@ from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
 """The types that can be quantised."""

@@ -21,9 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _Real = npt.NDArray[np.float64]
 _INPUTS = 5

@@ -26,9 +26,8 @@ from mlfbuild.native.graph.bases.lstm_arithmetic import (
     real_step,
     whole_step,
 )
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM
 
 _OUTPUTS = 3

@@ -16,10 +16,9 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class SvdfTensors(NamedTuple):

@@ -10,10 +10,9 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.rescales import SUM_LEFT_SHIFT, add_rescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 HALF_BITS = SUM_LEFT_SHIFT[DType.INT8] - 1
 """Fraction bits of int8 summands, as in ADD after it rescaled both inputs to twice the greater scale."""

@@ -13,10 +13,9 @@ from mlfbuild.native.graph.bases.accumulate import finish_float
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import activation_range, integer_range, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class Pool2D(Single):

@@ -14,7 +14,6 @@ from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish
 from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -24,7 +23,7 @@ from mlfbuild.native.graph.quantize import (
     scale_of,
     zero_point_of,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class Reduction(Single):

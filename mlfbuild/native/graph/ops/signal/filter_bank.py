@@ -9,9 +9,8 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _WORD = (1 << 32) - 1
 _LN_2 = 45426
