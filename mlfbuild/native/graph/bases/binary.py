@@ -22,6 +22,9 @@ WHOLE = (DType.INT32, DType.INT64)
 class Binary(Operator):
     """Each element of the output is computed from one element of each input."""
 
+    function: ClassVar[np.ufunc]
+    """The numpy function of elements that are not quantised, if there is one."""
+
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     @rules.takes(2)
@@ -56,9 +59,9 @@ class Binary(Operator):
         """Return the stored result for ``x`` and ``y``, stored values without their zero points."""
         raise TypeError(f"{self.name} is not quantised")
 
-    @abc.abstractmethod
     def _real(self, x: Array, y: Array) -> Array:
         """Return the result for ``x`` and ``y`` that are not quantised."""
+        return np.asarray(self.function(x, y))
 
 
 class Arithmetic(Binary):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ Whole = npt.NDArray[np.int64]
 
 class Unary(Single):
     """Each element of the output is computed from the same element of the input, and has its type."""
+
+    function: ClassVar[np.ufunc]
+    """The numpy function of real numbers and of integers that are not quantised, if there is one."""
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -53,11 +56,11 @@ class Unary(Single):
 
     def _whole(self, value: Whole) -> Whole:
         """Return the result for integers that are not quantised; it wraps in their type."""
-        raise TypeError(f"{self.name} is not for plain integers")
+        return np.asarray(self.function(value))
 
-    @abc.abstractmethod
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         """Return the result for real numbers."""
+        return np.asarray(self.function(value))
 
 
 class OnlyFloat(Unary):

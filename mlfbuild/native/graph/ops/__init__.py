@@ -64,24 +64,22 @@ if TYPE_CHECKING:
         BlockwiseFullyConnected, ConvInteger, Hybrid, HybridConv2D, HybridDepthwiseConv2D, HybridFullyConnected,
         HybridTensors, QuantizeRows, block_sums, hybrid_tensors,
     )
-    from mlfbuild.native.graph.ops.movement.broadcast_to import BroadcastTo
-    from mlfbuild.native.graph.ops.movement.concatenation import Concatenation, Joining, check_parts, pieces_along
-    from mlfbuild.native.graph.ops.movement.fill import Fill
+    from mlfbuild.native.graph.ops.movement.blocks import (
+        BatchToSpaceNd, Blocks, DepthToSpace, Phases, SpaceToBatchNd, SpaceToDepth,
+    )
     from mlfbuild.native.graph.ops.movement.gather import Gather, GatherNd, Picking
-    from mlfbuild.native.graph.ops.movement.pack import Pack, Unpack
     from mlfbuild.native.graph.ops.movement.pad import MirrorPad, Pad, Paddings, PadV2, padded_shape
+    from mlfbuild.native.graph.ops.movement.parts import (
+        Concatenation, Joining, Pack, Parting, Split, SplitV, Unpack, check_parts, pieces_along,
+    )
     from mlfbuild.native.graph.ops.movement.reshape import ExpandDims, Reshape, Squeeze
-    from mlfbuild.native.graph.ops.movement.reverse import ReverseV2
     from mlfbuild.native.graph.ops.movement.reverse_sequence import ReverseSequence
     from mlfbuild.native.graph.ops.movement.scatter import ScatterNd
     from mlfbuild.native.graph.ops.movement.scatter_elements import ScatterElements, ScatterUpdate
     from mlfbuild.native.graph.ops.movement.shift import Shift
-    from mlfbuild.native.graph.ops.movement.slice import Slice, Steps, StridedSlice
-    from mlfbuild.native.graph.ops.movement.space_to_batch import BatchToSpaceNd, Phases, SpaceToBatchNd
-    from mlfbuild.native.graph.ops.movement.space_to_depth import Blocks, DepthToSpace, SpaceToDepth
-    from mlfbuild.native.graph.ops.movement.split import Parting, Split, SplitV
-    from mlfbuild.native.graph.ops.movement.tile import Tile
-    from mlfbuild.native.graph.ops.movement.transpose import Transpose
+    from mlfbuild.native.graph.ops.movement.views import (
+        BroadcastTo, Fill, ReverseV2, Slice, Steps, StridedSlice, Tile, Transpose,
+    )
     from mlfbuild.native.graph.ops.quantization.cast import BitCast, Cast
     from mlfbuild.native.graph.ops.quantization.quantize import STORED, Dequantize, DynamicQuantize, Quantize
     from mlfbuild.native.graph.ops.recurrent.gru import Gru, Rnn
@@ -100,7 +98,9 @@ if TYPE_CHECKING:
         SignalPcan, logarithms,
     )
     from mlfbuild.native.graph.ops.signal.fourier import LONGEST, SignalFourier, SignalIrfft, SignalRfft
-    from mlfbuild.native.graph.ops.signal.framing import Col2Im, SignalFramer, SignalOverlapAdd, SignalStacker
+    from mlfbuild.native.graph.ops.signal.framing import (
+        Col2Im, Collecting, SignalFramer, SignalOverlapAdd, SignalStacker,
+    )
     from mlfbuild.native.graph.ops.signal.spectrum import SignalDelay, SignalEnergy, SignalFftAutoScale, SignalWindow
     from mlfbuild.native.graph.ops.table import OPERATORS, operator_class
 else:

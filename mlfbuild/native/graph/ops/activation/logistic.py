@@ -121,6 +121,7 @@ class Tanh(Sigmoid):
     """The hyperbolic tangent."""
 
     name = "TANH"
+    function = np.tanh
     output_scale = 1 / 128
     output_zero_point = 0
     most_doublings = 1
@@ -132,9 +133,6 @@ class Tanh(Sigmoid):
 
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
         return fixed_point.tanh(argument, _INTEGER_BITS)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.tanh(value)
 
 
 def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:

@@ -13,9 +13,7 @@ class BitwiseAnd(Binary):
 
     name = "BITWISE_AND"
     types = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_and(x, y)
+    function = np.bitwise_and
 
 
 class BitwiseOr(Binary):
@@ -23,9 +21,7 @@ class BitwiseOr(Binary):
 
     name = "BITWISE_OR"
     types = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_or(x, y)
+    function = np.bitwise_or
 
 
 class BitwiseXor(Binary):
@@ -33,9 +29,7 @@ class BitwiseXor(Binary):
 
     name = "BITWISE_XOR"
     types = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_xor(x, y)
+    function = np.bitwise_xor
 
 
 class LeftShift(Binary):

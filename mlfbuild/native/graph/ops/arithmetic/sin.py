@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.unary import OnlyFloat
-from mlfbuild.native.graph.tensors import Array
 
 
 class Sin(OnlyFloat):
     """The sine."""
 
     name = "SIN"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.sin(value)
+    function = np.sin
 
 
 class Cos(OnlyFloat):
     """The cosine."""
 
     name = "COS"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.cos(value)
+    function = np.cos

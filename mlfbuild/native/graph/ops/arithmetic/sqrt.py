@@ -20,14 +20,12 @@ class Sqrt(Unary):
 
     name = "SQRT"
     types = (DType.INT8, DType.INT16, DType.FLOAT32)
+    function = np.sqrt
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         with np.errstate(all="ignore"):
             real = np.float32(scale_of(source)) * np.maximum(value, 0).astype(np.float32)
             return stored_of(np.trunc(np.sqrt(real) / np.float32(scale_of(output))), output)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.sqrt(value)
 
 
 _ROOT_LEFT_SHIFT = 20
@@ -38,9 +36,7 @@ class Square(OnlyFloat):
     """The product with itself."""
 
     name = "SQUARE"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return value * value
+    function = np.square
 
 
 class Rsqrt(Unary):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +22,6 @@ class ComparisonOperator(Binary):
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
     results = (DType.BOOL,)
-    relation: ClassVar[Callable[[Array, Array], Array]]
 
     def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(first, second, types=self.types) or rules.arithmetic(output, types=self.results)
@@ -39,9 +36,6 @@ class ComparisonOperator(Binary):
             for value, tensor in zip((x, y), tensors[:2], strict=True)
         )
         return self._real(first, second)
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.asarray(type(self).relation(x, y))
 
 
 class Ordering(ComparisonOperator):
@@ -62,7 +56,7 @@ class Equal(ComparisonOperator):
 
     name = "EQUAL"
     types = (*ComparisonOperator.types, DType.BOOL)
-    relation = operator.eq
+    function = np.equal
 
 
 class NotEqual(ComparisonOperator):
@@ -70,32 +64,32 @@ class NotEqual(ComparisonOperator):
 
     name = "NOT_EQUAL"
     types = Equal.types
-    relation = operator.ne
+    function = np.not_equal
 
 
 class Greater(Ordering):
     """x > y."""
 
     name = "GREATER"
-    relation = operator.gt
+    function = np.greater
 
 
 class GreaterEqual(Ordering):
     """x >= y."""
 
     name = "GREATER_EQUAL"
-    relation = operator.ge
+    function = np.greater_equal
 
 
 class Less(Ordering):
     """x < y."""
 
     name = "LESS"
-    relation = operator.lt
+    function = np.less
 
 
 class LessEqual(Ordering):
     """x <= y."""
 
     name = "LESS_EQUAL"
-    relation = operator.le
+    function = np.less_equal

@@ -17,9 +17,7 @@ class LogicalAnd(Binary):
 
     name = "LOGICAL_AND"
     types = (DType.BOOL,)
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.logical_and(x, y)
+    function = np.logical_and
 
 
 class LogicalOr(Binary):
@@ -27,9 +25,7 @@ class LogicalOr(Binary):
 
     name = "LOGICAL_OR"
     types = (DType.BOOL,)
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.logical_or(x, y)
+    function = np.logical_or
 
 
 class LogicalNot(Single):
