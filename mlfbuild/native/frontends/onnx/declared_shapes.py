@@ -111,10 +111,6 @@ def _inserted(shapes: Shapes) -> Values:
     return _missing(shapes.source, shapes.made)
 
 
-def _removed(shapes: Shapes) -> Values:
-    return None if shapes.source is None else _missing(shapes.made, shapes.source)
-
-
 def _missing(few: Shape | None, many: Shape) -> Values:
     """Return axes of size 1 in ``many`` without which it is ``few``."""
     if few is None or math.prod(few) != math.prod(many):
@@ -256,10 +252,6 @@ def _frame(shapes: Shapes) -> Values:
     return None if found is None else found[1]
 
 
-def _image(shapes: Shapes) -> Values:
-    return shapes.made[2:] if len(shapes.made) > 2 else None
-
-
 def _block(shapes: Shapes) -> Values:
     """Return the only window of a Col2Im that has as many elements, and fits as often."""
     source, image = shapes.source, shapes.made[2:]
@@ -311,7 +303,7 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "Reshape": (1, _whole),
     "Resize": (3, _resized),
     "Split": (1, _pieces),
-    "Squeeze": (1, _removed),
+    "Squeeze": (1, lambda shapes: None if shapes.source is None else _missing(shapes.made, shapes.source)),
     "Tile": (1, _repeats),
     "TopK": (1, _size(-1)),
     "Unsqueeze": (1, _inserted),
@@ -327,6 +319,6 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
 }  # fmt: skip
 
 _SEVERAL: Mapping[str, Parameters] = {
-    "Col2Im": ((1, _image), (2, _block)),
+    "Col2Im": ((1, lambda shapes: shapes.made[2:] if len(shapes.made) > 2 else None), (2, _block)),
     "STFT": ((1, _step), (3, _frame)),
 }

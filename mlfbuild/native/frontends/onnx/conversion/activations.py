@@ -35,10 +35,6 @@ def _applied(operator: Operator) -> Function:
     return lambda op, x: op.unary(operator, x)
 
 
-def _leaky(op: OpContext, x: Tensor, alpha: float) -> Tensor:
-    return op.unary(ops.LeakyRelu(alpha), x)
-
-
 def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x where x > alpha, else 0."""
     return op.select(op.relation(ops.Greater(), x, alpha), x, 0.0)
@@ -66,7 +62,7 @@ _PLAIN: Mapping[str, Function] = {
 }
 _OF_ALPHA: Mapping[str, tuple[Callable[[OpContext, Tensor, float], Tensor], float | None]] = {
     "elu": (scaled_elu, 1.0),
-    "leakyrelu": (_leaky, 0.01),
+    "leakyrelu": (lambda op, x, alpha: op.unary(ops.LeakyRelu(alpha), x), 0.01),
     "thresholdedrelu": (thresholded, None),
 }
 """Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""

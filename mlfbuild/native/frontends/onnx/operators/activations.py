@@ -52,10 +52,6 @@ def _bound(op: OpContext, index: int, what: str, default: float) -> float:
     return float(op.constant_number(index, what)) if op.has(index) else default
 
 
-def _relu(op: OpContext) -> tuple[Value, ...]:
-    return (_clamped_value(op, 0.0, math.inf),)
-
-
 def _clamped_value(op: OpContext, low: float, high: float) -> Value:
     """Clamp input 0; a quantised one is clamped with its own scale, because rounding keeps the order of numbers."""
     held = op.held(0)
@@ -91,10 +87,6 @@ def _prelu(op: OpContext) -> tuple[Value, ...]:
     if slope.rank > value.rank:
         raise op.unsupported(f"a slope of {slope.rank} dimensions for {value.rank} dimensions is not supported")
     return (combined(op, ops.PRelu(), value, slope),)
-
-
-def _leaky_relu(op: OpContext) -> tuple[Value, ...]:
-    return in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01)))
 
 
 def _of_attributes(compute: Callable[..., Tensor], **defaults: float) -> Converter:
@@ -202,10 +194,10 @@ OPERATORS: Mapping[str, Converter] = {
     "Elu": _elu,
     "Gelu": _gelu,
     "HardSigmoid": _hard_sigmoid,
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": lambda op: in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01))),
     "Mish": of_one_tensor(_mish),
     "PRelu": _prelu,
-    "Relu": _relu,
+    "Relu": lambda op: (_clamped_value(op, 0.0, math.inf),),
     "Selu": _of_attributes(_selu, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     "Shrink": _of_attributes(_shrink, bias=0.0, lambd=0.5),
     "Softplus": of_one_tensor(softplus),

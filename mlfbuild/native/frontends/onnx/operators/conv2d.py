@@ -15,10 +15,6 @@ from mlfbuild.native.graph.ops import Steps
 _MOST_TAPS = 64
 
 
-def _conv(op: OpContext) -> tuple[Value, ...]:
-    return (_of_volumes(op, op.value(0), real_parameters(op)),) if op.held(0).rank == 5 else conv(op)
-
-
 def _of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Value:
     check_filter(op, value, parameters.weights.shape)
     depth, rows, columns = lines(op, value.shape[2:], parameters.weights.shape[2:])
@@ -57,5 +53,5 @@ def _slices(op: OpContext, source: Tensor, depth: WindowLine, tap: int) -> Tenso
 
 
 OPERATORS: Mapping[str, Converter] = {
-    "Conv": _conv,
+    "Conv": lambda op: (_of_volumes(op, op.value(0), real_parameters(op)),) if op.held(0).rank == 5 else conv(op),
 }

@@ -240,18 +240,6 @@ def _float_remainder(op: OpContext, first: Value, second: Value) -> Value:
     return chosen(op, negative, Value(op.unary(ops.Neg(), rest.tensor), rest.order), rest)
 
 
-def _reciprocal(op: OpContext, x: Tensor) -> Tensor:
-    return op.divide(op.number("one", 1.0), x)
-
-
-def _tangent(op: OpContext, x: Tensor) -> Tensor:
-    return op.divide(op.unary(ops.Sin(), x), op.unary(ops.Cos(), x))
-
-
-def _is_nan(op: OpContext, x: Tensor) -> Tensor:
-    return op.relation(ops.NotEqual(), x, x)
-
-
 def _is_inf(op: OpContext) -> tuple[Value, ...]:
     positive, negative = op.integer("detect_positive", 1), op.integer("detect_negative", 1)
 
@@ -308,7 +296,7 @@ OPERATORS: Mapping[str, Converter] = {
     "GreaterOrEqual": comparison("GreaterEqual"),
     "HardSwish": with_integers("HardSwish"),
     "IsInf": _is_inf,
-    "IsNaN": of_one_tensor(_is_nan),
+    "IsNaN": of_one_tensor(lambda op, x: op.relation(ops.NotEqual(), x, x)),
     "Less": comparison("Less"),
     "LessOrEqual": comparison("LessEqual"),
     "Log": with_integers("Log"),
@@ -321,7 +309,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Not": plain("LogicalNot"),
     "Or": logical("LogicalOr"),
     "Pow": _power,
-    "Reciprocal": of_one_tensor(_reciprocal),
+    "Reciprocal": of_one_tensor(lambda op, x: op.divide(op.number("one", 1.0), x)),
     "Round": plain("Round"),
     "Sigmoid": plain("Logistic"),
     "Sign": of_integers_too("Sign"),
@@ -330,7 +318,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Sqrt": with_integers("Sqrt"),
     "Sub": of_two("Sub"),
     "Sum": of_any_number("Add"),
-    "Tan": of_one_tensor(_tangent),
+    "Tan": of_one_tensor(lambda op, x: op.divide(op.unary(ops.Sin(), x), op.unary(ops.Cos(), x))),
     "Tanh": plain("Tanh"),
     "Xor": logical("NotEqual"),
 }

@@ -25,10 +25,6 @@ def _transpose(op: OpContext) -> tuple[Value, ...]:
     return (value.moved(value.tensor, tuple(axes.index(axis) for axis in value.order)),)
 
 
-def _identity(op: OpContext) -> tuple[Value, ...]:
-    return (op.held(0),)
-
-
 def _dropout(op: OpContext) -> tuple[Value, ...]:
     """Return the input unchanged and a mask that is true everywhere: only training drops elements."""
     value = op.held(0)
@@ -269,7 +265,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Dropout": _dropout,
     "Expand": _expand,
     "Flatten": _flatten,
-    "Identity": _identity,
+    "Identity": lambda op: (op.held(0),),
     "Range": _range,
     "Reshape": _reshape,
     "SpaceToDepth": _space_to_depth,

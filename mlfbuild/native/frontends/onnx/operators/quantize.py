@@ -205,10 +205,6 @@ def _steps(op: OpContext, x: Tensor, scales: Tensor, zero_points: Tensor, dtype:
     return op.cast(clamped(op, whole, limits.min, limits.max), DType(dtype.name))
 
 
-def _cast(op: OpContext) -> tuple[Value, ...]:
-    return (_converted(op, _wanted(op)),)
-
-
 def _bit_cast(op: OpContext) -> tuple[Value, ...]:
     value, dtype = op.value(0), _wanted(op)
     return (Value(op.emit(ops.BitCast(), [value.tensor], value.tensor.shape, dtype), value.order),)
@@ -245,7 +241,7 @@ def _converted(op: OpContext, dtype: DType) -> Value:
 
 OPERATORS: Mapping[str, Converter] = {
     "BitCast": _bit_cast,
-    "Cast": _cast,
+    "Cast": lambda op: (_converted(op, _wanted(op)),),
     "CastLike": _cast_like,
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _quantize,

@@ -49,14 +49,6 @@ def _shifted(op: OpContext, value: Value, axis: int, step: int, neutral: int, *,
     return Value(op.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
 
 
-def _cumulative_sum(op: OpContext) -> tuple[Value, ...]:
-    return _accumulated(op, ops.Add(), 0)
-
-
-def _cumulative_product(op: OpContext) -> tuple[Value, ...]:
-    return _accumulated(op, ops.Mul(), 1)
-
-
 def _top_k(op: OpContext) -> tuple[Value, ...]:
     """Convert TopK; ONNX leaves the order open if ``sorted`` is 0, and it is the same then."""
     value, dtype = op.held(0), op.held(0).dtype
@@ -174,10 +166,6 @@ def _same(_op: OpContext, x: Tensor) -> Tensor:
     return x
 
 
-def _root(op: OpContext, x: Tensor) -> Tensor:
-    return op.unary(ops.Sqrt(), x)
-
-
 def _of_sum(before: Function, after: Function, nothing: Function) -> Converter:
     """Return a converter that sums elements after ``before``, and applies ``after`` to the sum."""
     return _made_of_others(lambda op, x, axes: after(op, op.reduced(ops.Sum, before(op, x), axes)), nothing)
@@ -237,10 +225,10 @@ def _last_position(
 OPERATORS: Mapping[str, Converter] = {
     "ArgMax": _position(ops.ArgMax),
     "ArgMin": _position(ops.ArgMin),
-    "CumProd": _cumulative_product,
-    "CumSum": _cumulative_sum,
+    "CumProd": lambda op: _accumulated(op, ops.Mul(), 1),
+    "CumSum": lambda op: _accumulated(op, ops.Add(), 0),
     "ReduceL1": _of_sum(_magnitude, _same, _magnitude),
-    "ReduceL2": _of_sum(_square, _root, _magnitude),
+    "ReduceL2": _of_sum(_square, lambda op, x: op.unary(ops.Sqrt(), x), _magnitude),
     "ReduceLogSum": _of_sum(_same, _logarithm, _logarithm),
     "ReduceLogSumExp": _made_of_others(OpContext.log_of_sum_of_exponentials, _same),
     "ReduceMax": _reduction(ops.ReduceMax),
