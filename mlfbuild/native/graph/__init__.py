@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.operator import Activation, Operator
     from mlfbuild.native.graph.quantize import (
         Rescale, activation_range, double_scale, float_activation_range, integer_range, log_softmax_rescale,
-        multiply_by_quantized_multiplier, quantize_value, requantize_rescale, scale_of, softmax_rescale,
-        softmax_table_rescale, whole_activation_range, zero_point_of,
+        multiply_by_quantized_multiplier, quantize_value, requantize_rescale, softmax_rescale, softmax_table_rescale,
+        whole_activation_range,
     )
     from mlfbuild.native.graph.rescales import (
         SUM_LEFT_SHIFT, BinaryRescales, add_rescales, comparison_rescale, leaky_rescale, multiply_rescale,

@@ -11,7 +11,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
+from mlfbuild.native.graph.quantize import activation_range, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
@@ -119,9 +119,7 @@ def on_one_scale(
     x, y = (
         # As in ADD of TFLite: the shift left leaves fraction bits, so that the rounding to the common scale loses
         # little.
-        multiply_by_quantized_multiplier(
-            (value * (1 << left_shift)).astype(np.int64), rescale.multiplier, rescale.shift
-        ).astype(np.float64)
+        rescale.apply(value * (1 << left_shift)).astype(np.float64)
         for value, rescale in zip((x, y), rescales.inputs, strict=True)
     )
     # The order is TensorFlow Lite Micro's: both inputs are rounded to the common scale before they are combined.

@@ -20,11 +20,8 @@ from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import (
     Rescale,
     integer_range,
-    multiply_by_quantized_multiplier,
     quantize_multiplier,
-    scale_of,
     scale_product,
-    zero_point_of,
 )
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
@@ -104,7 +101,7 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
 
     ``rounded`` is that of ``scale_product``.
     """
-    cell, hidden = scale_of(tensors.cell), scale_of(tensors.hidden)
+    cell, hidden = tensors.cell.affine.scale, tensors.hidden.affine.scale
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
         _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
@@ -130,15 +127,15 @@ def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool)
 
 
 def _cell_table(cell: Tensor) -> TableScale:
-    exponent = math.log2(scale_of(cell))
+    exponent = math.log2(cell.affine.scale)
     # The table is scaled by shifts only, as in TensorFlow Lite Micro.
     # CheckedLog2 of TFLite has the same tolerance: converters store powers of two that are slightly off.
     if abs(exponent - round(exponent)) >= 1e-3:
-        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
+        raise OverflowError(f"the scale {cell.affine.scale:g} of the cell state {cell.name!r} must be a power of two")
     # 2**-12 is the scale of an argument in Q3.12, at which the table needs no shift.
     doublings = round(exponent) + 12
     if not -30 <= doublings <= 14:
-        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
+        raise OverflowError(f"the scale {cell.affine.scale:g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
     return TableScale(3 << doublings, 0) if doublings >= 0 else TableScale(3, -doublings)
 
 
@@ -162,8 +159,8 @@ def whole_step(
     wide = tensors.source.dtype is DType.INT16
     # Zero points are subtracted before the products here; a kernel that folds them into the bias has the same integer
     # sums.
-    features = row.astype(np.int64) - zero_point_of(tensors.source)
-    units = hidden.astype(np.int64) - zero_point_of(tensors.hidden)
+    features = row.astype(np.int64) - tensors.source.affine.zero_point
+    units = hidden.astype(np.int64) - tensors.hidden.affine.zero_point
 
     def gate(at: int) -> Whole:
         sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
@@ -175,27 +172,19 @@ def whole_step(
 
     logistic, tanh = Logistic(), Tanh()
     inputs, forgets, outputs = (logistic.interpolated(GATE_TABLE, gate(at)) for at in (0, 1, 3))
-    kept = _product(forgets, cell.astype(np.int64), rescales.forget)
-    added = _product(inputs, tanh.interpolated(GATE_TABLE, gate(2)), rescales.update)
+    kept = _clamp(rescales.forget.apply(forgets * cell.astype(np.int64)))
+    added = _clamp(rescales.update.apply(inputs * tanh.interpolated(GATE_TABLE, gate(2))))
     # ``kept`` and ``added`` were clamped to int16 each, so that their sum is bounded but may exceed int16.
     following = np.clip(kept + added, *rescales.clip)
-    squashed = multiply_by_quantized_multiplier(
-        tanh.interpolated(rescales.table, following) * outputs, rescales.hidden.multiplier, rescales.hidden.shift
-    )
-    stored = squashed.astype(np.int64) + zero_point_of(tensors.hidden)
+    squashed = rescales.hidden.apply(tanh.interpolated(rescales.table, following) * outputs)
+    stored = squashed + tensors.hidden.affine.zero_point
     bounded = np.clip(stored, *integer_range(tensors.hidden.dtype))
     return bounded.astype(hidden.dtype), following.astype(np.int16)
 
 
 def _rescaled(sums: Whole, rescale: Rescale, *, wide: bool) -> Whole:
     """Return ``sums`` as Q3.12, clamped to int16."""
-    if wide:
-        return _clamp(rescale_wide(sums, (rescale,)).astype(np.int64))
-    return _clamp(multiply_by_quantized_multiplier(sums, rescale.multiplier, rescale.shift).astype(np.int64))
-
-
-def _product(x: Whole, y: Whole, rescale: Rescale) -> Whole:
-    return _clamp(multiply_by_quantized_multiplier(x * y, rescale.multiplier, rescale.shift).astype(np.int64))
+    return _clamp(rescale_wide(sums, (rescale,)).astype(np.int64) if wide else rescale.apply(sums))
 
 
 def _clamp(value: Whole) -> Whole:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.lookup_table import Floats, look_up, lookup_table
-from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 
@@ -24,7 +24,7 @@ class Tabulated(Unary):
 
         513 entries of int16 for an int16 input. Raises ``OverflowError`` if float32 cannot represent a value.
         """
-        scales = scale_of(source), zero_point_of(source), scale_of(output), zero_point_of(output)
+        scales = source.affine.scale, source.affine.zero_point, output.affine.scale, output.affine.zero_point
         # LiteRT's int16 table covers the whole range of the type, so that it depends on both scales and zero points.
         return lookup_table(lambda real: self._defined(real, output), *scales)
 
@@ -33,7 +33,7 @@ class Tabulated(Unary):
             return look_up(self.table(source, output), value)
         # Functions have poles, and stored values near them: what is infinite is clamped to the range of the type.
         with np.errstate(all="ignore"):
-            real = np.float32(scale_of(source)) * value.astype(np.float32)
+            real = np.float32(source.affine.scale) * value.astype(np.float32)
             # LiteRT multiplies by the reciprocal, whose rounding differs from a division in the last bit.
             return stored_of(self._defined(real, output) * inverse_scale(output), output)
 
@@ -45,9 +45,9 @@ class Tabulated(Unary):
 def inverse_scale(output: Tensor) -> np.float32:
     """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` if float32 cannot represent it."""
     with np.errstate(all="ignore"):
-        inverse: np.float32 = np.float32(1) / np.float32(scale_of(output))
+        inverse: np.float32 = np.float32(1) / np.float32(output.affine.scale)
     if not np.isfinite(inverse):
-        raise OverflowError(f"the output's scale {scale_of(output):g} is too small")
+        raise OverflowError(f"the output's scale {output.affine.scale:g} is too small")
     return inverse
 
 
@@ -58,4 +58,4 @@ def stored_of(scaled: Floats, output: Tensor) -> Whole:
     """
     # Bounded before the conversion, since a double beyond int64 has no defined integer. 2**30 is outside any range.
     bounded = np.clip(round_half_away(scaled), -(2.0**30), 2.0**30).astype(np.int64)
-    return np.asarray(np.clip(bounded + zero_point_of(output), *integer_range(output.dtype)), np.int64)
+    return np.asarray(np.clip(bounded + output.affine.zero_point, *integer_range(output.dtype)), np.int64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.quantize import integer_range, zero_point_of
+from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 Whole = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Unary(Single):
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output, value = inputs[0], outputs[0], values[0]
         if source.dtype in rules.QUANTIZED:
-            stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
+            stored = self._quantized(source, output, value.astype(np.int64) - source.affine.zero_point)
             # A function may leave its type: the clamp is part of every quantised kernel.
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
         if source.dtype is not DType.FLOAT32:

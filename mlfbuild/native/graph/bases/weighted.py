@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.quantize import Rescale, scale_of
+from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.graph.tensors import DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM, fine_multiplier, wide_rescale
 
@@ -88,11 +88,11 @@ def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Te
         return f"the bias {bias} has a zero point that is not 0"
     if bias.data is not None and not bias.data.any():  # the scale of zeros has no meaning; layers may share them
         return None
-    scales = np.array(weights.quantization.scales) * scale_of(source)
+    scales = np.array(weights.quantization.scales) * source.affine.scale
     if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
         return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"
     given, wanted = np.broadcast_arrays(np.array(affine.scales), scales)
-    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * scale_of(output))
+    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * output.affine.scale)
     if wrong.size == 0:
         return None
     return (

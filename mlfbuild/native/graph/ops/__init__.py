@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.ops.activation.hard_swish import HardSwish
     from mlfbuild.native.graph.ops.activation.l2_normalization import L2Normalization
     from mlfbuild.native.graph.ops.activation.logistic import Logistic, Sigmoid, Tanh, between
-    from mlfbuild.native.graph.ops.activation.relu import LeakyRelu, PRelu, Relu, Relu0To1, Relu6, ReluN1To1, rescaled
+    from mlfbuild.native.graph.ops.activation.relu import LeakyRelu, PRelu, Relu, Relu0To1, Relu6, ReluN1To1
     from mlfbuild.native.graph.ops.activation.softmax import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
     from mlfbuild.native.graph.ops.arithmetic.abs import Abs, Neg, Sign
     from mlfbuild.native.graph.ops.arithmetic.add import Add, Addition, SquaredDifference, Sub

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.library.cgen import floating
-from mlfbuild.native.graph import DType, Graph, Node, scale_of
+from mlfbuild.native.graph import DType, Graph, Node
 from mlfbuild.native.graph.ops import Rsqrt, Sqrt
 from mlfbuild.native.lowering.call import KernelCall
 from mlfbuild.native.lowering.common.unary import lower_rescaled_int16, lower_unary, unary_call, unary_tensors
@@ -15,7 +15,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     source, output = unary_tensors(graph, node)
     if source.dtype is DType.INT16 and isinstance(node.operator, Sqrt):
         # No multiplier: the kernel computes the root of int16 in float32, with both scales.
-        scales = (floating(scale_of(source)), floating(scale_of(output)))
+        scales = (floating(source.affine.scale), floating(output.affine.scale))
         return unary_call(node.operator, source, output, "sqrt_int16", scales)
     if source.dtype is DType.INT16 and isinstance(node.operator, Rsqrt):
         return lower_rescaled_int16(node.operator, source, output, node.operator.rescale(source, output))

@@ -14,7 +14,6 @@ from mlfbuild.native.graph import (
     Rescale,
     Tensor,
     activation_range,
-    zero_point_of,
 )
 from mlfbuild.native.graph.bases import QUANTIZED, Arithmetic, Binary, binary_tensors
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter
@@ -69,9 +68,9 @@ def _quantization(
     struct: str, rescales: Fields, operator: Operator, tensors: tuple[Tensor, Tensor, Tensor]
 ) -> Constant:
     first, second, output = tensors
-    fields: Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
+    fields: Fields = {"first_zero_point": first.affine.zero_point, "second_zero_point": second.affine.zero_point}
     if output.dtype in QUANTIZED:
         activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
         minimum, maximum = activation_range(activation, output)
-        fields.update(output_zero_point=zero_point_of(output), minimum=minimum, maximum=maximum)
+        fields.update(output_zero_point=output.affine.zero_point, minimum=minimum, maximum=maximum)
     return Constant.struct("quantization", struct, fields | rescales)

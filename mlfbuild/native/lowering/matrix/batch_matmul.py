@@ -7,17 +7,7 @@ import math
 import numpy as np
 
 from mlfbuild.library.cgen import braces
-from mlfbuild.native.graph import (
-    C_TYPES,
-    Activation,
-    DType,
-    Graph,
-    Node,
-    Tensor,
-    activation_range,
-    wide_rescale,
-    zero_point_of,
-)
+from mlfbuild.native.graph import C_TYPES, Activation, DType, Graph, Node, Tensor, activation_range, wide_rescale
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import BatchMatmul, MatmulInteger
 from mlfbuild.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
@@ -118,9 +108,9 @@ def _quantization(operator: BatchMatmul, first: Tensor, second: Tensor, output: 
         "quantization",
         "mlf_mul_quantization",
         {
-            "first_zero_point": zero_point_of(first),
-            "second_zero_point": zero_point_of(second),
-            "output_zero_point": zero_point_of(output),
+            "first_zero_point": first.affine.zero_point,
+            "second_zero_point": second.affine.zero_point,
+            "output_zero_point": output.affine.zero_point,
             "minimum": minimum,
             "maximum": maximum,
             "output": operator.rescale(first, second, output),

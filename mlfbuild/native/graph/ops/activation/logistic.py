@@ -12,13 +12,7 @@ import numpy.typing as npt
 from mlfbuild.native.graph import fixed_point
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    multiply_by_quantized_multiplier,
-    scale_of,
-    zero_point_of,
-)
+from mlfbuild.native.graph.quantize import Rescale, integer_range
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _INTEGER_BITS = 4
@@ -39,9 +33,9 @@ class Sigmoid(Unary):
     """The number of doublings of 2**-12 up to which int16 scales need no multiplier."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:
+        if output.dtype is DType.INT16 and output.affine.scale != 2.0**-15:
             return f"{output} must have scale 1/32768"
-        if output.dtype is DType.INT8 and (scale_of(output), zero_point_of(output)) != (
+        if output.dtype is DType.INT8 and (output.affine.scale, output.affine.zero_point) != (
             self.output_scale,
             self.output_zero_point,
         ):
@@ -58,7 +52,7 @@ class Sigmoid(Unary):
         # A scale so large that the radius rounds to 0 leaves only the ends of the function.
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
         inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
-        argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
+        argument = rescale.apply(inside)
         result = self._fixed(argument)
         fraction_bits = round(-math.log2(self.output_scale))
         stored = fixed_point.shift_right(result, 31 - fraction_bits) + self.output_zero_point
@@ -69,7 +63,7 @@ class Sigmoid(Unary):
 
         Powers of two from 2**-12 on need no multiplier, up to ``most_doublings`` of them.
         """
-        return table_scale(scale_of(source), self.most_doublings)
+        return table_scale(source.affine.scale, self.most_doublings)
 
     def interpolated(self, scale: TableScale, value: Whole) -> Whole:
         """Return the int16 function of stored values by interpolation in the table."""
@@ -90,7 +84,7 @@ class Sigmoid(Unary):
         """Return the rescaling to the fixed-point argument, zero if the scale is too small."""
         # TFLite scales by 2**27, 4 integer bits, before it splits the factor: the argument of int8 is a raw number
         # then.
-        fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
+        fraction, shift = math.frexp(min(source.affine.scale, _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
         # Below 2**-31 every product is 0, so that the function is that of 0 for all values.
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 

@@ -17,13 +17,10 @@ from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import (
-    Rescale,
     activation_range,
     float_activation_range,
     integer_range,
-    multiply_by_quantized_multiplier,
     requantize_rescale,
-    zero_point_of,
 )
 from mlfbuild.native.graph.rescales import leaky_rescale, prelu_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
@@ -45,7 +42,7 @@ class Relu(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         # Also with equal scales, whose factor of 1 rounds nothing: one formula serves both.
-        stored = rescaled(value, requantize_rescale(source, output)) + zero_point_of(output)
+        stored = requantize_rescale(source, output).apply(value) + output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
@@ -88,11 +85,11 @@ class LeakyRelu(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         # Both branches rescale with two roundings of their own, as LiteRT's reference/leaky_relu.h does.
-        positive = rescaled(value, requantize_rescale(source, output))
-        negative = rescaled(value, leaky_rescale(source, output, self.alpha))
+        positive = requantize_rescale(source, output).apply(value)
+        negative = leaky_rescale(source, output, self.alpha).apply(value)
         # Multipliers are not negative: that of the magnitude is used, and the sign afterwards.
         stored = np.where(value >= 0, positive, -negative if self.alpha < 0 else negative)
-        return np.asarray(stored + zero_point_of(output))
+        return np.asarray(stored + output.affine.zero_point)
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         # ``>`` and not ``>=``, as LiteRT: a zero is multiplied, which shows in its sign if alpha is negative.
@@ -114,16 +111,8 @@ class PRelu(Binary):
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         positive, negative = prelu_rescales(*tensors)
-        stored = np.where(x >= 0, rescaled(x, positive), rescaled(x * y, negative)) + zero_point_of(tensors[2])
+        stored = np.where(x >= 0, positive.apply(x), negative.apply(x * y)) + tensors[2].affine.zero_point
         return np.asarray(np.clip(stored, *integer_range(tensors[2].dtype)))
 
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(x >= 0, x, x * y)
-
-
-def rescaled(value: Array, rescale: Rescale) -> Whole:
-    """Return integers ``value`` times the factor of ``rescale``.
-
-    ``value`` are integers of at most 32 bits, without zero points; the result is int64 with the values of int32.
-    """
-    return multiply_by_quantized_multiplier(value.astype(np.int64), rescale.multiplier, rescale.shift).astype(np.int64)

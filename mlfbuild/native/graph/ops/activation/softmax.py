@@ -23,7 +23,6 @@ from mlfbuild.native.graph.quantize import (
     SoftmaxRescale,
     integer_range,
     log_softmax_rescale,
-    multiply_by_quantized_multiplier,
     softmax_rescale,
     softmax_table_rescale,
 )
@@ -118,7 +117,7 @@ class Softmax(Single):
         """Sum exponentials with 15 fraction bits; the reciprocal of the sum, scaled to [1, 2], comes from a table."""
         rescale = softmax_table_rescale(source, self.beta)
         differences = value - value.max(axis=-1, keepdims=True)
-        places = multiply_by_quantized_multiplier(differences, rescale.multiplier, rescale.shift).astype(np.int64)
+        places = rescale.apply(differences)
         # The table is indexed from -32768, which is the difference -10; 32767 is a difference of 0.
         powers = look_up(EXPONENTIALS, np.clip(places + 32767, *_INT16))
         sums = powers.sum(axis=-1, keepdims=True)
@@ -165,7 +164,7 @@ class LogSoftmax(Single):
         logarithms = log_of_sum(_sum(powers, counted))
         back = log_softmax_rescale(scaling.rescale)
         # As in integer_ops/log_softmax.h: differences up to this bound get the least int8 without a logarithm.
-        bounds = multiply_by_quantized_multiplier(logarithms - (1 << 31), back.multiplier, back.shift)
+        bounds = back.apply(logarithms - (1 << 31))
         least = np.maximum(bounds, scaling.least_difference - 1)
         differences = value - value.max(axis=-1, keepdims=True)
         stored = shift_right(scaled - logarithms, 31 - SOFTMAX_INTEGER_BITS - _LOGARITHM_INTEGER_BITS) + 127

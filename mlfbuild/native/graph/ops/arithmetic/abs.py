@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.native.graph.bases.unary import Unary, Whole
-from mlfbuild.native.graph.ops.activation.relu import rescaled
-from mlfbuild.native.graph.quantize import Rescale, requantize_rescale, zero_point_of
+from mlfbuild.native.graph.quantize import Rescale, requantize_rescale
 from mlfbuild.native.graph.rescales import ratio_rescale
 from mlfbuild.native.graph.tensors import DType, Tensor
 
@@ -19,7 +18,7 @@ class Abs(Unary):
     function = np.abs
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        return rescaled(np.abs(value), self.rescale(source, output)) + zero_point_of(output)
+        return self.rescale(source, output).apply(np.abs(value)) + output.affine.zero_point
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling of an absolute value to the output's scale; raises ``OverflowError``."""
@@ -34,7 +33,7 @@ class Neg(Unary):
     function = np.negative
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        return rescaled(-value, self.rescale(source, output)) + zero_point_of(output)
+        return self.rescale(source, output).apply(-value) + output.affine.zero_point
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling of a value to the output's scale; raises ``OverflowError``."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases.tabulated import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
-from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import Tensor
 
 
@@ -25,6 +25,6 @@ class Log(Tabulated):
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
         # The least stored value and not -infinity: LiteRT fills its table so, and integers have no infinity.
-        lowest = np.float32(integer_range(output.dtype)[0] - zero_point_of(output)) * np.float32(scale_of(output))
+        lowest = np.float32(integer_range(output.dtype)[0] - output.affine.zero_point) * np.float32(output.affine.scale)
         with np.errstate(all="ignore"):
             return np.where(real <= 0, lowest, super()._defined(real, output)).astype(np.float32)

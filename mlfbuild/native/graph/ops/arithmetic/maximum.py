@@ -7,7 +7,6 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.quantize import zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
@@ -21,7 +20,7 @@ class Extreme(Binary):
         return rules.same_quantization(first, output) or rules.same_quantization(second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
-        return self._real(x, y) + zero_point_of(tensors[2])
+        return self._real(x, y) + tensors[2].affine.zero_point
 
 
 class Maximum(Extreme):

@@ -9,7 +9,6 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.ops.activation.relu import rescaled
 from mlfbuild.native.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -32,7 +31,7 @@ class ComparisonOperator(Binary):
     # 0 and NaN compare as in C; scales differ, so that stored values cannot be compared directly.
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         first, second = (
-            rescaled(value * (1 << COMPARISON_LEFT_SHIFT), comparison_rescale(tensor))
+            comparison_rescale(tensor).apply(value * (1 << COMPARISON_LEFT_SHIFT))
             for value, tensor in zip((x, y), tensors[:2], strict=True)
         )
         return self._real(first, second)

@@ -13,7 +13,7 @@ from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.binary import binary_tensors
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, product_rescale, zero_point_of
+from mlfbuild.native.graph.quantize import Rescale, product_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _LARGEST_INT16_DEPTH = 1 << 16
@@ -49,7 +49,7 @@ class BatchMatmul(Operator):
         return (
             rules.arithmetic(first, output, types=self.types)
             or rules.affine(second)
-            or (f"{second} must have the zero point 0" if zero_point_of(second) != 0 else None)
+            or (f"{second} must have the zero point 0" if second.affine.zero_point != 0 else None)
         )
 
     def _check_rescale(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:

@@ -18,8 +18,6 @@ from mlfbuild.native.graph.quantize import (
     double_scale,
     fully_connected_rescales,
     integer_range,
-    scale_of,
-    zero_point_of,
 )
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
@@ -105,13 +103,15 @@ class FullyConnected(Operator):
 
     def _check_largest(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
         """Raise ``OverflowError`` if a sum may exceed 32 bits after it is multiplied by a double."""
-        inputs = max(abs(limit - zero_point_of(source)) for limit in integer_range(source.dtype))
+        inputs = max(abs(limit - source.affine.zero_point) for limit in integer_range(source.dtype))
         # A bound and not an estimate: as if every input had the worst value and the sign of its weight.
         largest = inputs * float(np.abs(centred(weights, weights.known)).sum(axis=1).max())
         if bias is not None and bias.data is not None:
             largest += float(np.abs(bias.data.astype(np.float64)).max())
         if largest * double_scale(source, weights, output).real >= 1 << 31:
-            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for sums of up to {largest:g}")
+            raise OverflowError(
+                f"the output's scale {output.affine.scale:g} is too small for sums of up to {largest:g}"
+            )
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each row of inputs and each weight."""
@@ -132,6 +132,6 @@ class FullyConnected(Operator):
         """Return the int8 result of sums, which wrap at 32 bits."""
         # The cast to int32 wraps like the kernel's accumulator.
         whole = (sums if bias is None else sums + bias.reshape(-1)).astype(np.int64).astype(np.int32)
-        stored = round_half_away(whole.astype(np.float64) * scale) + zero_point_of(output)
+        stored = round_half_away(whole.astype(np.float64) * scale) + output.affine.zero_point
         clamped = np.clip(stored, *activation_range(self.activation, output))
         return np.asarray(clamped, output.dtype.numpy).reshape(output.shape)

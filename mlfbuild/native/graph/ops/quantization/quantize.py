@@ -15,7 +15,7 @@ from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
@@ -55,7 +55,7 @@ class Quantize(Single):
         # Only an int32 has no spare bits for a left shift.
         if source.dtype is DType.INT32 and rescale.shift > 0:
             raise OverflowError(
-                f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
+                f"int32 with the scale {source.affine.scale:g} does not fit the scale {output.affine.scale:g}"
             )
         return rescale
 
@@ -64,7 +64,8 @@ class Quantize(Single):
             return rules.affine(source, offset=True)
         if source.dtype is DType.INT32:
             reason = rules.affine(source)
-            return f"{source} must have the zero point 0" if reason is None and zero_point_of(source) != 0 else reason
+            offset = reason is None and source.affine.zero_point != 0
+            return f"{source} must have the zero point 0" if offset else reason
         return rules.arithmetic(source, types=self.types)
 
     def _check_pair(self, source: Tensor, output: Tensor) -> str | None:

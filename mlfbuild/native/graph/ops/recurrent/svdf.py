@@ -17,7 +17,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
+from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
@@ -100,8 +100,8 @@ class Svdf(Operator):
         time scale divided by output scale.
         """
         kind = np.float32 if self.rounded_product else np.float64
-        scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
-        more = [kind(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
+        scales = [kind(tensor.affine.scale) for tensor in (tensors.source, tensors.feature, tensors.before)]
+        more = [kind(tensor.affine.scale) for tensor in (tensors.before, tensors.time, tensors.output)]
         with np.errstate(over="ignore", under="ignore"):
             # The order of the operations matters in float32.
             first, second = (float(x * y / z) for x, y, z in (scales, more))

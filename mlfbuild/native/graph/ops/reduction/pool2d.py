@@ -14,7 +14,7 @@ from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import activation_range, integer_range, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import activation_range, integer_range
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
@@ -105,8 +105,8 @@ class AveragePool2D(Pool2D):
         """
         least, greatest = integer_range(source.dtype)
         # The greatest distance from the zero point, which bounds each pixel of the sum.
-        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
-        return half_even_rescale(scale_of(source) / scale_of(output) / count, count * reach)
+        reach = max(greatest - source.affine.zero_point, source.affine.zero_point - least)
+        return half_even_rescale(source.affine.scale / output.affine.scale / count, count * reach)
 
     def _rescaled(self, source: Tensor, output: Tensor, sums: Array, counts: Array) -> Array:
         """Return the means of ``sums`` of stored integers; ``counts`` has the pixels under each window."""
@@ -114,9 +114,9 @@ class AveragePool2D(Pool2D):
         # Windows at the border have fewer pixels, and each number of pixels has a factor of its own.
         for count in np.unique(counts):
             here = np.broadcast_to(counts == count, output.shape)
-            real = sums[here] - count * zero_point_of(source)
+            real = sums[here] - count * source.affine.zero_point
             stored[here] = rescale_half_even(real, self.rescale(source, output, int(count)))
-        stored += zero_point_of(output)
+        stored += output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 
 

@@ -15,14 +15,7 @@ from mlfbuild.native.graph.bases.binary import WHOLE
 from mlfbuild.native.graph.bases.single import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    mean_rescale,
-    requantize_rescale,
-    scale_of,
-    zero_point_of,
-)
+from mlfbuild.native.graph.quantize import Rescale, integer_range, mean_rescale, requantize_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
@@ -86,8 +79,8 @@ class Summing(Reduction):
         """Return the same with ``half_even``."""
         least, greatest = integer_range(source.dtype)
         # The greatest distance from the zero point, which bounds each term of a sum, whatever the input.
-        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
-        factor = scale_of(source) / scale_of(output) / self._divisor(source)
+        reach = max(greatest - source.affine.zero_point, source.affine.zero_point - least)
+        factor = source.affine.scale / output.affine.scale / self._divisor(source)
         return half_even_rescale(factor, self.count(source.shape) * reach)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
@@ -98,7 +91,7 @@ class Summing(Reduction):
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / self._divisor(source), Activation.NONE),)
         if self.half_even:
-            stored = rescale_half_even(sums, self.half_even_rescale(source, output)) + zero_point_of(output)
+            stored = rescale_half_even(sums, self.half_even_rescale(source, output)) + output.affine.zero_point
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
         rescale = self.rescale(source, output)
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
