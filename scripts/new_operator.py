@@ -78,7 +78,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.tensors import Inputs, Values
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 

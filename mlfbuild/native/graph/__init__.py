@@ -53,7 +53,6 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.native.graph.c_types import C_TYPES
     from mlfbuild.native.graph.constant_budget import MAX_CONSTANTS, ConstantBudget
     from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
     from mlfbuild.native.graph.fixed_point import high_multiply
@@ -72,7 +71,8 @@ if TYPE_CHECKING:
         prelu_rescales, squared_difference_rescales,
     )
     from mlfbuild.native.graph.tensors import (
-        EVERY, UNSIGNED, Array, DType, GraphError, Inputs, Operands, OperatorError, Quantization, Tensor, Values,
+        C_TYPES, EVERY, UNSIGNED, Array, DType, GraphError, Inputs, Operands, OperatorError, Quantization, Tensor,
+        Values,
     )
     from mlfbuild.native.graph.wide_sums import fine_multiplier, wide_rescale
 else:

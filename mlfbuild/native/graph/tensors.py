@@ -63,6 +63,20 @@ class DType(enum.Enum):
         return self.numpy.itemsize
 
 
+C_TYPES = {
+    DType.INT8: "int8_t",
+    DType.UINT8: "uint8_t",
+    DType.INT16: "int16_t",
+    DType.UINT16: "uint16_t",
+    DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
+    DType.UINT32: "uint32_t",
+    DType.UINT64: "uint64_t",
+    DType.FLOAT32: "float",
+    DType.BOOL: "uint8_t",
+}
+"""The C types of elements."""
+
 UNSIGNED = (DType.UINT32, DType.UINT64)
 """The types that only CAST and operators of signal processing use."""
 

@@ -53,7 +53,7 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.frontends.node_budget import NodeBudget
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Constants
 from mlfbuild.native.frontends.onnx.raw_graph import Attribute, RawGraph, RawNode
 from mlfbuild.native.graph import GraphError
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Constants
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
 from mlfbuild.native.frontends.onnx.raw_graph import Attribute, RawNode
 from mlfbuild.native.graph import GraphError

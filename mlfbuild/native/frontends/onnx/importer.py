@@ -41,13 +41,11 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
-from mlfbuild.native.frontends.onnx.affine import Quantized, check_scales
-from mlfbuild.native.frontends.onnx.alternatives import one_of
+from mlfbuild.native.frontends.onnx.affine import Constants, Quantized, check_scales
 from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
-from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
-from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, parameters
+from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, one_of, parameters
 from mlfbuild.native.frontends.onnx.dimensions import fits, fixed_shape, shape_text
 from mlfbuild.native.frontends.onnx.empty import (
     Operand,

@@ -9,8 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Affine, Constants, Quantized
 from mlfbuild.native.frontends.onnx.emission import Emission
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.refused import SEE

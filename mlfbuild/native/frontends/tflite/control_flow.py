@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from mlfbuild.native.frontends.node_budget import NodeBudget
 from mlfbuild.native.frontends.tflite.composites import inlined
-from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion
+from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion, check_operators
 from mlfbuild.native.frontends.tflite.operators import TfliteSite, keeps_data
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph
-from mlfbuild.native.frontends.tflite.refusals import check_operators
 from mlfbuild.native.graph import DType, Node, Tensor, ops
 from mlfbuild.native.graph.bases import WrongShape
 

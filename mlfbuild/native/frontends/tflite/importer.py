@@ -52,7 +52,13 @@ from mlfbuild.native.frontends.errors import naming_file, unsupported
 from mlfbuild.native.frontends.tflite import constants
 from mlfbuild.native.frontends.tflite.composites import inlined
 from mlfbuild.native.frontends.tflite.control_flow import ControlFlow
-from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion
+from mlfbuild.native.frontends.tflite.conversion import (
+    SubgraphConversion,
+    all_refusals,
+    check_free_shapes,
+    check_operators,
+    complex_refused,
+)
 from mlfbuild.native.frontends.tflite.nodes import OperatorNodes
 from mlfbuild.native.frontends.tflite.operators import (
     SHAPES,
@@ -63,7 +69,6 @@ from mlfbuild.native.frontends.tflite.operators import (
     operator_row,
 )
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, Reader
-from mlfbuild.native.frontends.tflite.refusals import all_refusals, check_free_shapes, check_operators, complex_refused
 from mlfbuild.native.frontends.tflite.tensors import unique_names
 from mlfbuild.native.frontends.tflite.unsigned import refusal
 from mlfbuild.native.frontends.tflite.variables import Key, Variables, VariableValue

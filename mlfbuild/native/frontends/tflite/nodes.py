@@ -15,18 +15,7 @@ from mlfbuild.native.frontends.tflite.operators import TfliteRow, TfliteSite
 from mlfbuild.native.frontends.tflite.operators.site import ordered
 from mlfbuild.native.frontends.tflite.reader import RawOperator
 from mlfbuild.native.frontends.tflite.unsigned import requantized
-from mlfbuild.native.graph import (
-    DType,
-    GraphError,
-    Node,
-    Operands,
-    Operator,
-    OperatorError,
-    Quantization,
-    State,
-    Tensor,
-    ops,
-)
+from mlfbuild.native.graph import DType, GraphError, Node, Operands, OperatorError, Quantization, State, Tensor, ops
 from mlfbuild.native.graph.bases import alternatives
 
 if TYPE_CHECKING:
@@ -121,7 +110,7 @@ class OperatorNodes:
         result = row.read(site)
         if result.name in _OFFSET_WEIGHTS:
             _check_offset(site)
-        _check_types(site, result)
+        _check_types(site, result.types, result.results or result.types)
         names = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: row.values])
         states = [state for _, state in kept.values()]
         self.states += states
@@ -201,10 +190,10 @@ def _check_offset(site: TfliteSite) -> None:
         raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 
 
-def _check_types(site: TfliteSite, operator: Operator) -> None:
-    """Refuse types of the first input and the outputs that are valid in TFLite but not supported by ``operator``."""
-    checks = [(tensor, operator.types) for tensor in site.inputs[:1] if tensor is not None]
-    checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]
+def _check_types(site: TfliteSite, read: Sequence[DType], written: Sequence[DType]) -> None:
+    """Refuse types of the first input and the outputs that are valid in TFLite but not supported by the operator."""
+    checks = [(tensor, read) for tensor in site.inputs[:1] if tensor is not None]
+    checks += [(tensor, written) for tensor in site.outputs]
     for tensor, types in checks:
         if tensor.dtype is DType.UINT8 and tensor.dtype not in types:
             raise site.unsupported(

@@ -17,12 +17,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.logistic_table import TableScale
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    quantize_multiplier,
-    scale_product,
-)
+from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_product
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
 

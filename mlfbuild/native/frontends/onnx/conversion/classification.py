@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.products import fully_connected
+from mlfbuild.native.frontends.onnx.conversion.parameters import fully_connected
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, integer_parameters
-from mlfbuild.native.frontends.onnx.conversion.products import batch_product, integer_rows, weighted_rows
+from mlfbuild.native.frontends.onnx.conversion.parameters import (
+    LayerParameters,
+    batch_product,
+    integer_parameters,
+    integer_rows,
+    weighted_rows,
+)
 from mlfbuild.native.frontends.onnx.conversion.selection import all_places, picked
 from mlfbuild.native.frontends.onnx.layout import Value
 from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext

@@ -18,7 +18,6 @@ from mlfbuild.native.frontends.onnx.conversion.selection import sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
 from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
-from mlfbuild.native.graph.ops import FRACTION_BITS, Interpolation, Outside
 
 _BOXES, _SCORES, _MOST, _OVERLAP, _LEAST = range(5)
 
@@ -87,11 +86,11 @@ def _corners(op: OpContext, boxes: Tensor) -> Tensor:
 
 
 _MODES = {
-    "nearest": Interpolation.NEAREST,
-    "linear": Interpolation.LINEAR,
-    "bilinear": Interpolation.LINEAR,
-    "cubic": Interpolation.CUBIC,
-    "bicubic": Interpolation.CUBIC,
+    "nearest": ops.Interpolation.NEAREST,
+    "linear": ops.Interpolation.LINEAR,
+    "bilinear": ops.Interpolation.LINEAR,
+    "cubic": ops.Interpolation.CUBIC,
+    "bicubic": ops.Interpolation.CUBIC,
 }
 _HALF_PIXEL_SINCE = 16
 """The version of RoiAlign that has coordinate_transformation_mode, by ONNX's version of its operators."""
@@ -100,14 +99,14 @@ _HALF_PIXEL_SINCE = 16
 def _grid_sample(op: OpContext) -> tuple[Value, ...]:
     value, grid = op.value(0), op.tensor(1)
     mode, outside = op.text("mode", "linear"), op.text("padding_mode", "zeros")
-    if mode not in _MODES or outside.upper() not in Outside.__members__:
+    if mode not in _MODES or outside.upper() not in ops.Outside.__members__:
         raise GraphError(op.node.place, f"attribute mode is {mode!r}, and padding_mode {outside!r}")
     if not 3 <= value.rank <= 5 or len(grid.shape) != value.rank:
         raise op.unsupported(
             f"an image of {value.rank} dimensions and a grid of {len(grid.shape)} are not supported",
             "use images of up to 3 spatial dimensions, and a grid of as many dimensions as the image",
         )
-    operator = ops.GridSample(_MODES[mode], Outside[outside.upper()], op.integer("align_corners", 0) != 0)
+    operator = ops.GridSample(_MODES[mode], ops.Outside[outside.upper()], op.integer("align_corners", 0) != 0)
     source = _image(op, value)
     made = op.emit(operator, [source, grid], (*grid.shape[:-1], source.shape[-1]))
     return (Value(made, channels_last(value.rank)),)
@@ -322,7 +321,7 @@ def _bilinear(op: OpContext, value: Value, spacings: Sequence[Spacing], transfor
 def _exact_in_integers(line: Spacing, transformation: str) -> bool:
     """Return whether RESIZE_BILINEAR's int8 step between positions is exact; its rounding errors accumulate."""
     less = 1 if transformation == "align_corners" else 0
-    return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
+    return (line.size - less << ops.FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -17,8 +17,7 @@ import numpy as np
 from mlfbuild.native.frontends.onnx.builder import checked
 from mlfbuild.native.frontends.onnx.conversion.convolution import convolved, convolved_by_computed, two_dimensional
 from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, sliding
-from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters
-from mlfbuild.native.frontends.onnx.conversion.products import batch_product
+from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, batch_product
 from mlfbuild.native.frontends.onnx.layout import UNSIGNED_OFFSET, Value, as_onnx
 from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops

@@ -27,7 +27,6 @@ from mlfbuild.native.frontends.onnx.layout import Value, as_onnx, channels_last
 from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Pair
-from mlfbuild.native.graph.ops import Steps
 
 Pool = Callable[[OpContext, Tensor, Sliding], Tensor]
 """A pool of NHWC images; three dimensions are pooled by two of them in sequence."""
@@ -213,8 +212,8 @@ def _along_taps(op: OpContext, source: Tensor, window: Sliding, axis: int, combi
     shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
 
     def at_tap(tap: int) -> Tensor:
-        seen = Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
-        steps = tuple(seen if other == 1 + axis else Steps(0, 1, size) for other, size in enumerate(shape))
+        seen = ops.Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
+        steps = tuple(seen if other == 1 + axis else ops.Steps(0, 1, size) for other, size in enumerate(shape))
         return op.emit(ops.StridedSlice(steps), [source], shape)
 
     return functools.reduce(functools.partial(op.binary, combine), map(at_tap, range(window.filter[axis])))

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tflite.MirrorPadMode import MirrorPadMode
 
-from mlfbuild.native.frontends.tflite.operators.row import ANY_NUMBER, TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import ANY_NUMBER, TfliteRow, TfliteSite
 from mlfbuild.native.graph import Operator, ops
 from mlfbuild.native.graph.bases import same_quantization
 from mlfbuild.native.graph.ops import Steps

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from tflite.TensorType import TensorType
 
-from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import TfliteRow, TfliteSite
 from mlfbuild.native.graph import DType, Operator, ops
 from mlfbuild.native.graph.bases import alternatives
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import inverse_scale, stored_of
-from mlfbuild.native.graph.bases.unary import Unary, Whole
+from mlfbuild.native.graph.bases.unary import Unary, Whole, inverse_scale, stored_of
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 

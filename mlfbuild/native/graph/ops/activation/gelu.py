@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import Tabulated
+from mlfbuild.native.graph.bases.unary import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 

@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.fixed_point import inverse_square_root
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values

@@ -16,12 +16,7 @@ from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import (
-    activation_range,
-    float_activation_range,
-    integer_range,
-    requantize_rescale,
-)
+from mlfbuild.native.graph.quantize import activation_range, float_activation_range, integer_range, requantize_rescale
 from mlfbuild.native.graph.rescales import leaky_rescale, prelu_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 

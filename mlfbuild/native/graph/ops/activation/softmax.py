@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.fixed_point import (
     Raw,
     exp_of_negative,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.native.graph.bases.tabulated import Tabulated
+from mlfbuild.native.graph.bases.unary import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
 from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import Tensor

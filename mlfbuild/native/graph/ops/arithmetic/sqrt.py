@@ -7,8 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import stored_of
-from mlfbuild.native.graph.bases.unary import OnlyFloat, Unary, Whole
+from mlfbuild.native.graph.bases.unary import OnlyFloat, Unary, Whole, stored_of
 from mlfbuild.native.graph.fixed_point import inverse_square_root
 from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_multiplier
 from mlfbuild.native.graph.tensors import Array, DType, Tensor

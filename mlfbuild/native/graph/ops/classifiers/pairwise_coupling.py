@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # Both are those of multiclass_probability in libsvm's svm.cpp. Another tolerance would stop at other probabilities.

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 FRACTION_BITS = 10

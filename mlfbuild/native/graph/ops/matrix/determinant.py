@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # The kernel needs a copy of a matrix in scratch memory, which grows with the square.

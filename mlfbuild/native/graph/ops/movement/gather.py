@@ -16,7 +16,7 @@ from mlfbuild.native.graph.tensors import EVERY, Array, DType, Inputs, Tensor, V
 
 
 class Picking(Operator):
-    """An operator that selects elements of the first input by the positions in the second one."""
+    """An operator that selects elements of the first input by the positions, or the lengths, in the second one."""
 
     types = EVERY
 
@@ -33,7 +33,7 @@ class Picking(Operator):
 
     @abc.abstractmethod
     def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
-        """Return why ``indices`` are not positions in ``source``, or ``None``."""
+        """Return why ``indices`` are not positions or lengths in ``source``, or ``None``."""
 
     @abc.abstractmethod
     def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:

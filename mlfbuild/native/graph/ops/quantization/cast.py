@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.quantize import integer_range
 from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Inputs, Tensor, Values
 

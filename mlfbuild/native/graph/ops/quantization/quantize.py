@@ -13,7 +13,7 @@ import numpy as np
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values

@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.rescales import SUM_LEFT_SHIFT, add_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import finish_float
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.native.graph.operator import Activation

@@ -12,7 +12,7 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.quantize import Rescale, integer_range, mean_rescale, requantize_rescale

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 

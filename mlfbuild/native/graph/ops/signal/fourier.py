@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 LONGEST = 1 << 15
