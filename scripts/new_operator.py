@@ -187,7 +187,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_network
 from support.oracle import assert_equal, litert_run

@@ -12,7 +12,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.quantize import Rescale
 from mlfbuild.native.graph.wide_sums import WideRescale, rescale_wide, wide_rescale
 from mlfbuild.native.passes import fusion

@@ -54,12 +54,10 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.native.graph.constant_budget import MAX_CONSTANTS, ConstantBudget
-    from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
     from mlfbuild.native.graph.fixed_point import high_multiply
     from mlfbuild.native.graph.half_even import HalfEvenRescale
-    from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE
-    from mlfbuild.native.graph.lookup_table import look_up
-    from mlfbuild.native.graph.nodes import Graph, Node, State
+    from mlfbuild.native.graph.lookup_table import LOGISTIC_TABLE, look_up
+    from mlfbuild.native.graph.nodes import Graph, Node, State, evaluate, evaluate_in_turn
     from mlfbuild.native.graph.operator import Activation, Operator
     from mlfbuild.native.graph.quantize import (
         Rescale, activation_range, double_scale, float_activation_range, integer_range, log_softmax_rescale,

@@ -34,7 +34,7 @@ The traps: 2**31 does not exist, so exp(0) and 1 / sqrt(1) are 2**31 - 1; 0 is n
 and TANH of 0 are set; int32's -2**31 has no magnitude, but no caller passes it.
 
 This module does not know tensors or scales: ``quantize`` makes the factors that bring stored values into these forms,
-``logistic_table`` and ``lookup_table`` are the forms of int16, which interpolate tables instead.
+``lookup_table`` has the forms of int16, which interpolate tables instead.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.library import Library, Module
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.classical_networks import (
     LABEL_AND_SCORES,

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.host_c import run_many_on_host
 from support.native import compile_network

@@ -9,7 +9,7 @@ from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.frontends.onnx.normalise import rewritten
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.onnx_checks import assert_equal, floats, restart
 from support.onnx_models import model, reference
 from support.refusals import assert_refused

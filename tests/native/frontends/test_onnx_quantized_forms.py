@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType, Graph, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.passes import run_passes
 from support.host_c import run_many_on_host
 from support.native import compile_network

@@ -9,7 +9,7 @@ from onnx import helper
 from mlfbuild.core.errors import MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, reference
 from support.onnx_networks import quantized_network

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import first_on_push
 from support.host_c import run_on_host
 from support.native import compile_network, generated

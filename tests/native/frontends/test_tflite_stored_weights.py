@@ -6,7 +6,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run, tflite_micro_run

@@ -5,7 +5,7 @@ import pytest
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.host_c import run_on_host
 from support.native import compile_bytes

@@ -9,7 +9,7 @@ import pytest
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate_in_turn
 from support.oracle import tflite_micro_cases
 from support.refusals import Refusal, invalid, malformed, refused
 from support.tflite_builder import Network

@@ -28,6 +28,7 @@ from mlfbuild.native.frontends.onnx.dimensions import fixed_shape
 from mlfbuild.native.frontends.onnx.external import external_bytes
 from mlfbuild.native.frontends.onnx.normalise import (
     LATER_DOMAIN,
+    all_nodes,
     all_tensors,
     needs_rewriting,
     one_line,
@@ -79,7 +80,7 @@ _TYPE_ATTRIBUTES = frozenset({"dtype", "output_dtype", "to"})
 
 def widened(model: onnx.ModelProto) -> tuple[str, ...]:
     """Replace float16 by float32 in ``model``, except in initializers; return the inputs and outputs that had it."""
-    for node in _all_nodes(model.graph):
+    for node in all_nodes(model.graph):
         for attribute in node.attribute:
             if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT16:
                 attribute.i = TensorProto.FLOAT
@@ -93,14 +94,6 @@ def widened(model: onnx.ModelProto) -> tuple[str, ...]:
             found.append(port.name)
     constants = {tensor.name for tensor in model.graph.initializer}
     return tuple(name for name in found if name not in constants)
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from _all_nodes(attribute.g)
 
 
 ML_DOMAIN = "ai.onnx.ml"

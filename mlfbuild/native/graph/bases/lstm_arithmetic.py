@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.logistic_table import TableScale
+from mlfbuild.native.graph.lookup_table import TableScale
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
 from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_product
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor

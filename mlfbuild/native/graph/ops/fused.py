@@ -8,9 +8,8 @@ import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.unary import Unary
-from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.lookup_table import look_up
-from mlfbuild.native.graph.nodes import Graph
+from mlfbuild.native.graph.nodes import Graph, evaluate
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 

@@ -117,10 +117,6 @@ def _numbers_found(op: OpContext, source: Tensor, keys: Sequence[int | float | s
     return op.builder.reshaped(op.cast(positions, DType.INT32), source.shape)
 
 
-_KINDS = {"int64s": "int64", "floats": "float", "strings": "string"}
-_DEFAULTS = {"int64": -1, "float": -0.0, "string": "_Unused"}
-
-
 def _mapping(
     op: OpContext, of_texts: bool
 ) -> tuple[Sequence[int | float | str] | Array, Sequence[int | float | str] | Array, int | float | str]:

@@ -32,7 +32,8 @@ def _select(op: OpContext) -> tuple[Value, ...]:
     if op.has(_MOST) and not op.is_constant(_MOST):
         rows: int | None = op.declared(_MOST, "max_output_boxes_per_class", 2)[0]
     else:
-        rows = _declared_rows(op)
+        shape = op.shapes[0] if op.shapes else None
+        rows = shape[0] if shape else None  # as many as the file declares
     count = _greatest_count(op, boxes, scores) if rows is None else rows
     limits = [
         _number(op, _MOST, "max_output", np.array(0, np.int64)),
@@ -46,12 +47,6 @@ def _select(op: OpContext) -> tuple[Value, ...]:
     if rows is None:
         op.builder.report(f"{op.name}_count", op.made(found))
     return (op.made(made),)
-
-
-def _declared_rows(op: OpContext) -> int | None:
-    """Return the number of rows that the file declares."""
-    shape = op.shapes[0] if op.shapes else None
-    return shape[0] if shape else None
 
 
 def _greatest_count(op: OpContext, boxes: Tensor, scores: Tensor) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from mlfbuild.native.frontends.onnx.conversion.rescaling import scaled
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx, channels_last
 from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
-from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
+from mlfbuild.native.graph import DType, GraphError, Quantization, Tensor, ops
 
 
 def _batch_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -37,36 +37,34 @@ def _batch_normalization(op: OpContext) -> tuple[Value, ...]:
     in_integers = scaled(op, factor, offset)
     if in_integers is not None:
         return (in_integers,)
-    source = op.builder.stored(op.value(0), order)
-    product = op.emit(ops.Mul(), [source, _constant_floats(op, "scale", factor)], source.shape)
-    shifted = op.emit(ops.Add(), [product, _constant_floats(op, "offset", offset)], source.shape)
-    return (Value(shifted, order),)
+    product = op.multiply(op.builder.stored(op.value(0), order), op.weights("scale", factor.astype(np.float32)))
+    return (Value(op.add(product, op.weights("offset", offset.astype(np.float32))), order),)
 
 
 def _computed(op: OpContext) -> Value:
     """Normalise with parameters of which at least one is computed."""
-    value = op.value(0)
-    order = channels_last(value.rank)
-    source = op.builder.stored(value, order)
-    scale, bias, mean, variance = (op.tensor(index) for index in range(1, 5))
-    for tensor in (scale, bias, mean, variance):
-        if value.rank < 2 or tensor.shape != value.shape[1:2]:
-            raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
+    source, order, (scale, bias, mean, variance) = _with_parameters(op)
     inverse = op.unary(ops.Rsqrt(), op.add(variance, op.real_attribute("epsilon", 1e-5)))
     factor = op.multiply(inverse, scale)
     return Value(op.add(op.multiply(op.subtract(source, mean), factor), bias), order)
 
 
-def _trained(op: OpContext) -> tuple[Value, ...]:
-    """Normalise with the mean and the variance of the input itself; return also the running ones."""
+def _with_parameters(op: OpContext) -> tuple[Tensor, Order, list[Tensor]]:
+    """Return input 0 with channels last, its order, and the four other inputs, which have a number for each channel."""
     value = op.value(0)
     order = channels_last(value.rank)
     source = op.builder.stored(value, order)
-    scale, bias, *running = (op.tensor(index) for index in range(1, 5))
-    for tensor in (scale, bias, *running):
+    parameters = [op.tensor(index) for index in range(1, 5)]
+    for tensor in parameters:
         if value.rank < 2 or tensor.shape != value.shape[1:2]:
             raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
-    axes = range(value.rank - 1)
+    return source, order, parameters
+
+
+def _trained(op: OpContext) -> tuple[Value, ...]:
+    """Normalise with the mean and the variance of the input itself; return also the running ones."""
+    source, order, (scale, bias, *running) = _with_parameters(op)
+    axes = range(len(order) - 1)
     mean = op.reduced(ops.Mean, source, axes)
     centred = op.subtract(source, mean)
     variance = op.reduced(ops.Mean, op.multiply(centred, centred), axes)
@@ -79,10 +77,6 @@ def _trained(op: OpContext) -> tuple[Value, ...]:
         for old, new in zip(running, (mean, variance), strict=True)
     )  # fmt: skip
     return Value(made, order), *map(op.made, averages)
-
-
-def _constant_floats(op: OpContext, word: str, values: Array) -> Tensor:
-    return op.weights(word, values.astype(np.float32))
 
 
 _SHARES = Quantization((1 / 256,), (-128,))

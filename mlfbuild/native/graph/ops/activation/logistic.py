@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph import fixed_point
 from mlfbuild.native.graph.bases.unary import Unary, Whole
-from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
+from mlfbuild.native.graph.lookup_table import LOGISTIC_TABLE, TableScale, table_scale
 from mlfbuild.native.graph.quantize import Rescale, integer_range
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
