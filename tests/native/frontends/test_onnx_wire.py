@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mlfbuild.core.errors import MlfError
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.frontends.onnx.reader import read_model
-from mlfbuild.native.frontends.onnx.wire import without_large_weights
+from mlfbuild.native.frontends.onnx.weights import without_large_weights
 from support.refusals import refused
 
 _LARGE = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)

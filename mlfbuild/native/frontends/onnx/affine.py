@@ -50,10 +50,7 @@ class Affine:
 
     def real(self, stored: Array) -> Array:
         """Return the real numbers that ``stored`` represents, as float32."""
-        scales, zero_points = (
-            self._along_axis(self.scales, stored.ndim),
-            self._along_axis(self.zero_points, stored.ndim),
-        )
+        scales, zero_points = (self._along_axis(values, stored.ndim) for values in (self.scales, self.zero_points))
         # In float32, as ONNX defines DequantizeLinear.
         real: Array = (stored.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
         return real.astype(np.float32)
@@ -164,7 +161,7 @@ class Quantized:
         ``axis`` is the dimension of the output channels. The differences are from -255 to 255.
         """
         stored, affine = self.stored, self.affine
-        if stored.dtype not in (np.int8, np.uint8) or not _positive(affine.scales):
+        if stored.dtype not in (np.int8, np.uint8) or _not_positive(affine.scales).size:
             return None
         # The axis of the scales must be the one that the layer has its output channels on.
         if not affine.per_tensor and affine.axis % stored.ndim != axis:
@@ -176,8 +173,7 @@ class Quantized:
 
 def check_scales(place: str, scales: Array) -> None:
     """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive."""
-    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
-    if wrong.size:
+    if (wrong := _not_positive(scales)).size:
         raise UnsupportedModelError(
             "scale-not-positive",
             place=place,
@@ -186,8 +182,8 @@ def check_scales(place: str, scales: Array) -> None:
         )
 
 
-def _positive(scales: Array) -> bool:
-    return bool((np.isfinite(scales) & (scales > 0)).all())
+def _not_positive(scales: Array) -> Array:
+    return scales[~(np.isfinite(scales) & (scales > 0))]
 
 
 class Constants:

@@ -233,7 +233,8 @@ class GraphBuilder:
             labels[tensor.name] = value.labels
         self.renamed = tuple(names.items())
         nodes = [
-            Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
+            Node(names.get(node.name, node.name), node.operator,
+                 tuple(None if name is None else names.get(name, name) for name in node.inputs),
                  tuple(names.get(output, output) for output in node.outputs))
             for node in self._nodes
         ]  # fmt: skip
@@ -255,10 +256,6 @@ class GraphBuilder:
 
 def _unsigned(held: Quantization) -> Quantization:
     return replace(held, zero_points=tuple(zero + UNSIGNED_OFFSET for zero in held.zero_points))
-
-
-def _renamed(inputs: Sequence[str | None], names: dict[str, str]) -> tuple[str | None, ...]:
-    return tuple(None if name is None else names.get(name, name) for name in inputs)
 
 
 def element_type(data: Array) -> DType:

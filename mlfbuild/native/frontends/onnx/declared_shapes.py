@@ -109,11 +109,6 @@ def _repeats(shapes: Shapes) -> Values:
     return tuple(new // old for old, new in pairs) if all(old and new % old == 0 for old, new in pairs) else None
 
 
-def _inserted(shapes: Shapes) -> Values:
-    """Return any axes that fit: all give the same elements in the same order."""
-    return _missing(shapes.source, shapes.made)
-
-
 def _missing(few: Shape | None, many: Shape) -> Values:
     """Return axes of size 1 in ``many`` without which it is ``few``."""
     if few is None or math.prod(few) != math.prod(many):
@@ -309,7 +304,7 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "Squeeze": (1, lambda shapes: None if shapes.source is None else _missing(shapes.made, shapes.source)),
     "Tile": (1, _repeats),
     "TopK": (1, _size(-1)),
-    "Unsqueeze": (1, _inserted),
+    "Unsqueeze": (1, lambda shapes: _missing(shapes.source, shapes.made)),  # all that fit give the same elements
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0, _length)),
     **dict.fromkeys(sorted(_LIKE_THE_INPUT), (1, _accumulated)),
     **dict.fromkeys(

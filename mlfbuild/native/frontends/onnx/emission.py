@@ -63,7 +63,8 @@ class Emission:
         """
         first = inputs[0]
         # ``fine`` first: ONNX defines one rounding, which the 15 bits of TFLite's wide factors would miss.
-        if isinstance(operator, ops.Conv2D | ops.DepthwiseConv2D | ops.FullyConnected) and _is_int16(first):
+        int16 = first is not None and first.dtype is DType.INT16
+        if int16 and isinstance(operator, ops.Conv2D | ops.DepthwiseConv2D | ops.FullyConnected):
             with suppress(OperatorError):  # sums of 64 bits have other factors
                 return self.emit(replace(operator, fine=True), inputs, shape, quantization=quantization)
         try:
@@ -229,7 +230,3 @@ class Emission:
         # exp of differences from the maximum is at most 1, so that the sum cannot overflow.
         powers = self.unary(ops.Exp(), self.subtract(x, greatest))
         return self.add(self.unary(ops.Log(), self.reduced(ops.Sum, powers, axes)), greatest)
-
-
-def _is_int16(tensor: Tensor | None) -> bool:
-    return tensor is not None and tensor.dtype is DType.INT16

@@ -116,7 +116,8 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
         # Before the evaluator allocates the result.
         budget.check(node.place, elements * _width(node, present))
         found = computed(node, inputs)
-        outputs = _evaluated(node, inputs, opset) if found is None else (found,)
+        feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
+        outputs = (found,) if found is not None else run_evaluator(_model_of(node, inputs, opset), feeds)
         if node.operator != "Constant":  # which is in the file
             budget.take(node.place, sum(value.nbytes for value in outputs))
         return outputs
@@ -130,12 +131,6 @@ def _width(node: RawNode, inputs: Sequence[Array]) -> int:
     """Return the bytes of an element of the result at most."""
     # Shapes and positions are int64, whatever the type of the input.
     return 8 if node.operator in _OWN_TYPE else max((value.itemsize for value in inputs), default=8)
-
-
-def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    model = _model_of(node, inputs, opset)
-    feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
-    return run_evaluator(model, feeds)
 
 
 def run_evaluator(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[Array, ...]:

@@ -51,6 +51,8 @@ from mlfbuild.native.frontends.node_budget import NodeBudget
 
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own domain."""
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
 FIRST_OPSET = 7
 """The first opset with numpy's broadcasting; older models are converted to it."""
 _WITH_DEFINITIONS = (*DOMAINS, "ai.onnx.preview")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped
 from mlfbuild.native.frontends.onnx.op_context import OpContext
-from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
+from mlfbuild.native.graph import GraphError, Tensor, ops
 
 
 def softplus(op: OpContext, x: Tensor) -> Tensor:
@@ -31,10 +31,6 @@ def scaled_elu(op: OpContext, x: Tensor, alpha: float) -> Tensor:
 Function = Callable[[OpContext, Tensor], Tensor]
 
 
-def _applied(operator: Operator) -> Function:
-    return lambda op, x: op.unary(operator, x)
-
-
 def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x where x > alpha, else 0."""
     return op.select(op.relation(ops.Greater(), x, alpha), x, 0.0)
@@ -53,24 +49,20 @@ def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
     return clamped(op, _affine(op, x, alpha, beta), 0.0, 1.0)
 
 
-_PLAIN: Mapping[str, Function] = {
-    "relu": _applied(ops.Relu()),
-    "sigmoid": _applied(ops.Logistic()),
-    "softplus": softplus,
-    "softsign": softsign,
-    "tanh": _applied(ops.Tanh()),
+_FUNCTIONS: Mapping[str, tuple[Callable[..., Tensor], Mapping[str, float | None]]] = {
+    "affine": (_affine, {"alpha": None, "beta": None}),
+    "elu": (scaled_elu, {"alpha": 1.0}),
+    "hardsigmoid": (hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "leakyrelu": (lambda op, x, alpha: op.unary(ops.LeakyRelu(alpha), x), {"alpha": 0.01}),
+    "relu": (lambda op, x: op.unary(ops.Relu(), x), {}),
+    "scaledtanh": (_scaled_tanh, {"alpha": None, "beta": None}),
+    "sigmoid": (lambda op, x: op.unary(ops.Logistic(), x), {}),
+    "softplus": (softplus, {}),
+    "softsign": (softsign, {}),
+    "tanh": (lambda op, x: op.unary(ops.Tanh(), x), {}),
+    "thresholdedrelu": (thresholded, {"alpha": None}),
 }
-_OF_ALPHA: Mapping[str, tuple[Callable[[OpContext, Tensor, float], Tensor], float | None]] = {
-    "elu": (scaled_elu, 1.0),
-    "leakyrelu": (lambda op, x, alpha: op.unary(ops.LeakyRelu(alpha), x), 0.01),
-    "thresholdedrelu": (thresholded, None),
-}
-"""Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""
-_OF_BOTH: Mapping[str, tuple[Callable[[OpContext, Tensor, float, float], Tensor], float | None, float | None]] = {
-    "affine": (_affine, None, None),
-    "hardsigmoid": (hard_sigmoid, 0.2, 0.5),
-    "scaledtanh": (_scaled_tanh, None, None),
-}
+"""Functions with the defaults of their parameters; ``None`` if ONNX and onnxruntime do not agree on one."""
 
 
 def activation_names(op: OpContext, names: Sequence[str]) -> tuple[str, ...]:
@@ -90,23 +82,17 @@ def activations(op: OpContext, names: Sequence[str]) -> list[Function]:
 
     A function that has a parameter takes the next number of ``activation_alpha`` or ``activation_beta``.
     """
-    alphas, betas = _numbers(op, "activation_alpha"), _numbers(op, "activation_beta")
-    return [_function(op, name, alphas, betas) for name in activation_names(op, names)]
+    numbers = {word: _numbers(op, f"activation_{word}") for word in ("alpha", "beta")}
+    return [_function(op, name, numbers) for name in activation_names(op, names)]
 
 
-def _function(op: OpContext, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Function:
-    if name in _PLAIN:
-        return _PLAIN[name]
-    if name in _OF_ALPHA:
-        of_alpha, default = _OF_ALPHA[name]
-        slope = _next(op, name, "alpha", alphas, default)
-        return lambda op, x: of_alpha(op, x, slope)
-    if name in _OF_BOTH:
-        of_both, default, other = _OF_BOTH[name]
-        alpha, beta = _next(op, name, "alpha", alphas, default), _next(op, name, "beta", betas, other)
-        return lambda op, x: of_both(op, x, alpha, beta)
-    known = ", ".join(sorted([*_PLAIN, *_OF_ALPHA, *_OF_BOTH]))
-    raise op.unsupported(f"the activation {name} is not supported", f"use one of {known}")
+def _function(op: OpContext, name: str, numbers: Mapping[str, Iterator[float]]) -> Function:
+    if name not in _FUNCTIONS:
+        known = ", ".join(sorted(_FUNCTIONS))
+        raise op.unsupported(f"the activation {name} is not supported", f"use one of {known}")
+    compute, defaults = _FUNCTIONS[name]
+    parameters = {word: _next(op, name, word, numbers[word], default) for word, default in defaults.items()}
+    return lambda op, x: compute(op, x, **parameters)
 
 
 def _next(op: OpContext, name: str, word: str, numbers: Iterator[float], default: float | None) -> float:

@@ -227,12 +227,10 @@ def _in_integers(op: OpContext) -> Value | None:
     if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
     options = window.stride, window.dilation, window.padding
-    layer = (
-        ops.DepthwiseConv2D(*options, depth_multiplier=weights.shape[0] // groups)
-        if depthwise
-        else ops.Conv2D(*options)
-    )
-    order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
+    layer: ops.Conv2D | ops.DepthwiseConv2D = ops.Conv2D(*options)
+    order = (0, 2, 3, 1)
+    if depthwise:
+        layer, order = ops.DepthwiseConv2D(*options, depth_multiplier=weights.shape[0] // groups), (1, 2, 3, 0)
     inputs = [source, rows.zero_point, op.weights("weights", np.transpose(filters, order))]
     if offsets.any():
         inputs.append(op.weights("offsets", offsets))

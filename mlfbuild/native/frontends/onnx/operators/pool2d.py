@@ -116,11 +116,9 @@ def _max_pool(op: OpContext) -> tuple[Value, ...]:
     if len(op.node.outputs) > 1 and op.node.outputs[1]:
         return _max_pool_with_positions(op, op.value(0))
     value = op.held(0)
-    # Stored integers without a scale are compared as float32, which is exact for 16 bits.
-    if value.dtype in NARROW and value.tensor.quantization is None:
-        return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
     dilated = set(op.integers("dilations") or (1,)) != {1}
-    if dilated and value.dtype in NARROW:
+    # Stored integers without a scale are compared as float32, which is exact for 16 bits.
+    if value.dtype in NARROW and (dilated or value.tensor.quantization is None):
         return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
     return (_slid(op, op.value(0) if dilated else value, _greatest),)
 
