@@ -83,7 +83,11 @@ class Graph:
         self._check()
 
     def with_notes(self, notes: Sequence[str], *, litert: bool = False) -> Graph:
-        """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT."""
+        """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT.
+
+        Notes are sentences for the user, which ``compile`` and ``build`` print. Tensors and nodes are shared with this
+        graph.
+        """
         # A copy without the constructor: the checks would be repeated for every note.
         other = copy(self)
         other.notes = tuple(notes)
@@ -116,7 +120,11 @@ class Graph:
         return tuple(self.tensors[name] for name in node.outputs)
 
     def readers(self, name: str) -> tuple[Node, ...]:
-        """Return the nodes that read the tensor ``name``, in order."""
+        """Return the nodes that read the tensor ``name``, in order.
+
+        A node that reads the tensor twice is listed once. Outputs and states of the graph also read a tensor, but are
+        no nodes.
+        """
         return tuple(self._readers.get(name, ()))
 
     @cached_property

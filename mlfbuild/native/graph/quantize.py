@@ -139,7 +139,11 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 
 
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
-    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``."""
+    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``.
+
+    Rounded to nearest, a half away from zero, and may lie outside of the range of the type. Raises if the quotient is
+    no float32, as for an infinite ``real``.
+    """
     with np.errstate(over="ignore"):
         # In float32 like CalculateActivationRangeQuantized; in double, a bound could differ by one step.
         quotient = np.array([real], np.float32) / np.float32(scale)
@@ -330,7 +334,10 @@ def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
 
 
 def rescale_arrays(rescales: Sequence[Rescale]) -> tuple[Int32Array, Int32Array]:
-    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays."""
+    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays.
+
+    They have one element per rescaling, so that they broadcast against sums with channels last.
+    """
     return (
         np.array([rescale.multiplier for rescale in rescales], np.int32),
         np.array([rescale.shift for rescale in rescales], np.int32),

@@ -126,7 +126,11 @@ def _divide_float32(x: float, y: float) -> float:
 
 
 def ratio_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (NEG)."""
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (NEG).
+
+    LiteRT divides the scales of NEG in float32, so that the factor may differ in its last bits from that of
+    ``requantize_rescale``. Raises ``OverflowError`` if it is more than 2**30.
+    """
     return quantize_multiplier(_divide_float32(source.affine.scale, output.affine.scale))
 
 

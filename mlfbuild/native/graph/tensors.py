@@ -252,7 +252,10 @@ class Operands(Generic[Item]):
 
     # Trailing operands may be missing in files, which is the same as ``None`` here.
     def optional(self, index: int) -> Item | None:
-        """Return the operand at ``index``, ``None`` if it is absent."""
+        """Return the operand at ``index``, ``None`` if it is absent.
+
+        An index behind the last operand is absent as well, because files leave out trailing operands.
+        """
         return self._items[index] if index < len(self._items) else None
 
     def with_operand(self, index: int, item: Item) -> Operands[Item]:
@@ -263,7 +266,10 @@ class Operands(Generic[Item]):
         return Operands((*self._items[:index], item, *self._items[index + 1 :]), self.place)
 
     def map(self, function: Callable[[Item], Other]) -> Operands[Other]:
-        """Return what ``function`` makes of each operand; absent ones stay absent."""
+        """Return what ``function`` makes of each operand; absent ones stay absent.
+
+        The number of positions and the place for messages stay, so that the result can be read in the same way.
+        """
         return Operands((None if item is None else function(item) for item in self._items), self.place)
 
     @property

@@ -49,7 +49,11 @@ class Affine:
         return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
 
     def real(self, stored: Array) -> Array:
-        """Return the real numbers that ``stored`` represents, as float32."""
+        """Return the real numbers that ``stored`` represents, as float32.
+
+        The axis of the scales is that of ``stored``, whose shape the scales must fit. Computed in float32, as ONNX
+        defines DequantizeLinear.
+        """
         scales, zero_points = (self._along_axis(values, stored.ndim) for values in (self.scales, self.zero_points))
         # In float32, as ONNX defines DequantizeLinear.
         real: Array = (stored.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
@@ -172,7 +176,10 @@ class Quantized:
 
 
 def check_scales(place: str, scales: Array) -> None:
-    """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive."""
+    """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive.
+
+    NaN and infinity are not positive either. The error names the first such scale; ``place`` is that of the node.
+    """
     if (wrong := _not_positive(scales)).size:
         raise UnsupportedModelError(
             "scale-not-positive",
@@ -205,7 +212,11 @@ class Constants:
         return name in self._arrays or name in self._quantized
 
     def get(self, name: str) -> Array | None:
-        """Return the elements of ``name`` in ONNX's type, ``None`` if it is not constant."""
+        """Return the elements of ``name`` in ONNX's type, ``None`` if it is not constant.
+
+        Quantised constants are dequantised at each call; use ``quantized`` for their integers and ``shape`` for their
+        shape.
+        """
         found = self._quantized.get(name)
         return self._arrays.get(name) if found is None else found.real
 

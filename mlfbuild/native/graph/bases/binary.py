@@ -97,7 +97,10 @@ class Arithmetic(Binary):
 
 
 def binary_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (first, second, output) of a node with checked operands."""
+    """Return (first, second, output) of a node with checked operands.
+
+    For the methods of operators: ``check`` has accepted the operands, so nothing is raised here.
+    """
     first, second = inputs
     return first, second, outputs[0]
 

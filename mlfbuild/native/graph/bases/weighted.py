@@ -110,7 +110,11 @@ def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.R
 
 
 def has_room(weights: Tensor, bias: Tensor | None, channels: int) -> bool:
-    """Return whether ``bias`` may include any sum of the products of int16 inputs and int8 ``weights``."""
+    """Return whether ``bias`` may include any sum of the products of int16 inputs and int8 ``weights``.
+
+    Both together must stay below half of what the kernels for int16 add up in, so that no addition can overflow.
+    ``channels`` is the number of output channels.
+    """
     return _largest_value(bias) + _largest_products(weights, channels) < LARGEST_SUM // 2
 
 
@@ -123,14 +127,22 @@ def _largest_value(bias: Tensor | None) -> float:
 
 
 def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = False) -> bool:
-    """Return whether sums have 64 bits; if there is no bias, ``int32_sums`` decides."""
+    """Return whether sums have 64 bits; if there is no bias, ``int32_sums`` decides.
+
+    Only int16 activations can have them. A bias decides by its type: int64 is added to sums of 64 bits, int32 to sums
+    of 32 bits.
+    """
     if source.dtype is not DType.INT16:
         return False
     return not int32_sums if bias is None else bias.dtype is not DType.INT32
 
 
 def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequence[Rescale]) -> None:
-    """Raise ``OverflowError`` if sums of int16 may exceed 32 bits or a factor is too large for ``fine``."""
+    """Raise ``OverflowError`` if sums of int16 may exceed 32 bits or a factor is too large for ``fine``.
+
+    ``fine`` factors have 32 bits after the point and are less than 1/2. The largest sum is that of the worst inputs,
+    -32768 for every weight; ``axis`` is the dimension of the output channels.
+    """
     if weights.data is None:
         raise OverflowError("the weights are computed")
     matrix = np.abs(np.moveaxis(weights.data, axis, 0).astype(np.int64)).reshape(weights.shape[axis], -1)
@@ -142,7 +154,11 @@ def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequen
 
 
 def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:
-    """Raise ``OverflowError`` if ``rescales`` do not apply to sums of this width."""
+    """Raise ``OverflowError`` if ``rescales`` do not apply to sums of this width.
+
+    Sums of 64 bits have multipliers of 16 bits, for which some factors have no form; sums of 32 bits take every
+    ``Rescale``.
+    """
     if wide:
         for rescale in rescales:
             wide_rescale(rescale)

@@ -80,12 +80,19 @@ def _softmax_of_nonzero(op: OpContext, scores: Tensor) -> Tensor:
 
 
 def greatest_class(op: OpContext, scores: Tensor) -> Tensor:
-    """Return the position of the first greatest score of each row, int32."""
+    """Return the position of the first greatest score of each row, int32.
+
+    ``scores`` are [rows, classes], and the result is [rows]. Of equal scores, the first one counts.
+    """
     return op.emit(ops.ArgMax(1), [scores], scores.shape[:1], DType.INT32)
 
 
 def labelled(op: OpContext, positions: Tensor, labels: Sequence[int] | Sequence[str]) -> Value:
-    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64."""
+    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64.
+
+    Labels 0, 1, 2 and so on need no table, and integer labels are looked up. The value has the texts as its ``labels``,
+    which the generated header lists.
+    """
     wide = op.cast(positions, DType.INT64)
     texts = tuple(label for label in labels if isinstance(label, str))
     if texts:
@@ -124,7 +131,11 @@ def matches(op: OpContext, source: Tensor, keys: Array) -> Tensor:
 
 
 def weighted_sums(op: OpContext, source: Tensor, weights: Array, bias: Array) -> Tensor:
-    """Return the rows of ``source`` times ``weights`` [outputs, inputs] plus ``bias``, which may be empty."""
+    """Return the rows of ``source`` times ``weights`` [outputs, inputs] plus ``bias``, which may be empty.
+
+    ``source`` is float32 [rows, inputs]; the result is float32 [rows, outputs]. Raises ``GraphError`` if the sizes do
+    not fit.
+    """
     if weights.ndim != 2 or weights.shape[1] != source.shape[1] or bias.size not in {0, weights.shape[0]}:
         raise GraphError(op.node.place, f"{list(weights.shape)} weights and {bias.size} offsets do not fit {source}")
     return fully_connected(op, source, weights, bias if bias.any() else None)

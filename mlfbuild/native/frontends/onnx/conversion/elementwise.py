@@ -172,7 +172,11 @@ def _constant_number(op: OpContext, number: Array) -> Value | None:
 
 
 def arithmetic(op: OpContext, operator: Operator, first: Value, second: Value) -> Value:
-    """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C."""
+    """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C.
+
+    They broadcast like numpy's, in any stored order. uint64 is divided by ``unsigned_quotient``, other integers in a
+    wider type, from which they are cast back.
+    """
     if first.dtype not in WIDER or second.dtype is not first.dtype:
         return combined(op, operator, first, second)
     if isinstance(operator, ops.Div) and first.dtype is DType.UINT64:
@@ -232,7 +236,11 @@ def as_type(op: OpContext, value: Value, dtype: DType) -> Value:
 
 
 def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> Value:
-    """Return the maximum or minimum of two values; integers of ``WIDER`` are compared and selected."""
+    """Return the maximum or minimum of two values; integers of ``WIDER`` are compared and selected.
+
+    Other types have a kernel. Both values have the same type, and the same scale if they are quantised; the result is
+    the second one if one of them is NaN.
+    """
     dtype = first.dtype
     if dtype not in WIDER or second.dtype is not dtype:
         return combined(op, operator, first, second)
@@ -245,13 +253,20 @@ def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> V
 
 
 def chosen(op: OpContext, condition: Value, first: Value, second: Value) -> Value:
-    """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
+    """Return elements of ``first`` where ``condition`` holds, else of ``second``.
+
+    All three broadcast. The result has the type and the scale of the alternatives, which must be equal, and is stored
+    in a common order.
+    """
     order, tensors, shape = aligned(op, (condition, first, second))
     return Value(op.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype), order)
 
 
 def compared(op: OpContext, comparison: Operator, first: Value, second: Value) -> Value:
-    """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale."""
+    """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale.
+
+    ``comparison`` is an operator of the graph such as ``ops.Less()``. The result is bool with the broadcast shape.
+    """
     if first.dtype in WIDER and second.dtype is first.dtype:
         first, second = in_order(op, first), in_order(op, second)
     return combined(op, comparison, first, second, dtype=DType.BOOL)
@@ -274,7 +289,11 @@ def _with_highest_bit_inverted(op: OpContext, value: Value) -> Value:
 
 
 def combined(op: OpContext, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
-    """Apply ``operator`` to values of one kind, stored in a common order."""
+    """Apply ``operator`` to values of one kind, stored in a common order.
+
+    The result has the type and quantisation of the last value, or the type ``dtype``, which is for relations. Raises
+    ``GraphError`` if the shapes do not broadcast.
+    """
     order, tensors, shape = aligned(op, values)
     quantization = tensors[-1].quantization
     return values[-1].moved(op.emit(operator, tensors, shape, dtype, quantization), order) if dtype is None else (
@@ -283,7 +302,11 @@ def combined(op: OpContext, operator: Operator, *values: Value, dtype: DType | N
 
 
 def aligned(op: OpContext, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
-    """Return a common order, the tensors of ``values`` in it at full rank, and the shape to which they broadcast."""
+    """Return a common order, the tensors of ``values`` in it at full rank, and the shape to which they broadcast.
+
+    Values of a lower rank get leading dimensions of 1, as numpy adds them. Raises ``GraphError`` if the shapes do not
+    broadcast.
+    """
     rank = max(value.rank for value in values)
     widest = [value for value in values if value.rank == rank]
     order = common_order(widest)

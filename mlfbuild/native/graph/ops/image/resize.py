@@ -109,7 +109,11 @@ class ResizeBilinear(Resize):
         return FRACTION_BITS - ((shares & -shares).bit_length() - 1)
 
     def line(self, size: int, wanted: int, dtype: DType) -> ResampledLine:
-        """Return the source rows, of ``size``, for ``wanted`` rows."""
+        """Return the source rows, of ``size``, for ``wanted`` rows.
+
+        Both lines of source rows are clamped to the image. Shares are float32, or int32 with ``FRACTION_BITS`` for
+        integer types, with LiteRT's fixed-point steps.
+        """
         length, result = self._spread(size, wanted)
         if dtype is DType.FLOAT32:
             scale, places = np.float32(length) / np.float32(result), np.arange(wanted, dtype=np.float32)

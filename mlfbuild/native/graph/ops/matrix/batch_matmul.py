@@ -77,7 +77,11 @@ class BatchMatmul(Operator):
         return (rows, depth), (other, columns)
 
     def rescale(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
-        """Return the rescaling of sums of products; raises ``OverflowError``."""
+        """Return the rescaling of sums of products; raises ``OverflowError``.
+
+        The factor is the product of both scales divided by that of ``output``, for sums of stored values without their
+        zero points.
+        """
         return product_rescale(first, second, output, rounded=self.rounded_product)
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:

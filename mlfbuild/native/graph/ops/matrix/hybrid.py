@@ -104,7 +104,11 @@ class HybridTensors(NamedTuple):
 
 
 def hybrid_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> HybridTensors:
-    """Return the named tensors of a checked node."""
+    """Return the named tensors of a checked node.
+
+    For the arguments of ``Operator`` methods. ``zero_points`` and ``bias`` are ``None`` if the node does not have them;
+    ``check`` has accepted the others.
+    """
     return HybridTensors(inputs[0], inputs[1], inputs.optional(2), inputs[3], inputs.optional(4), outputs[0])
 
 
@@ -278,7 +282,11 @@ class BlockwiseFullyConnected(Operator):
 
 
 def block_sums(weights: Array, scales: Array) -> Array:
-    """Return the sum of the real weights of each output, added block by block in float32."""
+    """Return the sum of the real weights of each output, added block by block in float32.
+
+    ``weights`` are int8 [outputs, inputs] and ``scales`` float32 [outputs, blocks]. The result is float32 [outputs];
+    times the zero point of a row, it is what LiteRT subtracts.
+    """
     sums = weights.reshape(*scales.shape, -1).sum(axis=2, dtype=np.int64).astype(np.float32)
     total = np.zeros(len(weights), np.float32)
     for at in range(scales.shape[1]):

@@ -41,7 +41,11 @@ class Phases(Movement):
         return rules.shape(coarse, (fine.shape[0] * math.prod(self.block), *blocks, *fine.shape[1 + spatial :]))
 
     def phases(self, fine: Array, coarse: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block."""
+        """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block.
+
+        The pairs are in the order of the batches of the coarse tensor. Positions whose elements all lie in the margins
+        are left out.
+        """
         batch = fine.shape[0]
         # Row-major over the positions in a block, which is the order of the batches in TFLite.
         for index, place in enumerate(itertools.product(*(range(size) for size in self.block))):

@@ -61,7 +61,11 @@ def check_parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None
 
 
 def pieces_along(whole: Array, lengths: Sequence[int], axis: int) -> Iterator[Array]:
-    """Yield consecutive views of ``whole`` along ``axis`` with ``lengths`` elements."""
+    """Yield consecutive views of ``whole`` along ``axis`` with ``lengths`` elements.
+
+    The lengths add up to the size of the dimension. A piece shares its memory with ``whole``, so that it can be read
+    from or written to.
+    """
     start = 0
     for length in lengths:
         yield whole[(slice(None),) * axis + (slice(start, start + length),)]

@@ -76,7 +76,11 @@ class Summing(Reduction):
         """Return the rescaling of a sum of stored values without zero points; raises ``OverflowError``."""
 
     def half_even_rescale(self, source: Tensor, output: Tensor) -> HalfEvenRescale:
-        """Return the same with ``half_even``."""
+        """Return the same with ``half_even``.
+
+        One rounding, half to even, from a bound on the sum, which follows from the type and the number of elements.
+        Raises ``OverflowError`` if the factor has no such form.
+        """
         least, greatest = integer_range(source.dtype)
         # The greatest distance from the zero point, which bounds each term of a sum, whatever the input.
         reach = max(greatest - source.affine.zero_point, source.affine.zero_point - least)
