@@ -385,11 +385,9 @@ class _Importer:
 def _type(port: RawPort) -> DType:
     if port.type not in ELEMENT_TYPES:
         raise UnsupportedModelError(
-            "type-unsupported",
-            place=f"input {port.name!r}",
-            reason=f"the type {_type_name(port.type)} is not supported",
-            hint="use another type, such as FLOAT or INT8",
-        )
+            "type-unsupported", place=f"input {port.name!r}",
+            reason=f"the type {_type_name(port.type)} is not supported", hint="use another type, such as FLOAT or INT8",
+        )  # fmt: skip
     return ELEMENT_TYPES[port.type]
 
 

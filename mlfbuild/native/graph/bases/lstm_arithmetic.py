@@ -38,16 +38,17 @@ LSTM_INPUTS = 15
 
 
 class LstmTensors(NamedTuple):
-    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate."""
+    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate.
+
+    ``weights`` of the features are [units, features], the ``recurrent`` ones of the hidden row [units, units]. The rows
+    ``hidden`` and ``cell`` are [batch, units], before the first step and, as ``..._after``, after the last one.
+    """
 
     source: Tensor
     weights: tuple[Tensor, ...]
-    """Weights of the features: [units, features]."""
     recurrent: tuple[Tensor, ...]
-    """Weights of the hidden row: [units, units]."""
     biases: tuple[Tensor, ...]
     hidden: Tensor
-    """[batch, units] before the first step, like ``cell``."""
     cell: Tensor
     output: Tensor
     hidden_after: Tensor
@@ -75,20 +76,20 @@ class LstmParameters(NamedTuple):
 
 @dataclass(frozen=True)
 class LstmRescales:
-    """All factors of the integer form; tuples have one for each gate."""
+    """All factors of the integer form; tuples have one for each gate.
+
+    ``forget`` is for the product of the forget gate and the cell, ``update`` for that of the input and the cell gate,
+    ``hidden`` for that of the output gate and tanh of the cell. ``table`` is the scale of the cell as an argument of
+    the table, and ``clip`` its least and its greatest value.
+    """
 
     weights: tuple[Rescale, ...]
     recurrent: tuple[Rescale, ...]
     forget: Rescale
-    """For the product of the forget gate and the cell."""
     update: Rescale
-    """For the product of the input gate and the cell gate."""
     hidden: Rescale
-    """For the product of the output gate and tanh of the cell."""
     table: TableScale
-    """The scale of the cell as an argument of the table."""
     clip: tuple[int, int]
-    """The least and the greatest value of the cell."""
 
 
 def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> LstmRescales:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.ops.arithmetic.add_n import AddN
     from mlfbuild.native.graph.ops.arithmetic.atan import Acos, Acosh, Asin, Asinh, Atan, Atanh, Cosh, Sinh
     from mlfbuild.native.graph.ops.arithmetic.atan2 import Atan2
-    from mlfbuild.native.graph.ops.arithmetic.bitwise import BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, RightShift
+    from mlfbuild.native.graph.ops.arithmetic.bitwise import (
+        BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, OnBits, RightShift,
+    )
     from mlfbuild.native.graph.ops.arithmetic.div import Div
     from mlfbuild.native.graph.ops.arithmetic.erf import Erf
     from mlfbuild.native.graph.ops.arithmetic.exp import Exp, Log

@@ -8,46 +8,47 @@ from mlfbuild.native.graph.bases.binary import WHOLE, Binary
 from mlfbuild.native.graph.tensors import Array
 
 
-class BitwiseAnd(Binary):
+class OnBits(Binary):
+    """An operator on the bits of two integers, which are stored as two's complements."""
+
+    types = WHOLE
+
+
+class BitwiseAnd(OnBits):
     """The bits that are set in both elements."""
 
     name = "BITWISE_AND"
-    types = WHOLE
     function = np.bitwise_and
 
 
-class BitwiseOr(Binary):
+class BitwiseOr(OnBits):
     """The bits that are set in at least one of two elements."""
 
     name = "BITWISE_OR"
-    types = WHOLE
     function = np.bitwise_or
 
 
-class BitwiseXor(Binary):
+class BitwiseXor(OnBits):
     """The bits that are set in exactly one of two elements."""
 
     name = "BITWISE_XOR"
-    types = WHOLE
     function = np.bitwise_xor
 
 
-class LeftShift(Binary):
+class LeftShift(OnBits):
     """The bits of x moved up by y places, or by none if y is negative; 0 if none of them is left."""
 
     name = "LEFT_SHIFT"
-    types = WHOLE
 
     # Shifts beyond the width are undefined in C, so that the result of the operator is defined here.
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(y < x.itemsize * 8, x << np.clip(y, 0, x.itemsize * 8 - 1), 0)
 
 
-class RightShift(Binary):
+class RightShift(OnBits):
     """The bits of x moved down by y places, or by none if y is negative, with copies of the sign above them."""
 
     name = "RIGHT_SHIFT"
-    types = WHOLE
 
     def _real(self, x: Array, y: Array) -> Array:
         # A shift by all bits but one leaves only copies of the sign, so that longer ones need no case.
