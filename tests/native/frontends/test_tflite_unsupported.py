@@ -12,15 +12,15 @@ from tflite.TensorType import TensorType
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.frontends.tflite.operators import operator_name
-from support.refusals import Refusal, invalid, refused
+from support.refusals import Refusal, assert_tflite_refused, invalid
 from support.tflite_builder import Network
+from support.tflite_edits import Edit, computed, edit_options, edit_tensor
 
 WEIGHTS = np.ones((3, 2, 2, 2), np.int8)
 
 
 def check(net: Network, *expected: str) -> None:
-    with refused(UnsupportedModelError, *expected):
-        parse_tflite(net.build(), "net", "net.tflite")
+    assert_tflite_refused(net.build(), *expected)
 
 
 def test_unsupported_operators_are_all_named() -> None:
@@ -126,9 +126,9 @@ def quantized_conv2d(net: Network) -> None:
     net.conv2d(image, WEIGHTS, np.zeros(3, np.int32), weight_scales=[0.1], scale=1)
 
 
-def edited(build: Callable[[Network], object], edit: Callable[[Network], object]) -> Network:
+def edited(edit: Edit) -> Network:
     net = Network()
-    build(net)
+    quantized_conv2d(net)
     edit(net)
     return net
 
@@ -147,13 +147,13 @@ CONV = "operator 0 (CONV_2D) writing 't3'"
     ],
 )
 def test_unsupported_types(tensor: int, tag: int, expected: Refusal) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", tag))
+    net = edited(edit_tensor(tensor, type=tag))
     check(net, "type-unsupported", *expected)
 
 
 @pytest.mark.parametrize("tensor", [0, 3])
 def test_uint8_mixed_with_int8(tensor: int) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", TensorType.UINT8))
+    net = edited(edit_tensor(tensor, type=TensorType.UINT8))
     check(net, "quantization-unsupported", CONV, "mixes uint8 and int8")
 
 
@@ -197,7 +197,7 @@ def test_integers_that_are_not_quantised() -> None:
 
 def test_hybrid_model() -> None:
     """Layers that are not compiled: LiteRT has none of uint8, and no DEPTHWISE_CONV_2D of int4."""
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[0], "type", TensorType.FLOAT32))
+    net = edited(edit_tensor(0, type=TensorType.FLOAT32))
     check(net, "operator-invalid", "HYBRID_CONV_2D 't3'", "int8", "float32")
     net.tensors[1].type = TensorType.UINT8
     check(net, "quantization-unsupported", CONV, "'t1' uint8[3, 2, 2, 2] over float32")
@@ -224,12 +224,7 @@ def test_hybrid_depthwise_model(int4: bool) -> None:
 
 
 def test_weights_computed_at_run_time() -> None:
-    def edit(net: Network) -> None:
-        net.tensors[1].content = b""
-        net.inputs.append(1)
-
-    net = edited(quantized_conv2d, edit)
-    check(net, "input-not-constant", CONV, "'t1' int8[3, 2, 2, 2]")
+    check(edited(computed(1)), "input-not-constant", CONV, "'t1' int8[3, 2, 2, 2]")
 
 
 @pytest.mark.parametrize(
@@ -240,12 +235,12 @@ def test_weights_computed_at_run_time() -> None:
     ],
 )
 def test_variants_of_tensors(field: str, code: str) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], field, True))
+    net = edited(edit_tensor(1, **{field: True}))
     check(net, code, f"{CONV}: tensor 1 't1'")
 
 
 def test_scales_of_blocks_of_a_convolution() -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "blocks", (1, -1, 2)))
+    net = edited(edit_tensor(1, blocks=(1, -1, 2)))
     check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of numbers")
 
 
@@ -302,7 +297,7 @@ def test_dynamic_input() -> None:
 @pytest.mark.parametrize("activation", ["TANH", "SIGN_BIT"])
 def test_fused_activation(activation: str) -> None:
     code = getattr(ActivationFunctionType, activation)
-    net = edited(quantized_conv2d, lambda net: net.operators[0].options.update(FusedActivationFunction=code))
+    net = edited(edit_options(FusedActivationFunction=code))
     check(net, "operator-variant-unsupported", CONV, activation)
 
 
@@ -331,8 +326,7 @@ def test_shuffled_weights() -> None:
 def test_attributes_computed_at_run_time(build: Callable[[Network, int], object], operator: str, fact: str) -> None:
     net = Network()
     build(net, net.input((4,)))
-    net.tensors[1].content = b""
-    net.inputs.append(1)
+    computed(1)(net)
     check(net, "input-not-constant", f"operator 0 ({operator}) writing 't2'", fact)
 
 
