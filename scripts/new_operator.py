@@ -79,8 +79,7 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.unary import Single
-from mlfbuild.native.graph.tensors import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class $Name(Single):

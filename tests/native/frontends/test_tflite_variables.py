@@ -12,6 +12,7 @@ from mlfbuild.native.graph.nodes import evaluate_in_turn
 from support.oracle import tflite_micro_cases
 from support.refusals import Refusal, invalid, malformed, refused
 from support.tflite_builder import Network
+from support.tflite_edits import Edit
 
 Array = npt.NDArray[np.generic]
 
@@ -154,14 +155,6 @@ def test_names_are_unique() -> None:
     assert (state.before, state.after) == ("total_", "total_after_")
 
 
-def reading(net: Network) -> None:
-    net.read(net.tensor((), "resource"), (3,))
-
-
-def read_alone(net: Network) -> None:
-    net.read(net.variable("v"), (3,))
-
-
 def other_shape(net: Network) -> None:
     handle = net.variable("v")
     net.read(handle, (3,))
@@ -174,7 +167,7 @@ def other_scale(net: Network) -> None:
     net.assign(handle, net.input((3,), 0.25))
 
 
-def calls(index: int, *others: Network) -> Callable[[Network], None]:
+def calls(index: int, *others: Network) -> Edit:
     def build(net: Network) -> None:
         net.call_once(index)
         handle = net.variable("v")
@@ -202,14 +195,6 @@ def late_call(net: Network) -> None:
     net.others.append(initialisation(np.ones(3, np.float32), FLOAT, "v"))
 
 
-def nameless(net: Network) -> None:
-    net.read(net.variable(""), (3,))
-
-
-def long_name(net: Network) -> None:
-    net.read(net.variable("x" * 1025), (3,))
-
-
 def too_many_operands(net: Network) -> None:
     net.read(net.variable("v"), (3,))
     net.operators[-1].inputs *= 2
@@ -228,9 +213,14 @@ def read_first(net: Network) -> None:
 PLACE = "operator 1 (READ_VARIABLE) writing 't1'"
 CALL = "operator 0 (CALL_ONCE)"
 
-MISTAKES: dict[str, tuple[Callable[[Network], None], Refusal]] = {
-    "a handle that nothing declares": (reading, malformed("operator 0 (READ_VARIABLE) writing 't1'", "VAR_HANDLE")),
-    "a variable that nothing assigns": (read_alone, malformed(PLACE, "'v'")),
+MISTAKES: dict[str, tuple[Edit, Refusal]] = {
+    "a handle that nothing declares": (
+        lambda net: net.read(net.tensor((), "resource"), (3,)),
+        malformed("operator 0 (READ_VARIABLE) writing 't1'", "VAR_HANDLE"),
+    ),
+    "a variable that nothing assigns": (
+        lambda net: net.read(net.variable("v"), (3,)), malformed(PLACE, "'v'"),
+    ),
     "another shape": (other_shape, invalid("operator 2 (ASSIGN_VARIABLE)", "'v'", "'t1' float32[3]")),
     "another scale": (other_scale, invalid("operator 2 (ASSIGN_VARIABLE)", "'v'", "'t1' int8[3]")),
     "another type in the initialisation": (
@@ -256,15 +246,19 @@ MISTAKES: dict[str, tuple[Callable[[Network], None], Refusal]] = {
     "an initialisation of what was used": (
         late_call, ("operator-variant-unsupported", "operator 3 (CALL_ONCE)", "'v'"),
     ),
-    "no name": (nameless, invalid("operator 0 (VAR_HANDLE) writing 't0'")),
-    "a long name": (long_name, invalid("operator 0 (VAR_HANDLE) writing 't0'", "1024")),
+    "no name": (
+        lambda net: net.read(net.variable(""), (3,)), invalid("operator 0 (VAR_HANDLE) writing 't0'"),
+    ),
+    "a long name": (
+        lambda net: net.read(net.variable("x" * 1025), (3,)), invalid("operator 0 (VAR_HANDLE) writing 't0'", "1024"),
+    ),
     "two handles": (too_many_operands, malformed(PLACE, "2")),
     "a handle as a value": (in_sum, ("type-unsupported", "operator 1 (ADD) writing 't1': tensor 0 't0'", "RESOURCE")),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("build", "expected"), MISTAKES.values(), ids=MISTAKES)
-def test_one_mistake(build: Callable[[Network], None], expected: Refusal) -> None:
+def test_one_mistake(build: Edit, expected: Refusal) -> None:
     net = Network()
     build(net)
     with refused(*expected):
