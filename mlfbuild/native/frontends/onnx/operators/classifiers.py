@@ -89,11 +89,8 @@ def _label_encoder(op: OpContext) -> tuple[Value, ...]:
         labels = tuple(dict.fromkeys(map(str, table)))
         places = np.array([labels.index(str(text)) for text in table], np.int64)
         return (Value(_looked_up(op, places, position), value.order, labels=labels),)
-    return (Value(_looked_up(op, np.array(table, _dtype(values)), position), value.order),)
-
-
-def _dtype(values: Sequence[int | float | str] | Array) -> np.dtype[np.generic]:
-    return values.dtype if isinstance(values, np.ndarray) else np.dtype(np.int64)
+    dtype = values.dtype if isinstance(values, np.ndarray) else np.int64
+    return (Value(_looked_up(op, np.array(table, dtype), position), value.order),)
 
 
 def _looked_up(op: OpContext, table: Array, positions: Tensor) -> Tensor:

@@ -81,19 +81,11 @@ class TreeEnsemble(Operator):
         return (result,)
 
 
-# Python's ``min`` and ``max`` keep their first argument if the numbers are equal, or one is NaN.
-def _least(old: np.float32, new: np.float32) -> np.float32:
-    return min(old, new)
-
-
-def _greatest(old: np.float32, new: np.float32) -> np.float32:
-    return max(old, new)
-
-
 _COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
     "SUM": operator.add,
-    "MIN": _least,
-    "MAX": _greatest,
+    # Python's ``min`` and ``max`` keep their first argument if the numbers are equal, or one is NaN.
+    "MIN": min,
+    "MAX": max,
 }
 
 
