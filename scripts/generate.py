@@ -41,8 +41,8 @@ def _ops_module(path: Path) -> str:
 def _operator_name(node: ast.ClassDef) -> str | None:
     """Return the value of the class variable ``name``, or ``None`` for classes that operators build on."""
     for item in node.body:
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == "name":
-            return ast.literal_eval(item.value) if item.value is not None else None
+        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "name":
+            return ast.literal_eval(item.value)
     return None
 
 

@@ -36,9 +36,6 @@ _UNARY = '''"""$UPPER: see ONNX's $Name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
@@ -46,11 +43,10 @@ from mlfbuild.native.graph.bases.unary import OnlyFloat
 from mlfbuild.native.graph.tensors import Array
 
 
-@dataclass(frozen=True)
 class $Name(OnlyFloat):
     """TODO: say what it computes."""
 
-    name: ClassVar[str] = "$UPPER"
+    name = "$UPPER"
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         raise NotImplementedError("TODO: compute the result in double")
@@ -59,19 +55,15 @@ _BINARY = '''"""$UPPER: see ONNX's $Name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.tensors import Array, DType
 
 
-@dataclass(frozen=True)
 class $Name(Binary):
     """TODO: say what it computes."""
 
-    name: ClassVar[str] = "$UPPER"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "$UPPER"
+    types = (DType.FLOAT32,)
 
     def _real(self, x: Array, y: Array) -> Array:
         raise NotImplementedError("TODO: compute the result in double")
@@ -81,25 +73,21 @@ _SINGLE = '''"""$UPPER."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class $Name(Single):
     """TODO: say what it computes."""
 
 $fields
-    name: ClassVar[str] = "$UPPER"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "$UPPER"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
@@ -198,7 +186,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_network
 from support.oracle import assert_equal, litert_run

@@ -21,7 +21,7 @@ from mlfbuild.jobs.tree import unpack
 from mlfbuild.library import CompileRequest, Library
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import Graph, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT

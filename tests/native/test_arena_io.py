@@ -17,7 +17,7 @@ from mlfbuild.library import CompileRequest
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from mlfbuild.targets import CPUS, board_called, cpu_called, toolchain_file
 from mlfbuild.usecases.validate import validate_archive
 from mlfbuild.verify.host.model import load_library

@@ -13,7 +13,7 @@ from mlfbuild.library import Library, Module
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.frontends.tflite.operators import CUSTOM, SUPPORTED, operator_name
 from mlfbuild.native.graph import Operator, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.drawing import Array
 from support.host_c import run_many_on_host
 from support.native import compile_bytes

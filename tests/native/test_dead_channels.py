@@ -13,7 +13,7 @@ from mlfbuild.library import OptionValue, RemovedChannels
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Activation, Array, DType, Graph, Quantization, Tensor
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import (
     Add,
     AveragePool2D,

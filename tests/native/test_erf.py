@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.graph import DType, Graph, Node, Tensor
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import Erf
 from support.board_cases import wrong_networks
 from support.host_c import run_on_host

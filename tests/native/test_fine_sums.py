@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from mlfbuild.native.graph import DType, Graph, Node, Operator, Quantization, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.examples import first_on_push
 from support.host_c import run_on_host

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.graph import DType, Graph, Node, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.examples import first_on_push
 from support.native import compile_network

@@ -19,7 +19,7 @@ from mlfbuild.library import CompileRequest, Library
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import Add, Concatenation, Equal, Reshape, Split
 from mlfbuild.targets import CPUS, RUNTIME
 from mlfbuild.usecases.validate import validate_archive

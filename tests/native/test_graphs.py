@@ -7,7 +7,7 @@ import pytest
 
 from mlfbuild.core.files import sha256
 from mlfbuild.native.build import compile_graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import (
     Add,
     MaxPool2D,

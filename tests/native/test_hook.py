@@ -21,7 +21,7 @@ from mlfbuild.library import Library
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
 from support.errors import raises

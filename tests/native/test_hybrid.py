@@ -9,7 +9,7 @@ import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Operands, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.drawing import Array, Case
 from support.host_c import run_many_on_host

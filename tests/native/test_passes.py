@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.graph import Activation, DType, Graph, Quantization, Tensor
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import (
     Add,
     Conv2D,

@@ -9,7 +9,7 @@ from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.library.cgen.alignment import ALIGNMENT
 from mlfbuild.native.graph import Graph, State
 from mlfbuild.native.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice
-from mlfbuild.native.graph.ops.movement.slice import Steps
+from mlfbuild.native.graph.ops.movement.views import Steps
 from mlfbuild.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.native.lowering.dispatch import lower
 from mlfbuild.native.memory.plan import Plan, plan_memory, use_free_memory

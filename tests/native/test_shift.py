@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.graph import DType, Graph, Node, Operator, State, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate_in_turn
 from mlfbuild.native.graph.ops.movement.shift import Shift
-from mlfbuild.native.graph.ops.movement.slice import Steps
+from mlfbuild.native.graph.ops.movement.views import Steps
 from mlfbuild.native.passes.shift_states import shift_states
 from support.board_cases import wrong_networks
 from support.host_c import run_cases_on_host, run_many_on_host

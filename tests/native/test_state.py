@@ -13,8 +13,8 @@ from mlfbuild.library import Library
 from mlfbuild.library.keys import Placement
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
-from mlfbuild.native.graph.ops.movement.slice import Steps
+from mlfbuild.native.graph.nodes import evaluate_in_turn
+from mlfbuild.native.graph.ops.movement.views import Steps
 from support.errors import raises
 from support.host_c import build, run, run_cases_on_host, write_tree
 from support.native import compile_network, generated, request

@@ -14,7 +14,7 @@ from mlfbuild.library import CompileRequest
 from mlfbuild.native import read_network
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph.bases import lstm_tensors
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.targets import CPUS
 from support.drawing import Case
 from support.errors import raises

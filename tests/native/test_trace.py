@@ -16,8 +16,8 @@ from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.graph import DType, Graph, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
-from mlfbuild.native.graph.ops.movement.slice import Slice, Steps
+from mlfbuild.native.graph.nodes import evaluate_in_turn
+from mlfbuild.native.graph.ops.movement.views import Slice, Steps
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
 from support.errors import raises

@@ -10,7 +10,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.frontends.tflite.unsigned import _COMPUTED
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.detection_networks import defined
 from support.drawing import Case

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate_in_turn
 from support.board_cases import wrong_networks
 from support.host_c import run_cases_on_host
 from support.native import compile_bytes, generated

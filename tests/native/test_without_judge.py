@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.tflite_builder import Network

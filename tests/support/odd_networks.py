@@ -32,7 +32,7 @@ from mlfbuild.native.graph.ops import (
     Tile,
     Transpose,
 )
-from mlfbuild.native.graph.ops.movement.slice import Steps
+from mlfbuild.native.graph.ops.movement.views import Steps
 from support.sketch import RANDOM, Sketch
 
 

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import OPSET, reference

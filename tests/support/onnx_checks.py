@@ -9,7 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_network
 from support.onnx_models import model, reference

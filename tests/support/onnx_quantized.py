@@ -8,7 +8,7 @@ from hypothesis import settings, strategies as st
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType, Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, reference
 

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from mlfbuild.core.errors import MlfError
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.native.frontends.onnx import parse_onnx
+from mlfbuild.native.frontends.tflite import parse_tflite
 
 Refusal = tuple[str, ...]
 """The code of an error, its place inside the file, and names or numbers that its reason contains."""
@@ -31,8 +33,18 @@ def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
 
 
 @contextmanager
-def refused(kind: type[MlfError] | tuple[type[MlfError], ...], code: str, place: str, *facts: str) -> Iterator[None]:
-    """Check that the block raises an error about such a file."""
-    with pytest.raises(kind) as caught:
+def refused(code: str, place: str, *facts: str) -> Iterator[None]:
+    """Check that the block raises an error about such a file, of the class that ``code`` has."""
+    with pytest.raises(InputFileError if code.endswith("-malformed") else UnsupportedModelError) as caught:
         yield
     assert_refused(caught.value, code, place, *facts)
+
+
+def assert_onnx_refused(data: bytes, code: str, place: str, *facts: str) -> None:
+    with refused(code, place, *facts):
+        parse_onnx(data, "net", "net.onnx")
+
+
+def assert_tflite_refused(data: bytes, code: str, place: str, *facts: str) -> None:
+    with refused(code, place, *facts):
+        parse_tflite(data, "net", "net.tflite")

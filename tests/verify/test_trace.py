@@ -16,7 +16,7 @@ from mlfbuild.library import CodegenFile, Library, Module, TensorInfo
 from mlfbuild.native.build import compile_graph
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Graph, Node, State, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 from mlfbuild.verify.compare import first_difference
 from mlfbuild.verify.host import Model
 from mlfbuild.verify.host.trace import traced_tensors

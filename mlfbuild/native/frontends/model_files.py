@@ -61,6 +61,6 @@ class SourceFiles:
 def _weights(path: Path, data: bytes) -> dict[str, Path]:
     if path.suffix.lower() != _WITH_WEIGHT_FILES:
         return {}
-    from mlfbuild.native.frontends.onnx.external import locations, weight_file
+    from mlfbuild.native.frontends.onnx.weights import locations, weight_file
 
     return {name: weight_file(path, name) for name in locations(data)}

@@ -71,13 +71,10 @@ def _form(tensor: Tensor) -> tuple[object, ...]:
 
 
 def _described(tensor: Tensor) -> str:
-    quantization = tensor.quantization
-    scale = (
-        ""
-        if quantization is None
-        else f", scales {list(quantization.scales)}, zero points {list(quantization.zero_points)}"
-    )
-    return f"{tensor}{scale}"
+    if tensor.quantization is None:
+        return str(tensor)
+    scales, zero_points = tensor.quantization.scales, tensor.quantization.zero_points
+    return f"{tensor}, scales {list(scales)}, zero points {list(zero_points)}"
 
 
 def read_model(path: Path, name: str, most_constants: int | None = None, choices: Choices | None = None) -> Graph:

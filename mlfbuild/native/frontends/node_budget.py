@@ -22,7 +22,7 @@ For example, Four(x) = Twice(Twice(x)), Twice(a) = Add(a, a): writing out Four t
 Twice, although only two Adds remain. The count is an upper bound, computed without writing anything.
 
 It does not limit the operators that a file has itself, which are as large as the file. Nor does it count two kinds of
-repetition that multiply one node by a small constant: ``onnx/alternatives`` makes at most 8 copies of a node with a
+repetition that multiply one node by a small constant: ``onnx/declared_shapes`` makes at most 8 copies of a node with a
 computed parameter, which have no graphs and are not copied again, and 3 nodes to select each; a recurrent layer is
 unrolled up to 64 steps (``onnx/conversion/recurrent``). Bytes of constants have a budget of their own
 (``graph/constant_budget``), which grows with the file and is an option.

@@ -41,12 +41,20 @@ class ConstantBudget:
 
     @classmethod
     def of_file(cls, size: int, most: int | None = None) -> Self:
-        """Return the budget for a model file of ``size`` bytes; ``most`` replaces the limit for such a file."""
+        """Return the budget for a model file of ``size`` bytes; ``most`` replaces the limit for such a file.
+
+        Without ``most``, it is 16 times the size, and at least 4 MiB. ``most`` is in bytes and comes from the option
+        ``max-constants``.
+        """
         # The larger limit, so that tiny files can have tables and large files can have copies of their weights.
         return cls(max(LEAST, PER_BYTE * size) if most is None else most)
 
     def check(self, place: str, size: int) -> None:
-        """Raise ``UnsupportedModelError`` if the operator at ``place`` cannot make ``size`` bytes."""
+        """Raise ``UnsupportedModelError`` if the operator at ``place`` cannot make ``size`` bytes.
+
+        Call it before an array is made, so that a small file cannot use up all memory. A failed check takes nothing
+        from the budget.
+        """
         # A failed check takes nothing, so that the message shows what is really left.
         if size > self._left:
             raise UnsupportedModelError(

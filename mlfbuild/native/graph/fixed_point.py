@@ -34,7 +34,7 @@ The traps: 2**31 does not exist, so exp(0) and 1 / sqrt(1) are 2**31 - 1; 0 is n
 and TANH of 0 are set; int32's -2**31 has no magnitude, but no caller passes it.
 
 This module does not know tensors or scales: ``quantize`` makes the factors that bring stored values into these forms,
-``logistic_table`` and ``lookup_table`` are the forms of int16, which interpolate tables instead.
+``lookup_table`` has the forms of int16, which interpolate tables instead.
 """
 
 from __future__ import annotations
@@ -74,7 +74,11 @@ def shift_right(x: Raw, exponent: Raw | int) -> Raw:
 
 
 def shift_left(x: Raw, exponent: int) -> Raw:
-    """Return ``x * 2**exponent`` clamped to int32."""
+    """Return ``x * 2**exponent`` clamped to int32.
+
+    ``x`` and the result are raw numbers; the result has ``exponent`` integer bits fewer, and saturates if it does not
+    fit.
+    """
     return _saturate(x << exponent)
 
 
@@ -146,7 +150,11 @@ def logistic(x: Raw, integer_bits: int) -> Raw:
 
 
 def tanh(x: Raw, integer_bits: int) -> Raw:
-    """Return the hyperbolic tangent, without integer bits, for raw ``x`` with ``integer_bits`` of at most 4."""
+    """Return the hyperbolic tangent, without integer bits, for raw ``x`` with ``integer_bits`` of at most 4.
+
+    Computed as (1 - exp(-2x)) / (1 + exp(-2x)) for positive ``x``, and by the symmetry for negative ones; 0 is exactly
+    0.
+    """
     power = exp_of_negative(-np.abs(x), integer_bits + 1)  # the same raw number represents twice the value
     # tanh(x) = (1 - e) / (1 + e) with e = exp(-2x), which is 2 / (1 + e) - 1.
     of_magnitude = shift_left(_half_reciprocal(power) - (1 << 29), 2)

@@ -3,19 +3,20 @@
 A ``Graph`` is a list of nodes in the order of execution. Nodes name the tensors they read and write; every tensor is
 written at most once (single assignment). The constructor checks this, and the shape and type rules of each operator, so
 other code can rely on them.
+
+``evaluate`` runs a graph in numpy with the reference implementations of the operators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from mlfbuild.native.graph.operands import Inputs, Operands
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, GraphError, OperatorError, Tensor
+from mlfbuild.native.graph.tensors import Array, GraphError, Inputs, Operands, OperatorError, Tensor
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,11 @@ class Graph:
         self._check()
 
     def with_notes(self, notes: Sequence[str], *, litert: bool = False) -> Graph:
-        """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT."""
+        """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT.
+
+        Notes are sentences for the user, which ``compile`` and ``build`` print. Tensors and nodes are shared with this
+        graph.
+        """
         # A copy without the constructor: the checks would be repeated for every note.
         other = copy(self)
         other.notes = tuple(notes)
@@ -115,7 +120,11 @@ class Graph:
         return tuple(self.tensors[name] for name in node.outputs)
 
     def readers(self, name: str) -> tuple[Node, ...]:
-        """Return the nodes that read the tensor ``name``, in order."""
+        """Return the nodes that read the tensor ``name``, in order.
+
+        A node that reads the tensor twice is listed once. Outputs and states of the graph also read a tensor, but are
+        no nodes.
+        """
         return tuple(self._readers.get(name, ()))
 
     @cached_property
@@ -192,3 +201,45 @@ class Graph:
         reason = node.operator.check(self.inputs_of(node), self.outputs_of(node))
         if reason is not None:
             raise OperatorError(where, reason)
+
+
+def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    """Return the value of every tensor of ``graph``, by name, for ``inputs`` by tensor name.
+
+    ``kept`` has the values of the states before the run, by the name of ``State.before``; by default, they are the
+    initial ones. Raises ``ValueError`` if an input is absent or has another shape or dtype than its tensor.
+    """
+    values = {tensor.name: tensor.data for tensor in graph.tensors.values() if tensor.data is not None}
+    for name in graph.inputs:
+        values[name] = _checked(graph.tensor(name), inputs.get(name))
+    # ``None`` means the first run, on which each state has its initial value.
+    for state in graph.states:
+        values[state.before] = (
+            state.initial if kept is None else _checked(graph.tensor(state.before), kept[state.before])
+        )
+    for node in graph.nodes:
+        operands = Operands((None if name is None else values[name] for name in node.inputs), node.place)
+        results = node.operator.reference(graph.inputs_of(node), operands, graph.outputs_of(node))
+        values.update(zip(node.outputs, results, strict=True))
+    return values
+
+
+def evaluate_in_turn(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Iterator[dict[str, Array]]:
+    """Yield the result of ``evaluate`` for consecutive ``runs``, beginning with the initial states.
+
+    Each run has a value for every input of the graph, by tensor name. Raises ``ValueError`` as ``evaluate``.
+    """
+    kept = {state.before: state.initial for state in graph.states}
+    # One run after the other, as on the device: only states go from one run to the next.
+    for inputs in runs:
+        values = evaluate(graph, inputs, kept)
+        yield values
+        kept = {state.before: values[state.after] for state in graph.states}
+
+
+def _checked(tensor: Tensor, value: Array | None) -> Array:
+    if value is None:
+        raise ValueError(f"input {tensor.name!r} has no value")
+    if value.shape != tensor.shape or value.dtype != tensor.dtype.numpy:
+        raise ValueError(f"input {tensor.name!r} is {value.dtype}{list(value.shape)}, should be {tensor}")
+    return value

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import DType
+from typing_extensions import dataclass_transform
+
+from mlfbuild.native.graph.tensors import DType, Inputs, Values
 
 if TYPE_CHECKING:
     from mlfbuild.native.graph.tensors import Array, Tensor
@@ -29,9 +30,11 @@ class Activation(enum.Enum):
 
 
 @dataclass(frozen=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Operator(abc.ABC):
-    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``.
+    """An operator with its attributes. Subclasses are in ``graph/ops``, one file per family.
 
+    Each subclass becomes a frozen dataclass, without a decorator: its annotated names are the operator's attributes.
     Operators are compared by their attributes, and hashable. They know no tensors: methods get them as arguments, in
     the order of the node's inputs (``None``: an optional input that is absent) and outputs.
     """
@@ -42,6 +45,11 @@ class Operator(abc.ABC):
     """The supported element types of the first input."""
     results: ClassVar[tuple[DType, ...]] = ()
     """The element types of the outputs, if they differ from ``types``."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        # The base class does it, because an operator without it would be compared by identity, unnoticed.
+        dataclass(frozen=True)(cls)
 
     @classmethod
     def family(cls) -> str:

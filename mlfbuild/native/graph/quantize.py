@@ -83,6 +83,13 @@ class Rescale:
         """The shift of the product."""
         return max(-self.shift, 0)
 
+    def apply(self, value: Array) -> npt.NDArray[np.int64]:
+        """Return integers ``value`` times this factor, rounded as ``multiply_by_quantized_multiplier`` does.
+
+        ``value`` are integers of at most 32 bits, without zero points; the result is int64 with the values of int32.
+        """
+        return multiply_by_quantized_multiplier(value, self.multiplier, self.shift).astype(np.int64)
+
 
 def quantize_multiplier(real: float) -> Rescale:
     """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).
@@ -132,7 +139,11 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 
 
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
-    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``."""
+    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``.
+
+    Rounded to nearest, a half away from zero, and may lie outside of the range of the type. Raises if the quotient is
+    no float32, as for an infinite ``real``.
+    """
     with np.errstate(over="ignore"):
         # In float32 like CalculateActivationRangeQuantized; in double, a bound could differ by one step.
         quotient = np.array([real], np.float32) / np.float32(scale)
@@ -150,7 +161,7 @@ def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
     Raises ``ValueError`` if ``tensor`` is not quantised per tensor, and ``OverflowError`` like ``quantize_value``.
     """
     least, greatest = integer_range(tensor.dtype)
-    scale, zero_point = scale_of(tensor), zero_point_of(tensor)
+    scale, zero_point = tensor.affine.scale, tensor.affine.zero_point
     lower, upper = activation.value
     if lower is not None:
         # The later clamp must be one interval: the bound of the activation and that of the type are intersected.
@@ -184,11 +195,11 @@ def convolution_rescales(
     ``weights`` have one scale, or one for each of ``channels``, which is checked before. Raises ``OverflowError`` if a
     factor has no fixed-point form, and ``ValueError`` if a tensor is not quantised.
     """
-    scales = _scales(weights)
+    scales = weights.affine.scales
     # One scale for all channels: kernels have a table with a factor for each channel in any case.
     if len(scales) == 1:
         return (product_rescale(source, weights, output, rounded=rounded),) * channels
-    return _channel_rescales(scale_of(source), scales, scale_of(output))
+    return _channel_rescales(source.affine.scale, scales, output.affine.scale)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -202,7 +213,7 @@ def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: b
 
     The factor is the product of both scales divided by that of ``output``. Raises ``OverflowError``.
     """
-    return quantize_multiplier(scale_product(first, second, rounded=rounded) / scale_of(output))
+    return quantize_multiplier(scale_product(first, second, rounded=rounded) / output.affine.scale)
 
 
 def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
@@ -211,7 +222,7 @@ def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
     With ``rounded`` it is rounded to float32, as LiteRT does in layers of uint8, and as TensorFlow Lite Micro did in
     FULLY_CONNECTED, BATCH_MATMUL and UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
     """
-    product = scale_of(first) * scale_of(second)
+    product = first.affine.scale * second.affine.scale
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(product)) if rounded else product
 
@@ -241,9 +252,9 @@ def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale
     Raises ``OverflowError`` if it is 2**24 or more, or if rounding a product with it to double moves a sum across the
     middle of two steps, which happens once in 2**30 scales or less.
     """
-    real = scale_of(source) * scale_of(weights) / scale_of(output)
+    real = source.affine.scale * weights.affine.scale / output.affine.scale
     if not 0 < real < 1 << 24:
-        raise OverflowError(f"the output's scale {scale_of(output):g} is too small for the products of the others")
+        raise OverflowError(f"the output's scale {output.affine.scale:g} is too small for the products of the others")
     numerator, denominator = real.as_integer_ratio()
     # The kernel multiplies exactly, LiteRT in double. They differ only if the double product of the last integer below
     # the middle of two steps is rounded up to that middle.
@@ -265,7 +276,7 @@ def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
 
     Used by RELU, QUANTIZE and others that change the scale only.
     """
-    return quantize_multiplier(scale_of(source) / scale_of(output))
+    return quantize_multiplier(source.affine.scale / output.affine.scale)
 
 
 def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
@@ -295,9 +306,9 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     fraction_bits = 31 - SOFTMAX_INTEGER_BITS
     # PreprocessSoftmaxScaling and CalculateInputRadius of quantization_util.cc.
     # TFLite clamps to 2**31 - 1, so that all larger scales have the same result.
-    factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
+    factor = min(beta * source.affine.scale * (1 << fraction_bits), (1 << 31) - 1.0)
     if not factor > 1:
-        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too small")
+        raise OverflowError(f"beta {beta:g} times the input's scale {source.affine.scale:g} is too small")
     rescale = _split(factor)
     radius = ((1 << SOFTMAX_INTEGER_BITS) - 1) * (1 << fraction_bits) / (1 << rescale.shift)
     return SoftmaxRescale(rescale, -math.floor(radius))
@@ -315,34 +326,18 @@ def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
     Raises ``OverflowError`` if ``beta`` times the input's scale makes differences exceed 32 bits.
     """
     # The table covers the differences from -10 to 0, divided into the 65,535 steps of int16.
-    rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
+    rescale = quantize_multiplier(source.affine.scale * beta / (10 / 65535))
     # Differences have 16 bits and a sign, so that a shift of 14 is the last that fits.
     if rescale.shift > 14:
-        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too large")
+        raise OverflowError(f"beta {beta:g} times the input's scale {source.affine.scale:g} is too large")
     return rescale
 
 
-def _scales(tensor: Tensor) -> tuple[float, ...]:
-    if tensor.quantization is None:
-        raise ValueError(f"tensor {tensor.name!r} is not quantised")
-    return tensor.quantization.scales
-
-
-def scale_of(tensor: Tensor) -> float:
-    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` unless there is exactly one."""
-    (scale,) = _scales(tensor)
-    return scale
-
-
-def zero_point_of(tensor: Tensor) -> int:
-    """Return the zero point of a quantised ``tensor``; raises ``ValueError`` like ``scale_of``."""
-    if tensor.quantization is None:
-        raise ValueError(f"tensor {tensor.name!r} is not quantised")
-    return tensor.quantization.zero_point
-
-
 def rescale_arrays(rescales: Sequence[Rescale]) -> tuple[Int32Array, Int32Array]:
-    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays."""
+    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays.
+
+    They have one element per rescaling, so that they broadcast against sums with channels last.
+    """
     return (
         np.array([rescale.multiplier for rescale in rescales], np.int32),
         np.array([rescale.shift for rescale in rescales], np.int32),

@@ -43,7 +43,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
+from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 SUM_LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
@@ -70,14 +70,14 @@ def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescale
     Raises ``OverflowError`` if the output's scale is so small that the sum would be multiplied by 1 or more.
     """
     # Twice the larger scale, so that each factor is at most 1/2 and the sum of two inputs fits.
-    twice_max = 2 * max(scale_of(first), scale_of(second))
-    factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
+    twice_max = 2 * max(first.affine.scale, second.affine.scale)
+    factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * output.affine.scale)
     if not factor < 1:
         raise OverflowError(
-            f"the output's scale {scale_of(output):g} is too small for inputs of scale {twice_max / 2:g}"
+            f"the output's scale {output.affine.scale:g} is too small for inputs of scale {twice_max / 2:g}"
         )
     return BinaryRescales(
-        (quantize_multiplier(scale_of(first) / twice_max), quantize_multiplier(scale_of(second) / twice_max)),
+        (quantize_multiplier(first.affine.scale / twice_max), quantize_multiplier(second.affine.scale / twice_max)),
         quantize_multiplier(factor),
     )
 
@@ -87,11 +87,11 @@ def squared_difference_rescales(first: Tensor, second: Tensor, output: Tensor) -
 
     The factor of the output is (2 * larger scale)**2 divided by 2**(2 * left shift) and the output's scale.
     """
-    twice_max = 2 * max(scale_of(first), scale_of(second))
+    twice_max = 2 * max(first.affine.scale, second.affine.scale)
     # The square has the square of the common scale, and twice the left shift.
-    factor = twice_max * twice_max / ((1 << 2 * DIFFERENCE_LEFT_SHIFT[output.dtype]) * scale_of(output))
+    factor = twice_max * twice_max / ((1 << 2 * DIFFERENCE_LEFT_SHIFT[output.dtype]) * output.affine.scale)
     return BinaryRescales(
-        (quantize_multiplier(scale_of(first) / twice_max), quantize_multiplier(scale_of(second) / twice_max)),
+        (quantize_multiplier(first.affine.scale / twice_max), quantize_multiplier(second.affine.scale / twice_max)),
         quantize_multiplier(factor),
     )
 
@@ -101,7 +101,7 @@ def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
 
     ``scale of first * scale of second / scale of output``, in double, as MUL of TensorFlow Lite Micro.
     """
-    return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(output))
+    return quantize_multiplier(first.affine.scale * second.affine.scale / output.affine.scale)
 
 
 def divide_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
@@ -112,11 +112,11 @@ def divide_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bo
     """
     # The last bit of the quotient decides the last bit of the multiplier.
     kind = np.float32 if rounded or output.dtype is DType.INT16 else np.float64
-    dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
+    dividend, divisor, unit = (kind(tensor.affine.scale) for tensor in (first, second, output))
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         rescale = quantize_multiplier(float(dividend / (divisor * unit)))
     if rescale.shift > 31 - 8 * output.dtype.size:
-        raise OverflowError(f"the output's scale {scale_of(output):g} is too small for a quotient")
+        raise OverflowError(f"the output's scale {output.affine.scale:g} is too small for a quotient")
     return rescale
 
 
@@ -126,8 +126,12 @@ def _divide_float32(x: float, y: float) -> float:
 
 
 def ratio_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (NEG)."""
-    return quantize_multiplier(_divide_float32(scale_of(source), scale_of(output)))
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (NEG).
+
+    LiteRT divides the scales of NEG in float32, so that the factor may differ in its last bits from that of
+    ``requantize_rescale``. Raises ``OverflowError`` if it is more than 2**30.
+    """
+    return quantize_multiplier(_divide_float32(source.affine.scale, output.affine.scale))
 
 
 def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
@@ -135,7 +139,7 @@ def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
 
     The sign of ``alpha`` is not part of the factor: the caller negates the result.
     """
-    return quantize_multiplier(scale_of(source) * abs(alpha) / scale_of(output))
+    return quantize_multiplier(source.affine.scale * abs(alpha) / output.affine.scale)
 
 
 def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
@@ -143,7 +147,7 @@ def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Resca
 
     The first factor is input scale / output scale, the second one also has the scale of ``alpha``.
     """
-    return quantize_multiplier(scale_of(source) / scale_of(output)), multiply_rescale(source, alpha, output)
+    return quantize_multiplier(source.affine.scale / output.affine.scale), multiply_rescale(source, alpha, output)
 
 
 def comparison_rescale(tensor: Tensor) -> Rescale:
@@ -151,6 +155,6 @@ def comparison_rescale(tensor: Tensor) -> Rescale:
 
     Raises ``OverflowError`` for a scale of 1 or more, because the product might not fit into 32 bits.
     """
-    if scale_of(tensor) >= 1:
-        raise OverflowError(f"the scale {scale_of(tensor):g} of {tensor.name!r} is too large to compare")
-    return quantize_multiplier(scale_of(tensor))
+    if tensor.affine.scale >= 1:
+        raise OverflowError(f"the scale {tensor.affine.scale:g} of {tensor.name!r} is too large to compare")
+    return quantize_multiplier(tensor.affine.scale)

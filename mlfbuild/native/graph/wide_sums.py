@@ -77,7 +77,11 @@ def wide_rescale(rescale: Rescale) -> WideRescale:
 
 
 def fine_multiplier(rescale: Rescale) -> int:
-    """Return the factor of ``rescale`` times 2**32, rounded; raises ``OverflowError`` for a factor of 1/2 or more."""
+    """Return the factor of ``rescale`` times 2**32, rounded; raises ``OverflowError`` for a factor of 1/2 or more.
+
+    The factor is exact to 2**-33, as ONNX networks of 16 bits need it. With the 15 bits of TFLite's factors, their
+    results would move by several steps.
+    """
     # multiplier * 2**(shift - 31) times 2**32.
     multiplier = int(round_half_away(np.array(math.ldexp(rescale.multiplier, rescale.shift + 1))))
     if multiplier >= 1 << 31:
@@ -86,7 +90,11 @@ def fine_multiplier(rescale: Rescale) -> int:
 
 
 def rescale_fine(sums: Array, rescales: Sequence[Rescale]) -> Int32Array:
-    """Return int64 ``sums`` (channels last, within 32 bits) times the factor of each channel, rounded once, half up."""
+    """Return int64 ``sums`` (channels last, within 32 bits) times the factor of each channel, rounded once, half up.
+
+    ``rescales`` has one factor, or one for each channel, each less than 1/2. The result is
+    int32, before it is clamped to the range of the output.
+    """
     multiplier = np.array([fine_multiplier(rescale) for rescale in rescales], np.int64)
     # Half of 2**32 before the shift rounds a half up, towards plus infinity.
     return np.asarray((sums * multiplier + (1 << 31)) >> 32, np.int64).astype(np.int32)

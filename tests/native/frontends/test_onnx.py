@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from mlfbuild.native.frontends.onnx import operators, parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import Transpose
 from support.onnx_checks import assert_equal, floats, small_network
 from support.onnx_models import model

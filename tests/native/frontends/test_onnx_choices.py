@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.native.frontends import Choices, NetworkFiles, parse_files
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.host_c import run_cases_on_host
 from support.native import compile_network

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.onnx_models import reference
 

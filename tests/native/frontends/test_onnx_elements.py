@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.examples import examples
 from support.host_c import run_on_host

@@ -12,7 +12,7 @@ import pytest
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.graph.ops import Transpose
 from support.board_cases import Job, wrong_networks
 from support.host_c import run_many_on_host

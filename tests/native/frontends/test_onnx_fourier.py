@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 from mlfbuild.core import InputFileError, MlfError, UnsupportedModelError
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.errors import raises
 from support.onnx_cases import Array, Case, check, file_of, parsed, written
 from support.onnx_checks import floats

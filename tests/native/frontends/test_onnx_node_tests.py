@@ -17,7 +17,7 @@ from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.frontends.onnx.refused import SEE
 from mlfbuild.native.graph import DType, Graph
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from onnx_tests.page import PAGE, changes, committed
 from onnx_tests.runner import PASS, WIDENED, Outcome, results
 from onnx_tests.suite import SIZES, VERSION, suite

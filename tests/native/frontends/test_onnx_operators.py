@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from onnx import TensorProto, helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import examples
 from support.onnx_checks import RANDOM, Floats, assert_equal, floats, on_images
 from support.onnx_models import model, reference

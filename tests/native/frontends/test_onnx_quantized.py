@@ -12,18 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.onnx_models import QuantizedNetwork, Scale
-from support.onnx_quantized import (
-    PROPERTIES,
-    RANDOM,
-    Array,
-    assert_within_a_step,
-    check,
-    integers,
-    scales,
-    values_of,
-)
+from support.onnx_quantized import PROPERTIES, RANDOM, Array, assert_within_a_step, check, integers, scales, values_of
 
 pytestmark = pytest.mark.usefixtures("same_numbers")
 

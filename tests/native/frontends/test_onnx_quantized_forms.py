@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.graph import DType, Graph, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from mlfbuild.native.passes import run_passes
 from support.host_c import run_many_on_host
 from support.native import compile_network
@@ -57,6 +57,13 @@ def floats(graph: Graph) -> set[str]:
         if graph.outputs_of(node)[0].dtype is DType.FLOAT32
         and not isinstance(node.operator, ops.Dequantize | ops.Transpose | ops.Reshape)
     }
+
+
+def assert_integers(network: QuantizedNetwork, feeds: dict[str, Array], wanted: Array, opset: int = OPSET) -> None:
+    """Check that ``network`` computes ``wanted`` within a step, and without float32."""
+    graph, made = evaluated(network, feeds, opset)
+    assert_within_a_step(made, [wanted])
+    assert not floats(graph)
 
 
 # Operators of com.microsoft ------------------------------------------------------------------------------------------
@@ -107,18 +114,14 @@ def test_qlinear_softmax() -> None:
     network.add("QLinearSoftmax", words, "y", domain=MICROSOFT, axis=-1, opset=13)
     network.output("y", 2)
     x = integers((3, 9), "uint8")
-    graph, (made,) = evaluated(network, {"x": x})
     powers = np.exp(real(x, X))
-    assert_within_a_step([made], [stored(powers / powers.sum(axis=1, keepdims=True), target)])
-    assert not floats(graph)
+    assert_integers(network, {"x": x}, stored(powers / powers.sum(axis=1, keepdims=True), target))
 
 
 def test_qlinear_reduce_mean() -> None:
     network = microsoft("QLinearReduceMean", "x", 2, {"x": (2, 3, 4, 5)}, axes=[2, 3], keepdims=0)
     x = integers((2, 3, 4, 5), "uint8")
-    graph, (made,) = evaluated(network, {"x": x})
-    assert_within_a_step([made], [stored(real(x, X).mean(axis=(2, 3)), Y)])
-    assert not floats(graph)
+    assert_integers(network, {"x": x}, stored(real(x, X).mean(axis=(2, 3)), Y))
 
 
 def test_qlinear_where() -> None:
@@ -128,9 +131,7 @@ def test_qlinear_where() -> None:
         "x": integers((4, 5), "uint8"),
         "y": integers((1, 5), "uint8"),
     }
-    graph, (made,) = evaluated(network, feeds)
-    assert_within_a_step([made], [stored(np.where(feeds["c"], real(feeds["x"], X), real(feeds["y"], X)), Y)])
-    assert not floats(graph)
+    assert_integers(network, feeds, stored(np.where(feeds["c"], real(feeds["x"], X), real(feeds["y"], X)), Y))
 
 
 def test_pairs_of_com_microsoft_are_those_of_onnx() -> None:
@@ -143,9 +144,7 @@ def test_pairs_of_com_microsoft_are_those_of_onnx() -> None:
     network.add("QuantizeLinear", ["s", *network.parameters("y", target)], "y", domain=MICROSOFT)
     network.output("y", 2, "int16")
     x = integers((4, 5), "int16")
-    graph, (made,) = evaluated(network, {"x": x}, opset=13)
-    assert_within_a_step([made], [stored(np.maximum(real(x, source), 0), target)])
-    assert not floats(graph)
+    assert_integers(network, {"x": x}, stored(np.maximum(real(x, source), 0), target), opset=13)
 
 
 # Weights -------------------------------------------------------------------------------------------------------------

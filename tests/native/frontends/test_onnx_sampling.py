@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.core import InputFileError, MlfError, UnsupportedModelError
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_cases import Array, Case, check, file_of, parsed, written

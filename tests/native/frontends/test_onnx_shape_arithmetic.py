@@ -17,7 +17,7 @@ from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.frontends.onnx.reader import read_model
 from mlfbuild.native.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.native.graph import ConstantBudget, GraphError
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import examples
 from support.onnx_models import integers, model, reference
 

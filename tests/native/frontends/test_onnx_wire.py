@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.core.errors import MlfError
-from mlfbuild.native.frontends.onnx import parse_onnx
 from mlfbuild.native.frontends.onnx.reader import read_model
-from mlfbuild.native.frontends.onnx.wire import without_large_weights
-from support.refusals import refused
+from mlfbuild.native.frontends.onnx.weights import without_large_weights
+from support.refusals import Refusal, assert_onnx_refused
 
 _LARGE = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
 
@@ -66,48 +64,36 @@ def test_weights_that_do_not_start_at_a_multiple_of_their_size_are_read() -> Non
         np.testing.assert_array_equal(read.constants["w" * length] + 1.0, _LARGE + 1.0)
 
 
-def _too_short(tensor: TensorProto) -> None:
-    tensor.raw_data = tensor.raw_data[:-4]
+_DAMAGES: dict[str, tuple[Callable[[TensorProto], object], Refusal]] = {
+    "too short": (
+        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data[:-4]),
+        ("onnx-malformed", "weights 'w0'", "4095"),
+    ),
+    "too long": (
+        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(4)),
+        ("onnx-malformed", "weights 'w0'", "4097"),
+    ),
+    "uneven": (
+        lambda tensor: setattr(tensor, "raw_data", tensor.raw_data + bytes(1)),
+        ("onnx-malformed", "weights 'w0'", "buffer size"),
+    ),
+    "negative": (lambda tensor: tensor.dims.__setitem__(0, -1), ("onnx-malformed", "weights 'w0'", "[-1, 64]")),
+    "twice": (
+        lambda tensor: tensor.float_data.append(1.0),
+        ("onnx-malformed", "the model", "one and only one value field"),
+    ),
+    "elsewhere": (
+        lambda tensor: setattr(tensor, "data_location", TensorProto.EXTERNAL),
+        ("onnx-malformed", "weights 'w0'", "another file"),
+    ),
+}
 
 
-def _too_long(tensor: TensorProto) -> None:
-    tensor.raw_data += b"\0\0\0\0"
-
-
-def _uneven(tensor: TensorProto) -> None:
-    tensor.raw_data += b"\0"
-
-
-def _negative(tensor: TensorProto) -> None:
-    tensor.dims[0] = -1
-
-
-def _twice(tensor: TensorProto) -> None:
-    tensor.float_data.append(1.0)
-
-
-def _elsewhere(tensor: TensorProto) -> None:
-    tensor.data_location = TensorProto.EXTERNAL
-
-
-@pytest.mark.parametrize(
-    ("damage", "code", "place", "fact"),
-    [
-        (_too_short, "onnx-malformed", "weights 'w0'", "4095"),
-        (_too_long, "onnx-malformed", "weights 'w0'", "4097"),
-        (_uneven, "onnx-malformed", "weights 'w0'", "buffer size"),
-        (_negative, "onnx-malformed", "weights 'w0'", "[-1, 64]"),
-        (_twice, "onnx-malformed", "the model", "one and only one value field"),
-        (_elsewhere, "onnx-malformed", "weights 'w0'", "another file"),
-    ],
-)
-def test_damaged_large_weights_are_refused(
-    damage: Callable[[TensorProto], None], code: str, place: str, fact: str
-) -> None:
+@pytest.mark.parametrize(("damage", "refusal"), _DAMAGES.values(), ids=_DAMAGES)
+def test_damaged_large_weights_are_refused(damage: Callable[[TensorProto], object], refusal: Refusal) -> None:
     model = _model([_LARGE])
     damage(model.graph.initializer[0])
-    with refused(MlfError, code, place, fact):
-        parse_onnx(model.SerializeToString(), "net", "net.onnx")
+    assert_onnx_refused(model.SerializeToString(), *refusal)
 
 
 def test_graph_in_two_pieces_is_read_like_onnx() -> None:

@@ -6,7 +6,7 @@ from flatbuffers import flexbuffers
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.detection_networks import defined
 from support.errors import raises
 from support.host_c import run_on_host

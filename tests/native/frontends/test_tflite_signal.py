@@ -10,7 +10,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.board_cases import wrong_networks
 from support.examples import first_on_push
 from support.host_c import run_many_on_host

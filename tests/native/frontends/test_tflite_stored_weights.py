@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from tflite.TensorType import TensorType
 
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run, tflite_micro_run
-from support.refusals import assert_refused, refused
+from support.refusals import assert_tflite_refused
 from support.tflite_builder import Array, Network
 
 RANDOM = np.random.default_rng(20)
@@ -53,9 +52,9 @@ def test_dequantised_constants_are_exact() -> None:
 def test_computed_float16_is_refused() -> None:
     net = Network()
     net.dequantize(net.input((4,), dtype="float16"))
-    with pytest.raises(UnsupportedModelError) as caught:
-        parse_tflite(net.build(), "net", "net")
-    assert_refused(caught.value, "type-unsupported", "operator 0 (DEQUANTIZE) writing 't1': tensor 0 't0'", "FLOAT16")
+    assert_tflite_refused(
+        net.build(), "type-unsupported", "operator 0 (DEQUANTIZE) writing 't1': tensor 0 't0'", "FLOAT16"
+    )
 
 
 def test_float16_of_another_size_is_refused() -> None:
@@ -63,8 +62,9 @@ def test_float16_of_another_size_is_refused() -> None:
     source = net.constant(np.ones(4, np.float16))
     net.tensors[source].shape = [5]
     net.dequantize(source)
-    with refused(InputFileError, "tflite-malformed", "operator 0 (DEQUANTIZE) writing 't1': tensor 0 't0'", "8", "10"):
-        parse_tflite(net.build(), "net", "net")
+    assert_tflite_refused(
+        net.build(), "tflite-malformed", "operator 0 (DEQUANTIZE) writing 't1': tensor 0 't0'", "8", "10"
+    )
 
 
 def packed(elements: Array) -> bytes:
@@ -102,8 +102,9 @@ def test_weights_of_four_bits(layer: str) -> None:
 def test_weights_of_four_bits_of_another_size_are_refused() -> None:
     net = int4_network("CONV_2D")
     net.tensors[1].content = bytes(81)
-    with refused(InputFileError, "tflite-malformed", "operator 0 (CONV_2D) writing 't3': tensor 1 't1'", "81", "41"):
-        parse_tflite(net.build(), "net", "net")
+    assert_tflite_refused(
+        net.build(), "tflite-malformed", "operator 0 (CONV_2D) writing 't3': tensor 1 't1'", "81", "41"
+    )
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -133,5 +134,4 @@ def test_matrix_of_int8_with_a_zero_point_over_int16_is_refused() -> None:
     net = Network()
     x, y = net.input((3, 4), 0.001, dtype="int16"), net.input((4, 9), 0.02, 5)
     net.operator("BATCH_MATMUL", [x, y], net.activation((3, 9), 0.01, dtype="int16"), "BatchMatMulOptions")
-    with refused(UnsupportedModelError, "operator-invalid", "BATCH_MATMUL 't2'", "'t1' int8[4, 9]", "zero point"):
-        parse_tflite(net.build(), "net", "net")
+    assert_tflite_refused(net.build(), "operator-invalid", "BATCH_MATMUL 't2'", "'t1' int8[4, 9]", "zero point")

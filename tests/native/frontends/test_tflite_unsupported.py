@@ -12,15 +12,15 @@ from tflite.TensorType import TensorType
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.frontends.tflite.operators import operator_name
-from support.refusals import Refusal, invalid, refused
+from support.refusals import Refusal, assert_tflite_refused, invalid
 from support.tflite_builder import Network
+from support.tflite_edits import Edit, computed, edit_options, edit_tensor
 
 WEIGHTS = np.ones((3, 2, 2, 2), np.int8)
 
 
 def check(net: Network, *expected: str) -> None:
-    with refused(UnsupportedModelError, *expected):
-        parse_tflite(net.build(), "net", "net.tflite")
+    assert_tflite_refused(net.build(), *expected)
 
 
 def test_unsupported_operators_are_all_named() -> None:
@@ -126,35 +126,53 @@ def quantized_conv2d(net: Network) -> None:
     net.conv2d(image, WEIGHTS, np.zeros(3, np.int32), weight_scales=[0.1], scale=1)
 
 
-def edited(build: Callable[[Network], object], edit: Callable[[Network], object]) -> Network:
+def edited(edit: Edit) -> Network:
     net = Network()
-    build(net)
+    quantized_conv2d(net)
     edit(net)
     return net
 
 
 CONV = "operator 0 (CONV_2D) writing 't3'"
+WEIGHTS_PLACE = f"{CONV}: tensor 1 't1'"
 
 
-@pytest.mark.parametrize(
-    ("tensor", "tag", "expected"),
-    [
-        (0, TensorType.INT32, (CONV, "int32 of 'image'")),
-        (0, TensorType.INT4, (f"{CONV}: tensor 0 'image'", "INT4")),
-        (1, TensorType.FLOAT16, (f"{CONV}: tensor 1 't1'", "FLOAT16")),
-        (3, TensorType.STRING, (f"{CONV}: tensor 3 't3'", "STRING")),
-        (3, 100, (f"{CONV}: tensor 3 't3'", "100")),
-    ],
-)
-def test_unsupported_types(tensor: int, tag: int, expected: Refusal) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", tag))
-    check(net, "type-unsupported", *expected)
+EDITS: dict[str, tuple[Edit, Refusal]] = {
+    "int32 activations": (edit_tensor(0, type=TensorType.INT32), ("type-unsupported", CONV, "int32 of 'image'")),
+    "int4 activations": (
+        edit_tensor(0, type=TensorType.INT4), ("type-unsupported", f"{CONV}: tensor 0 'image'", "INT4"),
+    ),
+    "float16 weights": (edit_tensor(1, type=TensorType.FLOAT16), ("type-unsupported", WEIGHTS_PLACE, "FLOAT16")),
+    "texts": (edit_tensor(3, type=TensorType.STRING), ("type-unsupported", f"{CONV}: tensor 3 't3'", "STRING")),
+    "a type that nobody knows": (edit_tensor(3, type=100), ("type-unsupported", f"{CONV}: tensor 3 't3'", "100")),
+    "uint8 activations": (
+        edit_tensor(0, type=TensorType.UINT8), ("quantization-unsupported", CONV, "mixes uint8 and int8"),
+    ),
+    "a uint8 result": (
+        edit_tensor(3, type=TensorType.UINT8), ("quantization-unsupported", CONV, "mixes uint8 and int8"),
+    ),
+    "weights computed at run time": (computed(1), ("input-not-constant", CONV, "'t1' int8[3, 2, 2, 2]")),
+    "sparse weights": (edit_tensor(1, is_sparse=True), ("weights-sparse", WEIGHTS_PLACE)),
+    "another quantisation": (
+        edit_tensor(1, has_custom_quantization=True), ("quantization-unsupported", WEIGHTS_PLACE),
+    ),
+    "scales of blocks": (
+        edit_tensor(1, blocks=(1, -1, 2)), ("quantization-unsupported", WEIGHTS_PLACE, "block of numbers"),
+    ),
+    "a fused TANH": (
+        edit_options(FusedActivationFunction=ActivationFunctionType.TANH),
+        ("operator-variant-unsupported", CONV, "TANH"),
+    ),
+    "a fused SIGN_BIT": (
+        edit_options(FusedActivationFunction=ActivationFunctionType.SIGN_BIT),
+        ("operator-variant-unsupported", CONV, "SIGN_BIT"),
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("tensor", [0, 3])
-def test_uint8_mixed_with_int8(tensor: int) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", TensorType.UINT8))
-    check(net, "quantization-unsupported", CONV, "mixes uint8 and int8")
+@pytest.mark.parametrize(("edit", "expected"), EDITS.values(), ids=EDITS)
+def test_variants_of_a_convolution(edit: Edit, expected: Refusal) -> None:
+    check(edited(edit), *expected)
 
 
 def unary(name: str, dtype: str = "uint8", scale: float | None = None) -> Network:
@@ -197,7 +215,7 @@ def test_integers_that_are_not_quantised() -> None:
 
 def test_hybrid_model() -> None:
     """Layers that are not compiled: LiteRT has none of uint8, and no DEPTHWISE_CONV_2D of int4."""
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[0], "type", TensorType.FLOAT32))
+    net = edited(edit_tensor(0, type=TensorType.FLOAT32))
     check(net, "operator-invalid", "HYBRID_CONV_2D 't3'", "int8", "float32")
     net.tensors[1].type = TensorType.UINT8
     check(net, "quantization-unsupported", CONV, "'t1' uint8[3, 2, 2, 2] over float32")
@@ -221,32 +239,6 @@ def test_hybrid_depthwise_model(int4: bool) -> None:
         check(net, "quantization-unsupported", "operator 0 (DEPTHWISE_CONV_2D) writing 't2'", "int4 weights")
     else:
         check(net, "operator-invalid", "HYBRID_DEPTHWISE_CONV_2D 't2'", "need a scale for each channel")
-
-
-def test_weights_computed_at_run_time() -> None:
-    def edit(net: Network) -> None:
-        net.tensors[1].content = b""
-        net.inputs.append(1)
-
-    net = edited(quantized_conv2d, edit)
-    check(net, "input-not-constant", CONV, "'t1' int8[3, 2, 2, 2]")
-
-
-@pytest.mark.parametrize(
-    ("field", "code"),
-    [
-        ("is_sparse", "weights-sparse"),
-        ("has_custom_quantization", "quantization-unsupported"),
-    ],
-)
-def test_variants_of_tensors(field: str, code: str) -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], field, True))
-    check(net, code, f"{CONV}: tensor 1 't1'")
-
-
-def test_scales_of_blocks_of_a_convolution() -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "blocks", (1, -1, 2)))
-    check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of numbers")
 
 
 @pytest.mark.parametrize(
@@ -299,13 +291,6 @@ def test_dynamic_input() -> None:
     check(net, "shape-dynamic", "input 'sequence'", "[-1, -1, 3]")
 
 
-@pytest.mark.parametrize("activation", ["TANH", "SIGN_BIT"])
-def test_fused_activation(activation: str) -> None:
-    code = getattr(ActivationFunctionType, activation)
-    net = edited(quantized_conv2d, lambda net: net.operators[0].options.update(FusedActivationFunction=code))
-    check(net, "operator-variant-unsupported", CONV, activation)
-
-
 def test_grouped_convolution() -> None:
     net = Network()
     net.conv2d(net.input((1, 4, 4, 6), 0.5, name="image"), WEIGHTS, weight_scales=[0.1], scale=1)
@@ -331,8 +316,7 @@ def test_shuffled_weights() -> None:
 def test_attributes_computed_at_run_time(build: Callable[[Network, int], object], operator: str, fact: str) -> None:
     net = Network()
     build(net, net.input((4,)))
-    net.tensors[1].content = b""
-    net.inputs.append(1)
+    computed(1)(net)
     check(net, "input-not-constant", f"operator 0 ({operator}) writing 't2'", fact)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.graph import DType, Graph, GraphError, Node, Quantization, State, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate, evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate, evaluate_in_turn
 
 INT8 = Quantization((0.5,), (0,))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 

@@ -9,7 +9,7 @@ import pytest
 
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import Array, DType, Operands, Quantization, Tensor
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate_in_turn
 from mlfbuild.native.graph.ops import UnidirectionalSequenceLstm
 from support.lstm_networks import add_lstm
 from support.oracle import tflite_micro_run

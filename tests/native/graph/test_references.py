@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from mlfbuild.native.frontends import read_model
 from mlfbuild.native.frontends.tflite import parse_tflite
 from mlfbuild.native.graph import DType, Operands, Quantization, Tensor, ops
-from mlfbuild.native.graph.evaluation import evaluate
+from mlfbuild.native.graph.nodes import evaluate
 from support.examples import examples
 from support.networks import OPERATORS_AND_TYPES, cases, judged
 from support.oracle import tflite_micro_run

@@ -18,7 +18,13 @@ def weights(*shape: int) -> Tensor:
     return Tensor("w", shape, DType.FLOAT32, data=np.zeros(shape, np.float32))
 
 
+def row(scale: float, dtype: DType = DType.INT8, name: str = "y") -> Tensor:
+    """Return four quantised numbers."""
+    return Tensor(name, (4,), dtype, Quantization((scale,), (0,)))
+
+
 X = image(1, 4, 4, 2)
+INT8, INT16 = row(0.5, name="x"), row(0.5, DType.INT16, "x")
 
 BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
     "a hybrid layer without weights": (
@@ -78,14 +84,10 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         "cannot bring 'x' float32[1, 4, 4, 2] to 'y' int32[1, 4, 4, 2]",
     ),
     "quantise int8 to int32 without a scale": (
-        ops.Quantize(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT32),
-        "'y' int32[4] has no scale and zero point",
+        ops.Quantize(), [INT8], Tensor("y", (4,), DType.INT32), "'y' int32[4] has no scale and zero point",
     ),
     "softmax of a scalar": (ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over"),
-    "softmax to another scale": (
-        ops.Softmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
-        "'x' int8[4] must have scale 1/256 and zero point -128",
-    ),
+    "softmax to another scale": (ops.Softmax(), [INT8], INT8, "'x' int8[4] must have scale 1/256 and zero point -128"),
     "pool to another scale": (
         ops.MaxPool2D((2, 2)), [image(1, 2, 2, 1, dtype=DType.INT8)],
         Tensor("y", (1, 1, 1, 1), DType.INT8, Quantization((0.25,), (0,))),
@@ -105,12 +107,11 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
 
 BROKEN |= {
     "int16 with a zero point": (
-        ops.Relu(), [Tensor("x", (4,), DType.INT16, Quantization((0.5,), (3,)))], Tensor("y", (4,), DType.INT16, SCALE),
+        ops.Relu(), [Tensor("x", (4,), DType.INT16, Quantization((0.5,), (3,)))], row(0.5, DType.INT16),
         "'x' int16[4] must have the zero point 0, as int16 always has",
     ),
     "integers without a scale": (
-        ops.Relu(), [Tensor("x", (4,), DType.INT8)], image(4, dtype=DType.INT8),
-        "'x' int8[4] has no scale and zero point",
+        ops.Relu(), [Tensor("x", (4,), DType.INT8)], INT8, "'x' int8[4] has no scale and zero point",
     ),
     "scattered elements without updates": (
         ops.ScatterElements(), [None, image(4, dtype=DType.INT32)], image(4), "has 2 inputs, takes 3",
@@ -120,8 +121,7 @@ BROKEN |= {
         "'x' bool[4]: the type must be int8, int16, int32, int64 or float32",
     ),
     "a quotient to a tiny scale": (
-        ops.Div(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),
-        "the output's scale 1e-08 is too small for a quotient",
+        ops.Div(), [INT8] * 2, row(1e-8), "the output's scale 1e-08 is too small for a quotient",
     ),
     "shapes that do not broadcast": (
         ops.Sub(), [image(2, 3), image(2, 4)], image(2, 4), "'x' float32[2, 3] and 'x' float32[2, 4] do not broadcast",
@@ -130,91 +130,65 @@ BROKEN |= {
         ops.Mul(), [image(2, 1), image(1, 4)], image(2, 3), "'x' float32[2, 3] should have the shape [2, 4]",
     ),
     "the greater of two scales": (
-        ops.Maximum(), [image(4, dtype=DType.INT8), Tensor("z", (4,), DType.INT8, Quantization((0.25,), (0,)))],
-        image(4, dtype=DType.INT8), "'z' int8[4] and 'x' int8[4] must have the same scale and zero point",
+        ops.Maximum(), [INT8, row(0.25, name="z")],
+        INT8, "'z' int8[4] and 'x' int8[4] must have the same scale and zero point",
     ),
     "a difference that must grow": (
-        ops.Sub(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-7,), (0,))),
-        "the output's scale 1e-07 is too small for inputs of scale 0.5",
+        ops.Sub(), [INT8] * 2, row(1e-7), "the output's scale 1e-07 is too small for inputs of scale 0.5",
     ),
     "a product that no multiplier brings to its scale": (
-        ops.Mul(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-12,), (0,))),
-        "cannot rescale by 2.5e+11, more than 2**30",
+        ops.Mul(), [INT8] * 2, row(1e-12), "cannot rescale by 2.5e+11, more than 2**30",
     ),
     "a logistic function to another scale": (
-        ops.Logistic(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
-        "'x' int8[4] must have scale 1/256 and zero point -128",
+        ops.Logistic(), [INT8], INT8, "'x' int8[4] must have scale 1/256 and zero point -128",
     ),
     "a logistic function of int16 to another scale": (
-        ops.Logistic(), [Tensor("x", (4,), DType.INT16, SCALE)], Tensor("y", (4,), DType.INT16, SCALE),
-        "'y' int16[4] must have scale 1/32768",
+        ops.Logistic(), [INT16], row(0.5, DType.INT16), "'y' int16[4] must have scale 1/32768",
     ),
     "a hyperbolic tangent of int16 of a huge scale": (
-        ops.Tanh(), [Tensor("x", (4,), DType.INT16, Quantization((3.0,), (0,)))],
-        Tensor("y", (4,), DType.INT16, Quantization((2.0**-15,), (0,))),
+        ops.Tanh(), [row(3.0, DType.INT16, "x")],
+        row(2.0**-15, DType.INT16),
         "the input's scale 3 is too large for a table of 16 bits",
     ),
     "a logarithm of shares to another scale": (
-        ops.LogSoftmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
-        "'x' int8[4] must have scale 1/16 and zero point 127",
+        ops.LogSoftmax(), [INT8], INT8, "'x' int8[4] must have scale 1/16 and zero point 127",
     ),
     "shares of int16 to another scale": (
-        ops.Softmax(), [Tensor("x", (4,), DType.INT16, SCALE)], Tensor("y", (4,), DType.INT16, SCALE),
-        "'y' int16[4] must have scale 1/32768 and zero point 0",
+        ops.Softmax(), [INT16], row(0.5, DType.INT16), "'y' int16[4] must have scale 1/32768 and zero point 0",
     ),
     "shares of int8 as int16 to another zero point": (
-        ops.Softmax(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT16, Quantization((2.0**-16,), (0,))),
-        "'y' int16[4] must have scale 1/65536 and zero point -32768",
+        ops.Softmax(), [INT8], row(2.0**-16, DType.INT16), "'y' int16[4] must have scale 1/65536 and zero point -32768",
     ),
-    "shares of int16 as int8": (
-        ops.Softmax(), [Tensor("x", (4,), DType.INT16, SCALE)], image(4, dtype=DType.INT8),
-        "mixes 'x' int16[4] and 'x' int8[4]",
-    ),
+    "shares of int16 as int8": (ops.Softmax(), [INT16], INT8, "mixes 'x' int16[4] and 'x' int8[4]"),
     "shares of int16 of a huge scale": (
-        ops.Softmax(8.0), [Tensor("x", (4,), DType.INT16, SCALE)],
-        Tensor("y", (4,), DType.INT16, Quantization((2.0**-15,), (0,))),
-        "beta 8 times the input's scale 0.5 is too large",
+        ops.Softmax(8.0), [INT16], row(2.0**-15, DType.INT16), "beta 8 times the input's scale 0.5 is too large",
     ),
-    "a swish to a tiny scale": (
-        ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-4,), (0,))),
-        "the output's scale 0.0001 is too small for 0.5",
-    ),
-    "a swish to a huge scale": (
-        ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e5,), (0,))),
-        "the output's scale 100000 is too large for 0.5",
-    ),
-    "a sine of int8": (
-        ops.Sin(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8), "'x' int8[4]: the type must be float32",
-    ),
+    "a swish to a tiny scale": (ops.HardSwish(), [INT8], row(1e-4), "the output's scale 0.0001 is too small for 0.5"),
+    "a swish to a huge scale": (ops.HardSwish(), [INT8], row(1e5), "the output's scale 100000 is too large for 0.5"),
+    "a sine of int8": (ops.Sin(), [INT8], INT8, "'x' int8[4]: the type must be float32"),
     "an exponential of a huge scale": (
-        ops.Exp(), [Tensor("x", (4,), DType.INT16, Quantization((1.0,), (0,)))],
-        Tensor("y", (4,), DType.INT16, SCALE),
+        ops.Exp(), [row(1.0, DType.INT16, "x")],
+        row(0.5, DType.INT16),
         "the function of a number of scale 1 is no float32 of scale 0.5",
     ),
-    "a logarithm to a tiny scale": (
-        ops.Log(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-39,), (0,))),
-        "the output's scale 1e-39 is too small",
-    ),
-    "a slope that is no number": (
-        ops.LeakyRelu(float("nan")), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
-        "alpha nan must be a number",
-    ),
+    "a logarithm to a tiny scale": (ops.Log(), [INT8], row(1e-39), "the output's scale 1e-39 is too small"),
+    "a slope that is no number": (ops.LeakyRelu(float("nan")), [INT8], INT8, "alpha nan must be a number"),
     "float32 to bytes": (
         ops.Quantize(), [image(4)], Tensor("y", (4,), DType.UINT8, SCALE),
         "cannot bring 'x' float32[4] to 'y' uint8[4]",
     ),
     "a comparison of a large scale": (
-        ops.Less(), [Tensor("x", (4,), DType.INT8, Quantization((1.5,), (0,)))] * 2, Tensor("y", (4,), DType.BOOL),
+        ops.Less(), [row(1.5, name="x")] * 2, Tensor("y", (4,), DType.BOOL),
         "the scale 1.5 of 'x' is too large to compare",
     ),
     "an order of two scales": (
         ops.Less(),
-        [Tensor("x", (4,), DType.INT16, SCALE), Tensor("z", (4,), DType.INT16, Quantization((0.25,), (0,)))],
+        [INT16, row(0.25, DType.INT16, "z")],
         Tensor("y", (4,), DType.BOOL), "'x' int16[4] and 'z' int16[4] must have the same scale and zero point",
     ),
     "a comparison that gives numbers": (ops.Less(), [image(4)] * 2, image(4), "'x' float32[4]: the type must be bool"),
     "a choice of two types": (
-        ops.SelectV2(), [Tensor("c", (4,), DType.BOOL), image(4), image(4, dtype=DType.INT8)], image(4),
+        ops.SelectV2(), [Tensor("c", (4,), DType.BOOL), image(4), INT8], image(4),
         "mixes 'x' float32[4] and 'x' int8[4]",
     ),
     "a position that is not there": (
@@ -243,18 +217,16 @@ BROKEN |= {
     ),
     "a sum of one tensor": (ops.AddN(), [image(4)], image(4), "a required input is absent"),
     "a sum of more int8 than 32 bits hold": (
-        ops.AddN(), [image(4, dtype=DType.INT8)] * 17, image(4, dtype=DType.INT8),
-        "adds 17 int8 tensors, of which at most 16 surely add up within 32 bits",
+        ops.AddN(), [INT8] * 17, INT8, "adds 17 int8 tensors, of which at most 16 surely add up within 32 bits",
     ),
     "a sum of two shapes": (ops.AddN(), [image(4), image(1)], image(4), "'x' float32[1] should have the shape [4]"),
     "sums along no dimension": (ops.Cumsum(1), [image(4)], image(4), "axis 1 is not a dimension of 'x' float32[4]"),
     "sums to a tiny scale": (
-        ops.Cumsum(0), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),
-        "the output's scale 1e-08 is too small for inputs of scale 0.5",
+        ops.Cumsum(0), [INT8], row(1e-8), "the output's scale 1e-08 is too small for inputs of scale 0.5",
     ),
     "factors of another type": (
-        ops.PRelu(), [Tensor("x", (4,), DType.INT16, SCALE), Tensor("a", (4,), DType.INT16, SCALE)],
-        Tensor("y", (4,), DType.INT16, SCALE), "'a' int16[4]: the type must be int8",
+        ops.PRelu(), [INT16, Tensor("a", (4,), DType.INT16, SCALE)],
+        row(0.5, DType.INT16), "'a' int16[4]: the type must be int8",
     ),
 }  # fmt: skip
 

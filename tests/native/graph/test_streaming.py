@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from mlfbuild.native.frontends.tflite import parse_tflite
-from mlfbuild.native.graph.evaluation import evaluate_in_turn
+from mlfbuild.native.graph.nodes import evaluate_in_turn
 from support.examples import examples
 from support.oracle import assert_equal, tflite_micro_cases
 from support.streaming_networks import STREAMING, streaming_cases

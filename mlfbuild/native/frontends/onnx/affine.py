@@ -1,7 +1,11 @@
-"""Scales and zero points of QuantizeLinear and DequantizeLinear."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear, and the constants of a model.
+
+Quantised weights stay in the form that the file stores.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,11 +49,12 @@ class Affine:
         return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
 
     def real(self, stored: Array) -> Array:
-        """Return the real numbers that ``stored`` represents, as float32."""
-        scales, zero_points = (
-            self._along_axis(self.scales, stored.ndim),
-            self._along_axis(self.zero_points, stored.ndim),
-        )
+        """Return the real numbers that ``stored`` represents, as float32.
+
+        The axis of the scales is that of ``stored``, whose shape the scales must fit. Computed in float32, as ONNX
+        defines DequantizeLinear.
+        """
+        scales, zero_points = (self._along_axis(values, stored.ndim) for values in (self.scales, self.zero_points))
         # In float32, as ONNX defines DequantizeLinear.
         real: Array = (stored.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
         return real.astype(np.float32)
@@ -160,7 +165,7 @@ class Quantized:
         ``axis`` is the dimension of the output channels. The differences are from -255 to 255.
         """
         stored, affine = self.stored, self.affine
-        if stored.dtype not in (np.int8, np.uint8) or not _positive(affine.scales):
+        if stored.dtype not in (np.int8, np.uint8) or _not_positive(affine.scales).size:
             return None
         # The axis of the scales must be the one that the layer has its output channels on.
         if not affine.per_tensor and affine.axis % stored.ndim != axis:
@@ -171,9 +176,11 @@ class Quantized:
 
 
 def check_scales(place: str, scales: Array) -> None:
-    """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive."""
-    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
-    if wrong.size:
+    """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive.
+
+    NaN and infinity are not positive either. The error names the first such scale; ``place`` is that of the node.
+    """
+    if (wrong := _not_positive(scales)).size:
         raise UnsupportedModelError(
             "scale-not-positive",
             place=place,
@@ -182,5 +189,44 @@ def check_scales(place: str, scales: Array) -> None:
         )
 
 
-def _positive(scales: Array) -> bool:
-    return bool((np.isfinite(scales) & (scales > 0)).all())
+def _not_positive(scales: Array) -> Array:
+    return scales[~(np.isfinite(scales) & (scales > 0))]
+
+
+class Constants:
+    """Arrays by name; quantised arrays are converted to real numbers only on request."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = dict(arrays)
+        self._quantized: dict[str, Quantized] = {}
+
+    def add(self, name: str, data: Array) -> None:
+        """Add the constant ``name``."""
+        self._arrays[name] = data
+
+    def add_quantized(self, name: str, data: Quantized) -> None:
+        """Add the constant ``name``, the real numbers that ``data`` represents."""
+        self._quantized[name] = data
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._arrays or name in self._quantized
+
+    def get(self, name: str) -> Array | None:
+        """Return the elements of ``name`` in ONNX's type, ``None`` if it is not constant.
+
+        Quantised constants are dequantised at each call; use ``quantized`` for their integers and ``shape`` for their
+        shape.
+        """
+        found = self._quantized.get(name)
+        return self._arrays.get(name) if found is None else found.real
+
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of ``name``, ``None`` if it is not constant."""
+        quantized, array = self._quantized.get(name), self._arrays.get(name)
+        if quantized is not None:
+            return quantized.stored.shape
+        return None if array is None else array.shape
+
+    def quantized(self, name: str) -> Quantized | None:
+        """Return the quantised form of ``name``, ``None`` if it has none."""
+        return self._quantized.get(name)

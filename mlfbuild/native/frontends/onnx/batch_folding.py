@@ -14,8 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Affine, Constants, Quantized
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.graph import Array
 

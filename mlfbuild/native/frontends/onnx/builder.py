@@ -57,7 +57,10 @@ class GraphBuilder:
         self._numbers: dict[str, int] = {}
 
     def input(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> Value:
-        """Add an input of the model."""
+        """Add an input of the model.
+
+        It keeps its ``name``, which is reserved. ``shape`` is ONNX's and fixed; raises the errors of ``checked``.
+        """
         tensor = replace(checked(name, shape, dtype), quantization=quantization)
         self._tensors[name] = tensor
         return Value(tensor, as_onnx(len(tensor.shape)))
@@ -81,7 +84,11 @@ class GraphBuilder:
         return Value(tensor, as_onnx(len(shape)), DType.UINT8)
 
     def held_constant(self, name: str, data: Quantized) -> Value | None:
-        """Add float32 constants in their quantised form; ``None`` if no tensor can hold it."""
+        """Add float32 constants in their quantised form; ``None`` if no tensor can hold it.
+
+        The value is float32 in ONNX's terms, and its tensor int8 or int16. Scales along an axis have no such form;
+        converters of layers read them as ``Quantized``.
+        """
         held = data.held()
         if held is None:
             return None
@@ -89,7 +96,11 @@ class GraphBuilder:
         return Value(self.constant(name, stored, quantization), as_onnx(stored.ndim), DType.FLOAT32)
 
     def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant called ``name``; if the name is taken, a number is appended."""
+        """Add a constant called ``name``; if the name is taken, a number is appended.
+
+        Takes nothing from the budget of constants, because those of the file are free (``Emission.weights`` does).
+        Raises ``UnsupportedModelError`` for types and sizes that no tensor has.
+        """
         shaped = checked(self._unique(name), data.shape, element_type(data))
         tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
@@ -155,7 +166,11 @@ class GraphBuilder:
         return self.emit(tensor.name, operator, [tensor], like)[0]
 
     def reshaped(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
-        """Return ``tensor`` with another shape and the same elements in the same order."""
+        """Return ``tensor`` with another shape and the same elements in the same order.
+
+        A constant becomes another constant, everything else a RESHAPE; ``tensor`` itself is returned if it has the
+        shape already. The quantisation stays.
+        """
         if tensor.shape == tuple(shape):
             return tensor
         if tensor.data is not None:
@@ -163,7 +178,11 @@ class GraphBuilder:
         return self.moved(ops.Reshape(), tensor, shape)
 
     def stored(self, value: Value, order: Order) -> Tensor:
-        """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once."""
+        """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once.
+
+        ``order`` names ONNX's dimension of each stored one. A transposition that moves no element becomes a RESHAPE,
+        and that of a constant is computed.
+        """
         if value.order == order:
             return value.tensor
         # Two values may be one tensor with different meanings of its dimensions.
@@ -183,7 +202,11 @@ class GraphBuilder:
         return self.moved(ops.Transpose(axes), tensor, shape)
 
     def plain(self, value: Value) -> Value:
-        """Return ``value`` in ONNX's own type; it is converted only once."""
+        """Return ``value`` in ONNX's own type; it is converted only once.
+
+        A value that is held quantised becomes float32 by a DEQUANTIZE, uint8 that is held as int8 becomes uint8. A
+        value that has its own type already is returned as it is.
+        """
         if value.plain:
             return value
         key = (value.tensor.name, value.dtype)
@@ -233,7 +256,8 @@ class GraphBuilder:
             labels[tensor.name] = value.labels
         self.renamed = tuple(names.items())
         nodes = [
-            Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
+            Node(names.get(node.name, node.name), node.operator,
+                 tuple(None if name is None else names.get(name, name) for name in node.inputs),
                  tuple(names.get(output, output) for output in node.outputs))
             for node in self._nodes
         ]  # fmt: skip
@@ -255,10 +279,6 @@ class GraphBuilder:
 
 def _unsigned(held: Quantization) -> Quantization:
     return replace(held, zero_points=tuple(zero + UNSIGNED_OFFSET for zero in held.zero_points))
-
-
-def _renamed(inputs: Sequence[str | None], names: dict[str, str]) -> tuple[str | None, ...]:
-    return tuple(None if name is None else names.get(name, name) for name in inputs)
 
 
 def element_type(data: Array) -> DType:

@@ -53,7 +53,7 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.frontends.node_budget import NodeBudget
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Constants
 from mlfbuild.native.frontends.onnx.raw_graph import Attribute, RawGraph, RawNode
 from mlfbuild.native.graph import GraphError
 
@@ -101,7 +101,10 @@ class Body:
     around: Surroundings
 
     def graph(self, name: str, inputs: int, outputs: int) -> RawGraph:
-        """Return the graph of the attribute ``name``; raises ``GraphError`` if its ports are not as many as these."""
+        """Return the graph of the attribute ``name``; raises ``GraphError`` if its ports are not as many as these.
+
+        ``inputs`` and ``outputs`` are the numbers that the operator prescribes; the attribute must be there.
+        """
         found = self.node.attributes.get(name)
         if not isinstance(found, RawGraph):
             raise GraphError(self.node.place, f"attribute {name} is not a graph")
@@ -152,7 +155,11 @@ class Body:
         return name
 
     def selected(self, condition: str, first: str, second: str, output: str) -> Iterator[RawNode]:
-        """Yield the nodes that write ``first`` to ``output`` if ``condition``, one element, holds, else ``second``."""
+        """Yield the nodes that write ``first`` to ``output`` if ``condition``, one element, holds, else ``second``.
+
+        Both tensors must have the same shape, since a graph has only fixed shapes; otherwise raises
+        ``UnsupportedModelError``. ``condition`` may have any shape of one element.
+        """
         shapes = self.around.shape(first), self.around.shape(second)
         if None not in shapes and shapes[0] != shapes[1]:  # a tensor without a shape was refused
             texts = " and ".join(str(list(shape or ())) for shape in shapes)
@@ -164,7 +171,11 @@ class Body:
         yield self.make("Where", [flag, first, second], output)
 
     def run(self, graph: RawGraph, prefix: object, inputs: Sequence[str], results: list[str]) -> Iterator[RawNode]:
-        """Yield the nodes of ``graph`` on the tensors ``inputs``; append the names of its outputs to ``results``."""
+        """Yield the nodes of ``graph`` on the tensors ``inputs``; append the names of its outputs to ``results``.
+
+        Inner names get ``prefix``, such as the number of the iteration, so that copies do not clash. Constants of
+        ``graph`` are added to those of the model under their new names.
+        """
         names = dict(zip(graph.inputs, inputs, strict=True))
         inner = [*graph.constants, *(name for node in graph.nodes for name in node.outputs if name)]
         # Each iteration gets names of its own, because tensors are written once.
@@ -187,7 +198,11 @@ class Body:
         )
 
     def stacked(self, pieces: Sequence[str], axis: int, output: str) -> Iterator[RawNode]:
-        """Yield the nodes that join ``pieces`` along a new ``axis``."""
+        """Yield the nodes that join ``pieces`` along a new ``axis``.
+
+        Nothing is yielded for an absent ``output``. Raises ``UnsupportedModelError`` if there are no pieces, because
+        the result would have no elements.
+        """
         if not output:
             return
         if not pieces:
@@ -211,7 +226,11 @@ class Body:
 
 
 def renamed(node: RawNode, names: Mapping[str, str]) -> RawNode:
-    """Return ``node`` with other names of tensors, also in its graphs."""
+    """Return ``node`` with other names of tensors, also in its graphs.
+
+    Names that are not in ``names`` stay. In inner graphs, names that they define themselves stay as well, because they
+    hide those of the graph around them.
+    """
     return replace(
         node,
         inputs=tuple(names.get(name, name) for name in node.inputs),

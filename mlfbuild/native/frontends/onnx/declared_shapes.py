@@ -3,17 +3,20 @@
 A file may compute the shape of a Reshape in every run, or have it as an input, and declare a fixed shape for the
 result. Any other value of the parameter would contradict the file, so the declared one is used. If several values fit,
 such as the two axes that may be reduced from [2, 2] to [2], the shapes determine a choice.
+An operator is then computed with each of them, and one of the results is selected in every run (``one_of``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.native.frontends.onnx.control_flow import Body
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 
 Shape = tuple[int, ...]
@@ -104,15 +107,6 @@ def _repeats(shapes: Shapes) -> Values:
     pairs = list(zip(source, shapes.made, strict=True))
     # Every axis must divide: otherwise the declared shape contradicts the repetition.
     return tuple(new // old for old, new in pairs) if all(old and new % old == 0 for old, new in pairs) else None
-
-
-def _inserted(shapes: Shapes) -> Values:
-    """Return any axes that fit: all give the same elements in the same order."""
-    return _missing(shapes.source, shapes.made)
-
-
-def _removed(shapes: Shapes) -> Values:
-    return None if shapes.source is None else _missing(shapes.made, shapes.source)
 
 
 def _missing(few: Shape | None, many: Shape) -> Values:
@@ -256,10 +250,6 @@ def _frame(shapes: Shapes) -> Values:
     return None if found is None else found[1]
 
 
-def _image(shapes: Shapes) -> Values:
-    return shapes.made[2:] if len(shapes.made) > 2 else None
-
-
 def _block(shapes: Shapes) -> Values:
     """Return the only window of a Col2Im that has as many elements, and fits as often."""
     source, image = shapes.source, shapes.made[2:]
@@ -311,10 +301,10 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "Reshape": (1, _whole),
     "Resize": (3, _resized),
     "Split": (1, _pieces),
-    "Squeeze": (1, _removed),
+    "Squeeze": (1, lambda shapes: None if shapes.source is None else _missing(shapes.made, shapes.source)),
     "Tile": (1, _repeats),
     "TopK": (1, _size(-1)),
-    "Unsqueeze": (1, _inserted),
+    "Unsqueeze": (1, lambda shapes: _missing(shapes.source, shapes.made)),  # all that fit give the same elements
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0, _length)),
     **dict.fromkeys(sorted(_LIKE_THE_INPUT), (1, _accumulated)),
     **dict.fromkeys(
@@ -327,6 +317,42 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
 }  # fmt: skip
 
 _SEVERAL: Mapping[str, Parameters] = {
-    "Col2Im": ((1, _image), (2, _block)),
+    "Col2Im": ((1, lambda shapes: shapes.made[2:] if len(shapes.made) > 2 else None), (2, _block)),
     "STFT": ((1, _step), (3, _frame)),
 }
+
+
+# All results are computed in every run.
+MOST = 8
+"""Values of one parameter."""
+
+
+def one_of(body: Body, index: int, choice: Choice) -> Iterator[RawNode]:
+    """Yield the nodes that compute the node of ``body`` with the value in ``choice`` that its input ``index`` has."""
+    node, name = body.node, body.node.inputs[index]
+    if len(choice.values) > MOST:
+        raise UnsupportedModelError(
+            "input-not-constant",
+            place=node.place,
+            reason=f"{name!r} must be constant, because it may have {len(choice.values)} values",
+            hint=f"make it constant, or declare a shape of the result that at most {MOST} values lead to",
+        )
+    body.around.notes.append(
+        f"{node.place}: {len(choice.values)} results are computed, because {name!r} is computed in every run"
+    )
+    row, each, key = body.name("row"), body.name("keys of the elements"), body.name("key")
+    yield body.make("Reshape", [name, body.number("one dimension", np.array([-1]))], row)
+    yield body.make("Gather", [body.number("keys", np.array(choice.keys)), row], each, {"axis": 0})
+    yield body.make("ReduceSum", [each], key, {"keepdims": 0})
+    selected = ""
+    for position, (number, value) in enumerate(choice.values.items()):
+        known = body.number(f"value {position}", np.array(value, np.int64))
+        made = body.name("result", position)
+        yield replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]), outputs=(made,))
+        if selected:
+            last = position == len(choice.values) - 1
+            equal, result = body.name("is", position), node.outputs[0] if last else body.name("selected", position)
+            yield body.make("Equal", [key, body.number(f"key {position}", np.array(number, np.int64))], equal)
+            yield from body.selected(equal, made, selected, result)
+            made = result
+        selected = made

@@ -65,11 +65,9 @@ def fixed_shape(port: RawPort) -> tuple[int, ...]:
     free = next(_free(port), None)
     if free is not None:
         raise UnsupportedModelError(
-            "shape-dynamic",
-            place=f"input {port.name!r}",
-            reason=f"the shape {shape_text(port.shape)} is dynamic",
+            "shape-dynamic", place=f"input {port.name!r}", reason=f"the shape {shape_text(port.shape)} is dynamic",
             hint=f"choose its size with `dims: {{{free[0]}: ...}}` or `-O dim.{free[0]}=...`",
-        )
+        )  # fmt: skip
     return tuple(size for size in port.shape if isinstance(size, int))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Constants
 from mlfbuild.native.frontends.onnx.normalise import DOMAINS
 from mlfbuild.native.frontends.onnx.raw_graph import Attribute, RawNode
 from mlfbuild.native.graph import GraphError
@@ -105,14 +105,6 @@ def _convolution(parts: _Parts) -> Iterator[RawNode]:
     yield parts.quantized("real", 6)
 
 
-def _product(parts: _Parts) -> Iterator[RawNode]:
-    """QLinearMatMul: a, b and y; the scales of a go along its rows, those of b along its columns."""
-    yield parts.real(0, "a", axis=-2)
-    yield parts.real(3, "b", axis=-1)
-    yield parts.make("MatMul", [parts.name("a"), parts.name("b")], parts.name("real"))
-    yield parts.quantized("real", 6)
-
-
 def _gemm(parts: _Parts) -> Iterator[RawNode]:
     """QGemm: alpha * A * B, with a bias C in steps of that product; without an output scale, the result is float32."""
     node = parts.node
@@ -150,10 +142,12 @@ def _same(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
     return expand
 
 
-def _binary(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
+def _binary(operator: str, first: int = 0, second: int = 0) -> Callable[[_Parts], Iterator[RawNode]]:
+    """Return the expansion of an operator of a, b and y; the scales of a and b go along these axes."""
+
     def expand(parts: _Parts) -> Iterator[RawNode]:
-        yield parts.real(0, "a")
-        yield parts.real(3, "b")
+        yield parts.real(0, "a", first)
+        yield parts.real(3, "b", second)
         yield parts.make(operator, [parts.name("a"), parts.name("b")], parts.name("real"))
         yield parts.quantized("real", 6)
 
@@ -181,13 +175,8 @@ def _concatenation(parts: _Parts) -> Iterator[RawNode]:
     yield parts.quantized("real", 0)
 
 
-def _distances(parts: _Parts) -> Iterator[RawNode]:
-    """CDist, which has no form in ONNX's own domain, but a converter."""
-    yield parts.make("CDist", parts.node.inputs, parts.node.outputs[0], parts.node.attributes)
-
-
 _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
-    "CDist": _distances,
+    "CDist": _same("CDist"),  # which has no form in ONNX's own domain, but a converter
     "QGemm": _gemm,
     "QLinearAdd": _binary("Add"),
     "QLinearAveragePool": _unary("AveragePool"),
@@ -195,7 +184,7 @@ _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "QLinearConv": _convolution,
     "QLinearGlobalAveragePool": _unary("GlobalAveragePool"),
     "QLinearLeakyRelu": _unary("LeakyRelu"),
-    "QLinearMatMul": _product,
+    "QLinearMatMul": _binary("MatMul", -2, -1),  # scales of a go along its rows, those of b along its columns
     "QLinearMul": _binary("Mul"),
     "QLinearReduceMean": _unary("ReduceMean"),
     "QLinearSigmoid": _unary("Sigmoid"),

@@ -29,25 +29,9 @@ def _range(inputs: Sequence[Array]) -> int:
     return max(0, math.ceil((limit - start) / delta))
 
 
-def _expand(inputs: Sequence[Array]) -> int:
-    return math.prod(np.broadcast_shapes(inputs[0].shape, tuple(int(size) for size in inputs[1])))
-
-
-def _constant_of_shape(inputs: Sequence[Array]) -> int:
-    return math.prod(int(size) for size in inputs[0])
-
-
-def _tile(inputs: Sequence[Array]) -> int:
-    return inputs[0].size * math.prod(int(count) for count in inputs[1])
-
-
 def _gather(inputs: Sequence[Array]) -> int:
     # A bound, not the exact size: the axis is not known here.
     return inputs[0].size * inputs[1].size
-
-
-def _window(inputs: Sequence[Array]) -> int:
-    return int(inputs[0].reshape(-1)[0])
 
 
 def _mel_filters(inputs: Sequence[Array]) -> int:
@@ -59,10 +43,6 @@ def _mel_filters(inputs: Sequence[Array]) -> int:
 def _places(inputs: Sequence[Array]) -> int:
     # NonZero: a position of each element in each dimension, if no element is 0.
     return inputs[0].size * inputs[0].ndim
-
-
-def _rank(inputs: Sequence[Array]) -> int:
-    return inputs[0].ndim
 
 
 def _no_larger(inputs: Sequence[Array]) -> int:
@@ -89,16 +69,16 @@ _OWN_TYPE = frozenset({
 FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     **dict.fromkeys(_BROADCASTING, _broadcast),
     **dict.fromkeys(_NO_LARGER, _no_larger),
-    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _window),
-    "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), lambda inputs: int(inputs[0].reshape(-1)[0])),
+    "ConstantOfShape": lambda inputs: math.prod(int(size) for size in inputs[0]),
+    "Expand": lambda inputs: math.prod(np.broadcast_shapes(inputs[0].shape, tuple(int(size) for size in inputs[1]))),
     "Gather": _gather,
     "MelWeightMatrix": _mel_filters,
     "NonZero": _places,
     "Range": _range,
-    "Shape": _rank,
+    "Shape": lambda inputs: inputs[0].ndim,
     "Size": lambda _: 1,
-    "Tile": _tile,
+    "Tile": lambda inputs: inputs[0].size * math.prod(int(count) for count in inputs[1]),
 }
 """Operators that are computed here if their inputs are constant, with the maximum number of elements of the result."""
 
@@ -136,7 +116,8 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
         # Before the evaluator allocates the result.
         budget.check(node.place, elements * _width(node, present))
         found = computed(node, inputs)
-        outputs = _evaluated(node, inputs, opset) if found is None else (found,)
+        feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
+        outputs = (found,) if found is not None else run_evaluator(_model_of(node, inputs, opset), feeds)
         if node.operator != "Constant":  # which is in the file
             budget.take(node.place, sum(value.nbytes for value in outputs))
         return outputs
@@ -150,12 +131,6 @@ def _width(node: RawNode, inputs: Sequence[Array]) -> int:
     """Return the bytes of an element of the result at most."""
     # Shapes and positions are int64, whatever the type of the input.
     return 8 if node.operator in _OWN_TYPE else max((value.itemsize for value in inputs), default=8)
-
-
-def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    model = _model_of(node, inputs, opset)
-    feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
-    return run_evaluator(model, feeds)
 
 
 def run_evaluator(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[Array, ...]:

@@ -41,13 +41,11 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
-from mlfbuild.native.frontends.onnx.affine import Quantized, check_scales
-from mlfbuild.native.frontends.onnx.alternatives import one_of
+from mlfbuild.native.frontends.onnx.affine import Constants, Quantized, check_scales
 from mlfbuild.native.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.native.frontends.onnx.builder import GraphBuilder
-from mlfbuild.native.frontends.onnx.constants import Constants
 from mlfbuild.native.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
-from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, parameters
+from mlfbuild.native.frontends.onnx.declared_shapes import Choice, Shapes, all_declared, implied, one_of, parameters
 from mlfbuild.native.frontends.onnx.dimensions import fits, fixed_shape, shape_text
 from mlfbuild.native.frontends.onnx.empty import (
     Operand,
@@ -60,17 +58,22 @@ from mlfbuild.native.frontends.onnx.empty import (
 from mlfbuild.native.frontends.onnx.expansion import written_out
 from mlfbuild.native.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes, stretched
 from mlfbuild.native.frontends.onnx.folding import fold, is_foldable
-from mlfbuild.native.frontends.onnx.known_operators import check_operators, is_supported, unsupported_operators
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.native.frontends.onnx.normalise import DOMAINS
+from mlfbuild.native.frontends.onnx.normalise import DOMAINS, ML_DOMAIN
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.frontends.onnx.operators import converter
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
-from mlfbuild.native.frontends.onnx.reader import ML_DOMAIN
-from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, Refusals
+from mlfbuild.native.frontends.onnx.refused import (
+    REFUSED,
+    SEE,
+    Refusals,
+    check_operators,
+    is_supported,
+    unsupported_operators,
+)
 from mlfbuild.native.frontends.onnx.tabulation import tabulated
 from mlfbuild.native.frontends.onnx.targets import affine_of, sources, targets
-from mlfbuild.native.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
+from mlfbuild.native.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError
 
 
 def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
@@ -150,7 +153,10 @@ class _Importer:
         affine = self._meanings.get(port.name)
         exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
         held = affine.held() if affine is not None and exact else None
-        self._values[port.name] = self._input(port.name, shape, dtype, held)
+        if dtype is DType.UINT8 and held is not None:
+            self._values[port.name] = self._builder.unsigned_input(port.name, shape, held)
+        else:
+            self._values[port.name] = self._builder.input(port.name, shape, dtype, held)
 
     def _import(self, nodes: Iterable[RawNode]) -> None:
         for node in nodes:
@@ -192,10 +198,7 @@ class _Importer:
                 yield from one_of(Body(node, self._around), index, found)
                 return
             if found is not None:
-                known = f"{node.outputs[0]}/{name}"
-                while known in self._taken:
-                    known += "_"
-                self._constants.add(known, found)
+                known = self._add_constant(f"{node.outputs[0]}/{name}", found)
                 unread = f"{name!r} is not read, because the file declares the shape of the result"
                 self.unread.append(f"{node.place}: {unread}")
                 node = replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
@@ -204,12 +207,6 @@ class _Importer:
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)
         return self._constants.shape(name) if value is None else value.shape
-
-    def _input(self, name: str, shape: tuple[int, ...], dtype: DType, held: Quantization | None) -> Value:
-        """Add an input; a quantised uint8 input is converted to int8."""
-        if dtype is DType.UINT8 and held is not None:
-            return self._builder.unsigned_input(name, shape, held)
-        return self._builder.input(name, shape, dtype, held)
 
     def _fold(self, node: RawNode) -> bool:
         """Compute ``node`` if all its inputs are constant; return whether they were."""
@@ -278,12 +275,16 @@ class _Importer:
         outputs = tuple(name for name in node.outputs if name not in self._constants)
         if lengths is None or outputs == node.outputs:
             return node
-        known = f"{outputs[0]}/lengths"
-        while known in self._taken:
-            known += "_"
-        self._constants.add(known, lengths[lengths > 0])
+        known = self._add_constant(f"{outputs[0]}/lengths", lengths[lengths > 0])
         attributes = {name: value for name, value in node.attributes.items() if name != "num_outputs"}
         return replace(node, inputs=(node.inputs[0], known), outputs=outputs, attributes=attributes)
+
+    def _add_constant(self, name: str, value: Array) -> str:
+        """Add a constant called ``name``, or more if that is taken; return its name."""
+        while name in self._taken:
+            name += "_"
+        self._constants.add(name, value)
+        return name
 
     def _operands(self, node: RawNode) -> list[Operand]:
         found: list[Operand] = []
@@ -309,7 +310,7 @@ class _Importer:
         dequantized = name in self._meanings and name not in self._outputs
         shapes = tuple(map(self._shapes.get, node.outputs))
         op = OpContext(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            node, self._builder, self._raw.opset, self._constants, find, self._targets.get(name), dequantized, shapes,
             self.unread,
         )  # fmt: skip
         # Whatever the converter emits is counted from here, for the notes about operators that run in float32.
@@ -384,11 +385,9 @@ class _Importer:
 def _type(port: RawPort) -> DType:
     if port.type not in ELEMENT_TYPES:
         raise UnsupportedModelError(
-            "type-unsupported",
-            place=f"input {port.name!r}",
-            reason=f"the type {_type_name(port.type)} is not supported",
-            hint="use another type, such as FLOAT or INT8",
-        )
+            "type-unsupported", place=f"input {port.name!r}",
+            reason=f"the type {_type_name(port.type)} is not supported", hint="use another type, such as FLOAT or INT8",
+        )  # fmt: skip
     return ELEMENT_TYPES[port.type]
 
 

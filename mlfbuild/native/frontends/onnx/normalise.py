@@ -51,6 +51,8 @@ from mlfbuild.native.frontends.node_budget import NodeBudget
 
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own domain."""
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
 FIRST_OPSET = 7
 """The first opset with numpy's broadcasting; older models are converted to it."""
 _WITH_DEFINITIONS = (*DOMAINS, "ai.onnx.preview")
@@ -88,7 +90,7 @@ def tolerate(model: ModelProto, known: Collection[str]) -> bool:
                 size.ClearField("dim_value")
                 found = True
     opset, later = opset_of(model), False
-    for node in _all_nodes(model.graph):
+    for node in all_nodes(model.graph):
         own = opset is not None and node.domain in DOMAINS and node.op_type in known
         late = own and not onnx.defs.has(node.op_type, opset or 0, "")
         if late and onnx.defs.has(node.op_type):
@@ -164,7 +166,7 @@ def needs_rewriting(model: ModelProto, known: Collection[str]) -> bool:
     return bool(
         model.functions
         or (opset is not None and opset < FIRST_OPSET)
-        or any(_definable(node, known, opset) for node in _all_nodes(model.graph))
+        or any(_definable(node, known, opset) for node in all_nodes(model.graph))
     )
 
 
@@ -290,7 +292,8 @@ def _called(node: NodeProto) -> tuple[str, str, str]:
     return node.domain, node.op_type, node.overload
 
 
-def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """Yield the nodes of ``graph`` and of the graphs in them."""
     return _inner(graph.node)
 
 
@@ -306,7 +309,7 @@ def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """Yield the tensors of ``model``: weights, and attributes of nodes, also in functions and inner graphs."""
     yield from model.graph.initializer
     functions = (node for function in model.functions for node in function.node)
-    for node in (*_all_nodes(model.graph), *_inner(functions)):
+    for node in (*all_nodes(model.graph), *_inner(functions)):
         for attribute in node.attribute:
             yield from [attribute.t, *attribute.tensors] if attribute.HasField("t") else attribute.tensors
         for graph in _graphs(node):
@@ -336,7 +339,7 @@ def _schema(node: NodeProto, opset: int | None) -> Any:
 def _definitions(model: ModelProto, known: Collection[str]) -> Iterator[FunctionProto]:
     """Make each node that ``_definable`` finds a call of a function, and yield these functions."""
     opset = opset_of(model)
-    nodes = [node for node in _all_nodes(model.graph) if _definable(node, known, opset)]
+    nodes = [node for node in all_nodes(model.graph) if _definable(node, known, opset)]
     if not nodes:
         return
     types = _types(model)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.native.frontends.onnx.affine import Affine, Quantized
-from mlfbuild.native.frontends.onnx.builder import GraphBuilder, checked
-from mlfbuild.native.frontends.onnx.constants import Constants
-from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx
-from mlfbuild.native.frontends.onnx.raw_graph import RawNode
+from mlfbuild.native.frontends.onnx.affine import Affine, Constants, Quantized
+from mlfbuild.native.frontends.onnx.emission import Emission
+from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.refused import SEE
-from mlfbuild.native.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
+from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor
 
 _T = TypeVar("_T")
 
@@ -27,7 +22,7 @@ _ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeez
 
 
 @dataclass(frozen=True, eq=False)
-class OpContext:
+class OpContext(Emission):
     """A node, the opset, and the graph under construction.
 
     A converter gets one, reads inputs with ``held`` (perhaps quantised), ``value`` (ONNX's type) or ``tensor`` (ONNX's
@@ -36,9 +31,7 @@ class OpContext:
     breaks the specification, and ``unsupported(...)`` for one that does not.
     """
 
-    node: RawNode
     opset: int
-    builder: GraphBuilder
     known: Constants
     """The constants of the model."""
     find: Callable[[str], Value]
@@ -51,13 +44,6 @@ class OpContext:
     """The fixed shapes that the file declares for the outputs."""
     notes: list[str] = field(default_factory=list)
     """Notes for the user."""
-    refused: list[str] = field(default_factory=list)
-    """The reasons why integer forms were not possible."""
-
-    @property
-    def name(self) -> str:
-        """The name of the first output."""
-        return self.node.outputs[0]
 
     def held(self, index: int = 0) -> Value:
         """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent.
@@ -226,97 +212,11 @@ class OpContext:
             raise GraphError(self.node.place, f"the dimensions {list(axes)} name one twice")
         return found
 
-    def emit(
-        self,
-        operator: Operator,
-        inputs: Sequence[Tensor | None],
-        shape: Sequence[int],
-        dtype: DType | None = None,
-        quantization: Quantization | None = None,
-    ) -> Tensor:
-        """Add a node whose output has the type of its first input, unless ``dtype`` is given.
-
-        ``shape`` is in the stored order. Raises ``OperatorError`` if the operator cannot compute it, and
-        ``UnsupportedModelError`` for tensors that C cannot hold.
-        """
-        like = checked(self.name, shape, dtype or next(tensor.dtype for tensor in inputs if tensor is not None))
-        return self.builder.emit(self.name, operator, inputs, replace(like, quantization=quantization))[0]
-
-    def moved(self, operator: Operator, source: Tensor, shape: Sequence[int]) -> Tensor:
-        """Add a node that moves the elements of ``source`` and computes none."""
-        return self.emit(operator, [source], shape, quantization=source.quantization)
-
-    def attempt(
-        self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
-    ) -> Tensor | None:
-        """Add a node in integers; ``None`` if the operator does not support these scales.
-
-        ``shape`` is in the stored order. The reason for a refusal is kept in ``refused``.
-        """
-        first = inputs[0]
-        # ``fine`` first: ONNX defines one rounding, which the 15 bits of TFLite's wide factors would miss.
-        if isinstance(operator, ops.Conv2D | ops.DepthwiseConv2D | ops.FullyConnected) and _is_int16(first):
-            with suppress(OperatorError):  # sums of 64 bits have other factors
-                return self.emit(replace(operator, fine=True), inputs, shape, quantization=quantization)
-        try:
-            return self.emit(operator, inputs, shape, quantization=quantization)
-        except OperatorError as error:
-            self.refused.append(error.reason)
-            return None
-
     def required(self, made: _T | None) -> _T:
         """Return ``made``, which only a form in integers may lack; raises ``GraphError`` if it is absent."""
         if made is None:
             raise GraphError(self.node.place, "has no form in float32")
         return made
-
-    def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Add a node that moves elements of ``source`` to tensors of ``shapes``."""
-        likes = [replace(checked(self.name, shape, source.dtype), quantization=source.quantization) for shape in shapes]
-        return self.builder.emit(self.name, operator, [source], *likes)
-
-    def real(self, tensor: Tensor, order: Order | None = None) -> Value:
-        """Return ``tensor``, float32 or quantised, as a float32 value, in ONNX's order unless ``order`` is given."""
-        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, DType.FLOAT32)
-
-    def made(self, tensor: Tensor, order: Order | None = None) -> Value:
-        """Return ``tensor`` as a value, in ONNX's order unless ``order`` is given."""
-        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order)
-
-    def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant of this node; its name ends in ``word``.
-
-        Takes its bytes from the budget of the model, and raises ``UnsupportedModelError`` if they do not suffice.
-        """
-        # Here, and not in the builder, because constants of the file take nothing.
-        self.builder.budget.take(self.node.place, data.nbytes)
-        return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
-
-    def check_room(self, shape: Sequence[int], itemsize: int) -> None:
-        """Raise ``UnsupportedModelError`` if an array of ``shape`` is more than this node may make."""
-        self.builder.budget.check(self.node.place, math.prod(shape) * itemsize)
-
-    def filled(self, word: str, shape: Sequence[int], value: float, dtype: npt.DTypeLike) -> Tensor:
-        """Add a constant of this node with ``value`` in every element."""
-        self.check_room(shape, np.dtype(dtype).itemsize)
-        return self.weights(word, np.full(shape, value, dtype))
-
-    def number(self, word: str, value: float) -> Tensor:
-        """Add a float32 constant without dimensions."""
-        return self.weights(word, np.array(value, np.float32))
-
-    def brought_to(self, tensor: Tensor, quantization: Quantization, dtype: DType = DType.INT8) -> Tensor | None:
-        """Return ``tensor`` as ``dtype`` with ``quantization``; ``None`` if the scales do not allow it.
-
-        For scales that QUANTIZE supports, whose quotient must not exceed 2**30.
-        """
-        if tensor.quantization == quantization and tensor.dtype is dtype:
-            return tensor
-        try:
-            return self.emit(ops.Quantize(), [tensor], tensor.shape, dtype, quantization)
-        # A scale that QUANTIZE does not support leaves the operator in float32.
-        except OperatorError:
-            return None
 
     def unsupported(
         self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"
@@ -330,5 +230,4 @@ class OpContext:
         return self.unsupported(reason, f"use {supported}", "type-unsupported")
 
 
-def _is_int16(tensor: Tensor | None) -> bool:
-    return tensor is not None and tensor.dtype is DType.INT16
+Converter = Callable[[OpContext], tuple[Value, ...]]

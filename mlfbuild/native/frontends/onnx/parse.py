@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from mlfbuild.native.frontends.errors import naming_file
 from mlfbuild.native.frontends.onnx.dimensions import with_sizes
 from mlfbuild.native.frontends.onnx.importer import import_graph
-from mlfbuild.native.frontends.onnx.known_operators import KNOWN
 from mlfbuild.native.frontends.onnx.reader import read_model, with_constants
+from mlfbuild.native.frontends.onnx.refused import KNOWN
 from mlfbuild.native.graph import ConstantBudget, Graph
 
 

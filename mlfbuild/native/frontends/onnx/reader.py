@@ -12,7 +12,7 @@ become float32; ``widened`` returns their names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -25,9 +25,9 @@ from mlfbuild.core import UnsupportedModelError, UsageError, listed, suggestion
 from mlfbuild.native.frontends.errors import DamagedFileError
 from mlfbuild.native.frontends.node_budget import MOST_NODES, NodeBudget
 from mlfbuild.native.frontends.onnx.dimensions import fixed_shape
-from mlfbuild.native.frontends.onnx.external import external_bytes
 from mlfbuild.native.frontends.onnx.normalise import (
     LATER_DOMAIN,
+    all_nodes,
     all_tensors,
     needs_rewriting,
     one_line,
@@ -38,7 +38,7 @@ from mlfbuild.native.frontends.onnx.normalise import (
 )
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES, Attribute, RawGraph, RawModel, RawNode, RawPort
 from mlfbuild.native.frontends.onnx.refused import REFUSED, SEE, refusal
-from mlfbuild.native.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
+from mlfbuild.native.frontends.onnx.weights import LARGEST_ELEMENT, CutTensor, external_bytes, without_large_weights
 from mlfbuild.native.graph import Array, GraphError
 
 
@@ -79,7 +79,7 @@ _TYPE_ATTRIBUTES = frozenset({"dtype", "output_dtype", "to"})
 
 def widened(model: onnx.ModelProto) -> tuple[str, ...]:
     """Replace float16 by float32 in ``model``, except in initializers; return the inputs and outputs that had it."""
-    for node in _all_nodes(model.graph):
+    for node in all_nodes(model.graph):
         for attribute in node.attribute:
             if attribute.name in _TYPE_ATTRIBUTES and attribute.i == TensorProto.FLOAT16:
                 attribute.i = TensorProto.FLOAT
@@ -93,18 +93,6 @@ def widened(model: onnx.ModelProto) -> tuple[str, ...]:
             found.append(port.name)
     constants = {tensor.name for tensor in model.graph.initializer}
     return tuple(name for name in found if name not in constants)
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield from _all_nodes(attribute.g)
-
-
-ML_DOMAIN = "ai.onnx.ml"
-"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
 
 
 def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
@@ -326,23 +314,22 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
         yield replace(raw, attributes={found.name: _attribute(raw, found) for found in node.attribute})
 
 
+_VALUES: Mapping[int, Callable[[AttributeProto], Attribute]] = {
+    AttributeProto.INT: lambda attribute: attribute.i,
+    AttributeProto.FLOAT: lambda attribute: attribute.f,
+    AttributeProto.STRING: lambda attribute: attribute.s.decode(errors="replace"),
+    AttributeProto.INTS: lambda attribute: tuple(attribute.ints),
+    AttributeProto.FLOATS: lambda attribute: tuple(attribute.floats),
+    AttributeProto.STRINGS: lambda attribute: tuple(text.decode(errors="replace") for text in attribute.strings),
+    AttributeProto.GRAPH: lambda attribute: _graph(attribute.g),
+}
+
+
 def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
     """Return the value of ``attribute``; ONNX's checker ensures that the field for its type is set."""
     kind = attribute.type
-    if kind == AttributeProto.INT:
-        return attribute.i
-    if kind == AttributeProto.FLOAT:
-        return attribute.f
-    if kind == AttributeProto.STRING:
-        return attribute.s.decode(errors="replace")
-    if kind == AttributeProto.INTS:
-        return tuple(attribute.ints)
-    if kind == AttributeProto.FLOATS:
-        return tuple(attribute.floats)
-    if kind == AttributeProto.STRINGS:
-        return tuple(text.decode(errors="replace") for text in attribute.strings)
-    if kind == AttributeProto.GRAPH:
-        return _graph(attribute.g)
+    if kind in _VALUES:
+        return _VALUES[kind](attribute)
     if kind == AttributeProto.TENSOR:
         return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
     name = AttributeProto.AttributeType.Name(kind).lower()

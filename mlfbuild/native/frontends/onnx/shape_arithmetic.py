@@ -27,20 +27,12 @@ def _constant(node: RawNode, _inputs: Inputs) -> Array | None:
     return value if isinstance(value, np.ndarray) else None
 
 
-def _identity(_node: RawNode, inputs: Inputs) -> Array | None:
-    return inputs[0]
-
-
 def _shape(node: RawNode, inputs: Inputs) -> Array | None:
     # ``end`` may be absent, negative or beyond the rank, as in a Python slice.
     start, end = node.attributes.get("start", 0), node.attributes.get("end")
     if inputs[0] is None or not isinstance(start, int) or not isinstance(end, int | None):
         return None
     return np.array(inputs[0].shape[start:end], np.int64)
-
-
-def _size(_node: RawNode, inputs: Inputs) -> Array | None:
-    return None if inputs[0] is None else np.array(inputs[0].size, np.int64)
 
 
 def _gather(node: RawNode, inputs: Inputs) -> Array | None:
@@ -125,10 +117,10 @@ _COMPUTED: Mapping[str, Callable[[RawNode, Inputs], Array | None]] = {
     "Constant": _constant,
     "Div": _divide,
     "Gather": _gather,
-    "Identity": _identity,
+    "Identity": lambda _node, inputs: inputs[0],
     "Mul": _whole(np.multiply),
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda _node, inputs: None if inputs[0] is None else np.array(inputs[0].size, np.int64),
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Sub": _whole(np.subtract),

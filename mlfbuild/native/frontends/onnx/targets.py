@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.affine import Affine
-from mlfbuild.native.frontends.onnx.constants import Constants
+from mlfbuild.native.frontends.onnx.affine import Affine, Constants
 from mlfbuild.native.frontends.onnx.raw_graph import RawNode
 from mlfbuild.native.graph import Array, GraphError
 

@@ -3,7 +3,7 @@
 What goes through. ``reader`` returns the subgraphs of the file as plain values: tensors and operators that refer to
 each other by index. The signature of the user, or else the first place, selects one. On its way to a graph it is
 
-1. freed of composites (``composites``), which are replaced by the operators of the subgraphs that they name,
+1. freed of composites (``control_flow.inlined``), which are replaced by the operators of the subgraphs that they name,
 2. given the shapes of detections, which no converter writes (``operators.detections``),
 3. freed of uint8 (``unsigned``), of which int8 tensors are made that are lower by 128,
 4. converted operator by operator, in the order of the file. That is an order of execution, so all that an operator
@@ -11,7 +11,7 @@ each other by index. The signature of the user, or else the first place, selects
 
 ``SubgraphConversion`` is the state of the fourth step. An operator takes the first of these paths that fits:
 
-- A DEQUANTIZE of stored weights, and operators on shapes such as SHAPE and RANGE, become constants (``constants``).
+- A DEQUANTIZE of stored weights, and operators on shapes such as SHAPE and RANGE, become constants (``nodes``).
 - An operator with a row in ``operators`` becomes a node (``nodes``). If it makes few integers from constants, it is
   computed at once, because a later operator may need them as a shape.
 - WHILE and IF become the operators of other subgraphs (``control_flow``), which take the same paths.
@@ -49,11 +49,15 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.native.frontends.errors import naming_file, unsupported
-from mlfbuild.native.frontends.tflite import constants
-from mlfbuild.native.frontends.tflite.composites import inlined
-from mlfbuild.native.frontends.tflite.control_flow import ControlFlow
-from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion
-from mlfbuild.native.frontends.tflite.nodes import OperatorNodes
+from mlfbuild.native.frontends.tflite.control_flow import ControlFlow, inlined
+from mlfbuild.native.frontends.tflite.conversion import (
+    SubgraphConversion,
+    all_refusals,
+    check_free_shapes,
+    check_operators,
+    complex_refused,
+)
+from mlfbuild.native.frontends.tflite.nodes import OperatorNodes, is_dequantized, settle_shape
 from mlfbuild.native.frontends.tflite.operators import (
     SHAPES,
     VARIABLES,
@@ -63,7 +67,6 @@ from mlfbuild.native.frontends.tflite.operators import (
     operator_row,
 )
 from mlfbuild.native.frontends.tflite.reader import RawOperator, RawSubgraph, Reader
-from mlfbuild.native.frontends.tflite.refusals import all_refusals, check_free_shapes, check_operators, complex_refused
 from mlfbuild.native.frontends.tflite.tensors import unique_names
 from mlfbuild.native.frontends.tflite.unsigned import refusal
 from mlfbuild.native.frontends.tflite.variables import Key, Variables, VariableValue
@@ -261,7 +264,7 @@ class _Importer:
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         conversion, code = self._conversion, operator.code
         # Weights of float16 are constants for everything that follows.
-        if code == BuiltinOperator.DEQUANTIZE and constants.is_dequantized(conversion, operator):
+        if code == BuiltinOperator.DEQUANTIZE and is_dequantized(conversion, operator):
             return []
         is_complex = conversion.tensors.are_complex((*operator.inputs, *operator.outputs))
         if is_complex and operator_name(code) not in _TAKE_COMPLEX:
@@ -270,7 +273,7 @@ class _Importer:
         if row is not None:
             return self._operators.nodes(operator, row)
         if code in SHAPES:
-            constants.settle_shape(conversion, operator)
+            settle_shape(conversion, operator)
             return []
         if code == BuiltinOperator.WHILE:
             return self._control_flow.loop(operator)

@@ -1,4 +1,7 @@
-"""Make the nodes of operators that have a row, and decide the shapes that the file leaves open."""
+"""Make the nodes of operators that have a row, and decide the shapes that the file leaves open.
+
+Tensors that operators may need as a shape or as weights become constants while the file is read.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,85 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.native.frontends.tflite import constants
 from mlfbuild.native.frontends.tflite.conversion import SubgraphConversion
-from mlfbuild.native.frontends.tflite.operators import TfliteRow, TfliteSite
+from mlfbuild.native.frontends.tflite.operators import SHAPES, TfliteRow, TfliteSite
 from mlfbuild.native.frontends.tflite.operators.site import ordered
 from mlfbuild.native.frontends.tflite.reader import RawOperator
+from mlfbuild.native.frontends.tflite.tensors import dequantized
 from mlfbuild.native.frontends.tflite.unsigned import requantized
-from mlfbuild.native.graph import (
-    DType,
-    GraphError,
-    Node,
-    Operands,
-    Operator,
-    OperatorError,
-    Quantization,
-    State,
-    Tensor,
-    ops,
-)
-from mlfbuild.native.graph.bases import alternatives
+from mlfbuild.native.graph import DType, GraphError, Node, Operands, OperatorError, Quantization, State, Tensor, ops
+from mlfbuild.native.graph.bases import WHOLE, WrongShape, alternatives
+
+# Shapes have at most 8 sizes, and paddings two for each.
+_MOST_NUMBERS = 64
+"""Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
+
+
+def settle_shape(conversion: SubgraphConversion, operator: RawOperator) -> None:
+    """Make the output of an operator in ``SHAPES`` a constant."""
+    kind, place = SHAPES[operator.code], conversion.place(operator)
+    found = len(operator.inputs), len(operator.outputs)
+    if found != (kind.values, 1):
+        raise GraphError(place, f"has {found[0]} inputs and {found[1]} outputs, takes {kind.values} and writes 1")
+    site = conversion.site(operator, conversion.inputs(operator), operator.outputs)
+    output = site.output()
+    if output.dtype not in kind.types:
+        raise site.type_unsupported(output, alternatives(kind.types))
+    # Before the value is made: a RANGE may be longer than memory.
+    conversion.budget.take(place, output.size)
+    value = kind.read(site)
+    if value.shape != output.shape:
+        reason = WrongShape.of(output, value.shape)
+        if not conversion.tensors.reshape(operator.outputs[0], reason):
+            raise site.wrong(reason)
+    conversion.settle(site, operator.outputs[0], value)
+
+
+def is_computed(conversion: SubgraphConversion, operator: RawOperator, row: TfliteRow, node: Node) -> bool:
+    """Compute a node that makes few integers from constants; return whether it is one."""
+    place, tensors = conversion.place(operator), conversion.tensors
+    indices = ordered(operator.inputs, row.order)[: row.values]
+    read = [None if index == -1 else tensors.at(place, index) for index in indices if not row.states]
+    inputs = Operands(read, place)
+    outputs = [tensors.at(place, index) for index in operator.outputs]
+    if not read or not all(tensor.constant for tensor in inputs.present):
+        return False
+    # Larger tensors are no shapes, and would become constants of the code.
+    if any(tensor.dtype not in (*WHOLE, DType.BOOL) or tensor.elements > _MOST_NUMBERS for tensor in outputs):
+        return False
+    reason = node.operator.check(inputs, outputs)
+    if reason is not None:
+        raise OperatorError(place, reason)
+    values = inputs.map(lambda tensor: tensor.known)
+    site = conversion.site(operator, read, operator.outputs)
+    for index, value in zip(operator.outputs, node.operator.reference(inputs, values, outputs), strict=True):
+        conversion.settle(site, index, value)
+    return True
+
+
+def is_dequantized(conversion: SubgraphConversion, operator: RawOperator) -> bool:
+    """Compute float32 weights that the file stores as float16, or as integers with a scale for each channel.
+
+    Return whether the output of ``operator``, a DEQUANTIZE, is such a constant.
+    """
+    if (len(operator.inputs), len(operator.outputs)) != (1, 1):
+        return False
+    place = conversion.place(operator)
+    value = conversion.tensors.half(place, operator.inputs[0])
+    # float16 and int8 weights are stored as such to save space in the file.
+    if value is None:
+        source = conversion.tensors.at(place, operator.inputs[0])
+        value = dequantized(source) if source.dtype in ops.Dequantize.types else None
+    if value is None:
+        return False
+    site = conversion.site(operator, (), operator.outputs)
+    output = site.output()
+    if (output.dtype, output.shape) != (DType.FLOAT32, value.shape):
+        raise site.wrong(f"{output} should be float32{list(value.shape)}")
+    conversion.budget.take(place, value.nbytes)
+    conversion.settle(site, operator.outputs[0], value)
+    return True
+
 
 if TYPE_CHECKING:
     from mlfbuild.native.frontends.tflite.hybrid import HybridLayers
@@ -63,7 +126,7 @@ class OperatorNodes:
             # The transposed matrix is another copy of the weights, which counts against the budget.
             self._conversion.budget.take(site.place, site.input(1).elements)
             return [dense_product(self._tensors, site, node.operator, scales)]
-        if constants.is_computed(self._conversion, operator, row, node):
+        if is_computed(self._conversion, operator, row, node):
             return []
         node = _with_elements(site, node)
         joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -121,7 +184,7 @@ class OperatorNodes:
         result = row.read(site)
         if result.name in _OFFSET_WEIGHTS:
             _check_offset(site)
-        _check_types(site, result)
+        _check_types(site, result.types, result.results or result.types)
         names = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: row.values])
         states = [state for _, state in kept.values()]
         self.states += states
@@ -201,10 +264,10 @@ def _check_offset(site: TfliteSite) -> None:
         raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 
 
-def _check_types(site: TfliteSite, operator: Operator) -> None:
-    """Refuse types of the first input and the outputs that are valid in TFLite but not supported by ``operator``."""
-    checks = [(tensor, operator.types) for tensor in site.inputs[:1] if tensor is not None]
-    checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]
+def _check_types(site: TfliteSite, read: Sequence[DType], written: Sequence[DType]) -> None:
+    """Refuse types of the first input and the outputs that are valid in TFLite but not supported by the operator."""
+    checks = [(tensor, read) for tensor in site.inputs[:1] if tensor is not None]
+    checks += [(tensor, written) for tensor in site.outputs]
     for tensor, types in checks:
         if tensor.dtype is DType.UINT8 and tensor.dtype not in types:
             raise site.unsupported(

@@ -47,23 +47,18 @@ MAXIMUM_METADATA = 1 << 26
 """Bytes of vectors and strings without weights; the largest models for microcontrollers have less than 2**20."""
 
 
-class WeightBlocks(NamedTuple):
-    """The tensors with scales and zero points (-1 or 0: none) of blocks, and the number of weights in a block."""
-
-    scales: int
-    zero_points: int
-    size: int
-
-
 @dataclass(frozen=True)
 class RawTensor:
-    """A tensor as in the file; ``data`` is a view of the file's bytes, ``None`` without content."""
+    """A tensor as in the file; ``data`` is a view of the file's bytes, ``None`` without content.
+
+    ``signature`` is the shape, with -1 for free sizes, and empty if the file has none. ``quantization_details`` is the
+    kind of a quantisation other than scales and zero points, such as a scale for each of the ``blocks`` of weights.
+    """
 
     index: int
     name: str
     shape: tuple[int, ...]
     signature: tuple[int, ...]
-    """The shape, with -1 for free sizes; empty if the file has none."""
     type: int
     data: Array | None
     scales: tuple[float, ...]
@@ -72,9 +67,7 @@ class RawTensor:
     is_variable: bool
     is_sparse: bool
     quantization_details: int
-    """The kind of a quantisation other than scales and zero points."""
     blocks: WeightBlocks | None
-    """A scale for each block of weights."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +102,14 @@ class RawSubgraph:
     operators: tuple[RawOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+
+class WeightBlocks(NamedTuple):
+    """The tensors with scales and zero points (-1 or 0: none) of blocks, and the number of weights in a block."""
+
+    scales: int
+    zero_points: int
+    size: int
 
 
 @contextlib.contextmanager

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.bases.lstm_arithmetic import LSTM_INPUTS, LstmTensors, lstm_tensors
     from mlfbuild.native.graph.bases.movement import Move, Movement
     from mlfbuild.native.graph.bases.rules import QUANTIZED, WrongShape, alternatives, resting, same_quantization
-    from mlfbuild.native.graph.bases.tabulated import Tabulated
-    from mlfbuild.native.graph.bases.unary import Unary
+    from mlfbuild.native.graph.bases.unary import Tabulated, Unary
     from mlfbuild.native.graph.bases.weighted import has_room
     from mlfbuild.native.graph.bases.window import Padding, Pair, Window, resolve_padding
 else:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
+from mlfbuild.native.graph.quantize import activation_range, whole_activation_range
 from mlfbuild.native.graph.rescales import BinaryRescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 WHOLE = (DType.INT32, DType.INT64)
 """Integer types without scale and zero point."""
 
 
-@dataclass(frozen=True)
 class Binary(Operator):
     """Each element of the output is computed from one element of each input."""
+
+    function: ClassVar[np.ufunc]
+    """The numpy function of elements that are not quantised, if there is one."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
@@ -59,12 +59,11 @@ class Binary(Operator):
         """Return the stored result for ``x`` and ``y``, stored values without their zero points."""
         raise TypeError(f"{self.name} is not quantised")
 
-    @abc.abstractmethod
     def _real(self, x: Array, y: Array) -> Array:
         """Return the result for ``x`` and ``y`` that are not quantised."""
+        return np.asarray(self.function(x, y))
 
 
-@dataclass(frozen=True)
 class Arithmetic(Binary):
     """A binary operator with a fused activation."""
 
@@ -98,7 +97,10 @@ class Arithmetic(Binary):
 
 
 def binary_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (first, second, output) of a node with checked operands."""
+    """Return (first, second, output) of a node with checked operands.
+
+    For the methods of operators: ``check`` has accepted the operands, so nothing is raised here.
+    """
     first, second = inputs
     return first, second, outputs[0]
 
@@ -120,9 +122,7 @@ def on_one_scale(
     x, y = (
         # As in ADD of TFLite: the shift left leaves fraction bits, so that the rounding to the common scale loses
         # little.
-        multiply_by_quantized_multiplier(
-            (value * (1 << left_shift)).astype(np.int64), rescale.multiplier, rescale.shift
-        ).astype(np.float64)
+        rescale.apply(value * (1 << left_shift)).astype(np.float64)
         for value, rescale in zip((x, y), rescales.inputs, strict=True)
     )
     # The order is TensorFlow Lite Micro's: both inputs are rounded to the common scale before they are combined.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 import numpy as np
@@ -12,14 +12,16 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import Rescale, activation_range, convolution_rescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-class Filtering(Operator):
-    """A filter moving over an NHWC image; base of convolutions and of TRANSPOSE_CONV."""
+class Filtering:
+    """What convolutions and TRANSPOSE_CONV share: rescalings, and the width of sums.
+
+    Not an ``Operator`` itself, because the order of its attributes would precede those of the operators.
+    """
 
     activation: Activation
     rounded_product: bool
@@ -56,8 +58,7 @@ class Filtering(Operator):
         )
 
 
-@dataclass(frozen=True)
-class Convolution(Filtering):
+class Convolution(Filtering, Operator):
     """A filter moving over an NHWC image; stride and dilation are (height, width), padding is explicit."""
 
     stride: Pair = (1, 1)

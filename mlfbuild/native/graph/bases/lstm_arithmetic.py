@@ -15,19 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.logistic_table import TableScale
-from mlfbuild.native.graph.operands import Inputs
+from mlfbuild.native.graph.lookup_table import TableScale
 from mlfbuild.native.graph.ops.activation.logistic import Logistic, Tanh
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    scale_of,
-    scale_product,
-    zero_point_of,
-)
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_product
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import rescale_wide, wide_rescale
 
 Whole = npt.NDArray[np.int64]
@@ -47,16 +38,17 @@ LSTM_INPUTS = 15
 
 
 class LstmTensors(NamedTuple):
-    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate."""
+    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate.
+
+    ``weights`` of the features are [units, features], the ``recurrent`` ones of the hidden row [units, units]. The rows
+    ``hidden`` and ``cell`` are [batch, units], before the first step and, as ``..._after``, after the last one.
+    """
 
     source: Tensor
     weights: tuple[Tensor, ...]
-    """Weights of the features: [units, features]."""
     recurrent: tuple[Tensor, ...]
-    """Weights of the hidden row: [units, units]."""
     biases: tuple[Tensor, ...]
     hidden: Tensor
-    """[batch, units] before the first step, like ``cell``."""
     cell: Tensor
     output: Tensor
     hidden_after: Tensor
@@ -84,20 +76,20 @@ class LstmParameters(NamedTuple):
 
 @dataclass(frozen=True)
 class LstmRescales:
-    """All factors of the integer form; tuples have one for each gate."""
+    """All factors of the integer form; tuples have one for each gate.
+
+    ``forget`` is for the product of the forget gate and the cell, ``update`` for that of the input and the cell gate,
+    ``hidden`` for that of the output gate and tanh of the cell. ``table`` is the scale of the cell as an argument of
+    the table, and ``clip`` its least and its greatest value.
+    """
 
     weights: tuple[Rescale, ...]
     recurrent: tuple[Rescale, ...]
     forget: Rescale
-    """For the product of the forget gate and the cell."""
     update: Rescale
-    """For the product of the input gate and the cell gate."""
     hidden: Rescale
-    """For the product of the output gate and tanh of the cell."""
     table: TableScale
-    """The scale of the cell as an argument of the table."""
     clip: tuple[int, int]
-    """The least and the greatest value of the cell."""
 
 
 def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> LstmRescales:
@@ -105,7 +97,7 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> L
 
     ``rounded`` is that of ``scale_product``.
     """
-    cell, hidden = scale_of(tensors.cell), scale_of(tensors.hidden)
+    cell, hidden = tensors.cell.affine.scale, tensors.hidden.affine.scale
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
         _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
@@ -131,15 +123,15 @@ def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool)
 
 
 def _cell_table(cell: Tensor) -> TableScale:
-    exponent = math.log2(scale_of(cell))
+    exponent = math.log2(cell.affine.scale)
     # The table is scaled by shifts only, as in TensorFlow Lite Micro.
     # CheckedLog2 of TFLite has the same tolerance: converters store powers of two that are slightly off.
     if abs(exponent - round(exponent)) >= 1e-3:
-        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} must be a power of two")
+        raise OverflowError(f"the scale {cell.affine.scale:g} of the cell state {cell.name!r} must be a power of two")
     # 2**-12 is the scale of an argument in Q3.12, at which the table needs no shift.
     doublings = round(exponent) + 12
     if not -30 <= doublings <= 14:
-        raise OverflowError(f"the scale {scale_of(cell):g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
+        raise OverflowError(f"the scale {cell.affine.scale:g} of the cell state {cell.name!r} is beyond 2**-42 to 4")
     return TableScale(3 << doublings, 0) if doublings >= 0 else TableScale(3, -doublings)
 
 
@@ -163,8 +155,8 @@ def whole_step(
     wide = tensors.source.dtype is DType.INT16
     # Zero points are subtracted before the products here; a kernel that folds them into the bias has the same integer
     # sums.
-    features = row.astype(np.int64) - zero_point_of(tensors.source)
-    units = hidden.astype(np.int64) - zero_point_of(tensors.hidden)
+    features = row.astype(np.int64) - tensors.source.affine.zero_point
+    units = hidden.astype(np.int64) - tensors.hidden.affine.zero_point
 
     def gate(at: int) -> Whole:
         sums = features @ parameters.weights[at].T.astype(np.int64) + parameters.biases[at]
@@ -176,27 +168,19 @@ def whole_step(
 
     logistic, tanh = Logistic(), Tanh()
     inputs, forgets, outputs = (logistic.interpolated(GATE_TABLE, gate(at)) for at in (0, 1, 3))
-    kept = _product(forgets, cell.astype(np.int64), rescales.forget)
-    added = _product(inputs, tanh.interpolated(GATE_TABLE, gate(2)), rescales.update)
+    kept = _clamp(rescales.forget.apply(forgets * cell.astype(np.int64)))
+    added = _clamp(rescales.update.apply(inputs * tanh.interpolated(GATE_TABLE, gate(2))))
     # ``kept`` and ``added`` were clamped to int16 each, so that their sum is bounded but may exceed int16.
     following = np.clip(kept + added, *rescales.clip)
-    squashed = multiply_by_quantized_multiplier(
-        tanh.interpolated(rescales.table, following) * outputs, rescales.hidden.multiplier, rescales.hidden.shift
-    )
-    stored = squashed.astype(np.int64) + zero_point_of(tensors.hidden)
+    squashed = rescales.hidden.apply(tanh.interpolated(rescales.table, following) * outputs)
+    stored = squashed + tensors.hidden.affine.zero_point
     bounded = np.clip(stored, *integer_range(tensors.hidden.dtype))
     return bounded.astype(hidden.dtype), following.astype(np.int16)
 
 
 def _rescaled(sums: Whole, rescale: Rescale, *, wide: bool) -> Whole:
     """Return ``sums`` as Q3.12, clamped to int16."""
-    if wide:
-        return _clamp(rescale_wide(sums, (rescale,)).astype(np.int64))
-    return _clamp(multiply_by_quantized_multiplier(sums, rescale.multiplier, rescale.shift).astype(np.int64))
-
-
-def _product(x: Whole, y: Whole, rescale: Rescale) -> Whole:
-    return _clamp(multiply_by_quantized_multiplier(x * y, rescale.multiplier, rescale.shift).astype(np.int64))
+    return _clamp(rescale_wide(sums, (rescale,)).astype(np.int64) if wide else rescale.apply(sums))
 
 
 def _clamp(value: Whole) -> Whole:

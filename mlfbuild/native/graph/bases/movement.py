@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, Inputs, Tensor, Values
 
 Move = tuple[Array, Array]
 """(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""
 
 
-@dataclass(frozen=True)
 class Movement(Operator):
     """Every element of an output is a copy of an element of an input, regardless of its type.
 
@@ -29,7 +25,7 @@ class Movement(Operator):
     values are copied; NaN and -0.0 stay as they are.
     """
 
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    types = EVERY
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         sources = inputs.present

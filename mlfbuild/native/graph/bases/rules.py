@@ -12,9 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from mlfbuild.native.graph.operands import Inputs
 from mlfbuild.native.graph.quantize import integer_range
-from mlfbuild.native.graph.tensors import DType, Tensor
+from mlfbuild.native.graph.tensors import DType, Inputs, Tensor
 
 Reason = str | None
 _O = TypeVar("_O")
@@ -47,7 +46,11 @@ QUANTIZED = (DType.INT8, DType.INT16)
 def operands(
     inputs: Inputs, outputs: Sequence[Tensor], required: int, optional: int = 0, *, results: int = 1
 ) -> Reason:
-    """Check that there are ``required`` inputs, at most ``optional`` more, and ``results`` outputs."""
+    """Check that there are ``required`` inputs, at most ``optional`` more, and ``results`` outputs.
+
+    A reason names the numbers that are found and wanted. Inputs among the required ones may not be absent; optional
+    ones may be. ``takes`` applies this rule to a whole ``check``.
+    """
     if not required <= len(inputs) <= required + optional:
         wanted = f"{required} to {required + optional}" if optional else str(required)
         return f"has {len(inputs)} inputs, takes {wanted}"
@@ -73,7 +76,11 @@ def takes(required: int, optional: int = 0, writes: int = 1) -> Callable[[_Check
 
 
 def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
-    """Check that all ``tensors`` have the same type, one of ``types``, and are quantised if it has 8 or 16 bits."""
+    """Check that all ``tensors`` have the same type, one of ``types``, and are quantised if it has 8 or 16 bits.
+
+    The reason names the first tensor with another type, or without a scale. Tensors of plain integers, bool and float32
+    need no quantisation, and int16 must have the zero point 0.
+    """
     first = tensors[0]
     for tensor in tensors:
         if tensor.dtype not in types:
@@ -87,13 +94,20 @@ def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
 
 
 def alternatives(types: Sequence[DType], word: str = "or") -> str:
-    """Return ``types`` as words: ``int8, int16 or float32``."""
+    """Return ``types`` as words: ``int8, int16 or float32``.
+
+    For reasons and hints. ``word`` is the conjunction before the last type.
+    """
     *others, last = (dtype.value for dtype in types)
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
-    """Check that ``tensor`` has one scale and a zero point in range; for int16 it must be 0, unless ``offset``."""
+    """Check that ``tensor`` has one scale and a zero point in range; for int16 it must be 0, unless ``offset``.
+
+    A scale per channel is refused, because activations have one scale. ``offset`` is for QUANTIZE, which also reads
+    int16 with a zero point.
+    """
     quantization = tensor.quantization
     if quantization is None:
         return f"{tensor} has no scale and zero point"
@@ -158,7 +172,11 @@ def _bias(bias: Tensor, weights: Tensor, channels: int, types: Sequence[DType] |
 
 
 def rank(tensor: Tensor, dimensions: int) -> Reason:
-    """Check that ``tensor`` has ``dimensions`` dimensions."""
+    """Check that ``tensor`` has ``dimensions`` dimensions.
+
+    The reason is a ``WrongShape`` with sizes of 1, so that a frontend can give a tensor that many dimensions if its
+    file leaves the shape open.
+    """
     if len(tensor.shape) == dimensions:
         return None
     return WrongShape.of(tensor, (1,) * dimensions, f"{tensor} must have {dimensions} dimensions")
@@ -170,12 +188,20 @@ def vectors(tensor: Tensor) -> Reason:
 
 
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
-    """Check that ``tensor`` has the shape ``wanted``."""
+    """Check that ``tensor`` has the shape ``wanted``.
+
+    Sizes are compared one by one, so -1 is no placeholder. The reason is a ``WrongShape``: a frontend gives the tensor
+    this shape if its file leaves it open.
+    """
     return None if tensor.shape == tuple(wanted) else WrongShape.of(tensor, wanted)
 
 
 def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:
-    """Check that ``output`` has the shape to which ``inputs`` broadcast, as in numpy."""
+    """Check that ``output`` has the shape to which ``inputs`` broadcast, as in numpy.
+
+    Sizes are equal or 1, from the last dimension on. If the inputs broadcast but ``output`` differs, the reason is a
+    ``WrongShape`` with the right shape.
+    """
     try:
         wanted = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
     except ValueError:
@@ -191,7 +217,11 @@ def same_elements(source: Tensor, output: Tensor) -> Reason:
 
 
 def same_quantization(source: Tensor, output: Tensor) -> Reason:
-    """Check that integer ``source`` and ``output`` have the same quantisation (scales within 1e-6, as in TFLite)."""
+    """Check that integer ``source`` and ``output`` have the same quantisation (scales within 1e-6, as in TFLite).
+
+    For operators that copy or compare stored values. float32 has no scale, and tensors without a quantisation,
+    such as indices, are accepted. A scale per channel is refused.
+    """
     if source.dtype is DType.FLOAT32:
         return None
     for tensor in (source, output):
@@ -208,7 +238,10 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
 
 
 def resting(tensor: Tensor) -> int:
-    """Return the stored value of the number 0: the zero point if ``tensor`` is quantised."""
+    """Return the stored value of the number 0: the zero point if ``tensor`` is quantised.
+
+    For padding and other elements that no input writes. float32, int32 and other types without a zero point rest at 0.
+    """
     if tensor.quantization is None or tensor.dtype not in {*QUANTIZED, DType.UINT8}:
         return 0
     return tensor.quantization.zero_point
@@ -220,7 +253,11 @@ def first(reasons: Iterable[Reason]) -> Reason:
 
 
 def computable(*computations: Callable[[], object]) -> Reason:
-    """Check that none of ``computations``, which compute multipliers and clamps, overflows."""
+    """Check that none of ``computations``, which compute multipliers and clamps, overflows.
+
+    Each of them takes no arguments and raises ``OverflowError`` with the reason, which is returned. So a checked node
+    can be lowered without another error.
+    """
     try:
         for computation in computations:
             computation()
@@ -236,5 +273,8 @@ def typed(tensor: Tensor, dtype: DType) -> Reason:
 
 
 def within(what: str, value: int, least: int, greatest: int) -> Reason:
-    """Check that the attribute ``what`` is between two bounds, which belong to the range."""
+    """Check that the attribute ``what`` is between two bounds, which belong to the range.
+
+    ``what`` is the name of the attribute as the file has it, because the reason quotes it.
+    """
     return None if least <= value <= greatest else f"{what} {value} is not between {least} and {greatest}"

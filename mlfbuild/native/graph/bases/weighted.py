@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.quantize import Rescale, scale_of
-from mlfbuild.native.graph.tensors import DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale
+from mlfbuild.native.graph.tensors import DType, Inputs, Tensor
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM, fine_multiplier, wide_rescale
 
 TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
@@ -89,11 +88,11 @@ def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Te
         return f"the bias {bias} has a zero point that is not 0"
     if bias.data is not None and not bias.data.any():  # the scale of zeros has no meaning; layers may share them
         return None
-    scales = np.array(weights.quantization.scales) * scale_of(source)
+    scales = np.array(weights.quantization.scales) * source.affine.scale
     if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
         return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"
     given, wanted = np.broadcast_arrays(np.array(affine.scales), scales)
-    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * scale_of(output))
+    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * output.affine.scale)
     if wrong.size == 0:
         return None
     return (
@@ -111,7 +110,11 @@ def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.R
 
 
 def has_room(weights: Tensor, bias: Tensor | None, channels: int) -> bool:
-    """Return whether ``bias`` may include any sum of the products of int16 inputs and int8 ``weights``."""
+    """Return whether ``bias`` may include any sum of the products of int16 inputs and int8 ``weights``.
+
+    Both together must stay below half of what the kernels for int16 add up in, so that no addition can overflow.
+    ``channels`` is the number of output channels.
+    """
     return _largest_value(bias) + _largest_products(weights, channels) < LARGEST_SUM // 2
 
 
@@ -124,14 +127,22 @@ def _largest_value(bias: Tensor | None) -> float:
 
 
 def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = False) -> bool:
-    """Return whether sums have 64 bits; if there is no bias, ``int32_sums`` decides."""
+    """Return whether sums have 64 bits; if there is no bias, ``int32_sums`` decides.
+
+    Only int16 activations can have them. A bias decides by its type: int64 is added to sums of 64 bits, int32 to sums
+    of 32 bits.
+    """
     if source.dtype is not DType.INT16:
         return False
     return not int32_sums if bias is None else bias.dtype is not DType.INT32
 
 
 def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequence[Rescale]) -> None:
-    """Raise ``OverflowError`` if sums of int16 may exceed 32 bits or a factor is too large for ``fine``."""
+    """Raise ``OverflowError`` if sums of int16 may exceed 32 bits or a factor is too large for ``fine``.
+
+    ``fine`` factors have 32 bits after the point and are less than 1/2. The largest sum is that of the worst inputs,
+    -32768 for every weight; ``axis`` is the dimension of the output channels.
+    """
     if weights.data is None:
         raise OverflowError("the weights are computed")
     matrix = np.abs(np.moveaxis(weights.data, axis, 0).astype(np.int64)).reshape(weights.shape[axis], -1)
@@ -143,7 +154,11 @@ def check_fine(weights: Tensor, bias: Tensor | None, axis: int, rescales: Sequen
 
 
 def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:
-    """Raise ``OverflowError`` if ``rescales`` do not apply to sums of this width."""
+    """Raise ``OverflowError`` if ``rescales`` do not apply to sums of this width.
+
+    Sums of 64 bits have multipliers of 16 bits, for which some factors have no form; sums of 32 bits take every
+    ``Rescale``.
+    """
     if wide:
         for rescale in rescales:
             wide_rescale(rescale)

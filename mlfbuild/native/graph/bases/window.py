@@ -97,7 +97,11 @@ class Window:
 
 
 def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> int:
-    """Return the number of positions of a filter along a dimension of ``size`` (TFLite's SAME or VALID), at least 0."""
+    """Return the number of positions of a filter along a dimension of ``size`` (TFLite's SAME or VALID), at least 0.
+
+    SAME rounds the quotient of size and stride up, whatever the filter is. VALID counts positions at which the whole
+    filter, with its dilation, is inside.
+    """
     if same:
         # SAME of TFLite: the quotient rounded up, whatever the filter.
         return -(-size // stride)

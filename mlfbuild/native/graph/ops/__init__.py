@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from mlfbuild.native.graph.ops.activation.hard_swish import HardSwish
     from mlfbuild.native.graph.ops.activation.l2_normalization import L2Normalization
     from mlfbuild.native.graph.ops.activation.logistic import Logistic, Sigmoid, Tanh, between
-    from mlfbuild.native.graph.ops.activation.relu import LeakyRelu, PRelu, Relu, Relu0To1, Relu6, ReluN1To1, rescaled
+    from mlfbuild.native.graph.ops.activation.relu import LeakyRelu, PRelu, Relu, Relu0To1, Relu6, ReluN1To1
     from mlfbuild.native.graph.ops.activation.softmax import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
     from mlfbuild.native.graph.ops.arithmetic.abs import Abs, Neg, Sign
     from mlfbuild.native.graph.ops.arithmetic.add import Add, Addition, SquaredDifference, Sub
     from mlfbuild.native.graph.ops.arithmetic.add_n import AddN
     from mlfbuild.native.graph.ops.arithmetic.atan import Acos, Acosh, Asin, Asinh, Atan, Atanh, Cosh, Sinh
     from mlfbuild.native.graph.ops.arithmetic.atan2 import Atan2
-    from mlfbuild.native.graph.ops.arithmetic.bitwise import BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, RightShift
+    from mlfbuild.native.graph.ops.arithmetic.bitwise import (
+        BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, OnBits, RightShift,
+    )
     from mlfbuild.native.graph.ops.arithmetic.div import Div
     from mlfbuild.native.graph.ops.arithmetic.erf import Erf
     from mlfbuild.native.graph.ops.arithmetic.exp import Exp, Log
@@ -64,24 +66,22 @@ if TYPE_CHECKING:
         BlockwiseFullyConnected, ConvInteger, Hybrid, HybridConv2D, HybridDepthwiseConv2D, HybridFullyConnected,
         HybridTensors, QuantizeRows, block_sums, hybrid_tensors,
     )
-    from mlfbuild.native.graph.ops.movement.broadcast_to import BroadcastTo
-    from mlfbuild.native.graph.ops.movement.concatenation import Concatenation, Joining, check_parts, pieces_along
-    from mlfbuild.native.graph.ops.movement.fill import Fill
+    from mlfbuild.native.graph.ops.movement.blocks import (
+        BatchToSpaceNd, Blocks, DepthToSpace, Phases, SpaceToBatchNd, SpaceToDepth,
+    )
     from mlfbuild.native.graph.ops.movement.gather import Gather, GatherNd, Picking
-    from mlfbuild.native.graph.ops.movement.pack import Pack, Unpack
     from mlfbuild.native.graph.ops.movement.pad import MirrorPad, Pad, Paddings, PadV2, padded_shape
+    from mlfbuild.native.graph.ops.movement.parts import (
+        Concatenation, Joining, Pack, Parting, Split, SplitV, Unpack, check_parts, pieces_along,
+    )
     from mlfbuild.native.graph.ops.movement.reshape import ExpandDims, Reshape, Squeeze
-    from mlfbuild.native.graph.ops.movement.reverse import ReverseV2
     from mlfbuild.native.graph.ops.movement.reverse_sequence import ReverseSequence
     from mlfbuild.native.graph.ops.movement.scatter import ScatterNd
     from mlfbuild.native.graph.ops.movement.scatter_elements import ScatterElements, ScatterUpdate
     from mlfbuild.native.graph.ops.movement.shift import Shift
-    from mlfbuild.native.graph.ops.movement.slice import Slice, Steps, StridedSlice
-    from mlfbuild.native.graph.ops.movement.space_to_batch import BatchToSpaceNd, Phases, SpaceToBatchNd
-    from mlfbuild.native.graph.ops.movement.space_to_depth import Blocks, DepthToSpace, SpaceToDepth
-    from mlfbuild.native.graph.ops.movement.split import Parting, Split, SplitV
-    from mlfbuild.native.graph.ops.movement.tile import Tile
-    from mlfbuild.native.graph.ops.movement.transpose import Transpose
+    from mlfbuild.native.graph.ops.movement.views import (
+        BroadcastTo, Fill, ReverseV2, Slice, Steps, StridedSlice, Tile, Transpose,
+    )
     from mlfbuild.native.graph.ops.quantization.cast import BitCast, Cast
     from mlfbuild.native.graph.ops.quantization.quantize import STORED, Dequantize, DynamicQuantize, Quantize
     from mlfbuild.native.graph.ops.recurrent.gru import Gru, Rnn
@@ -100,7 +100,9 @@ if TYPE_CHECKING:
         SignalPcan, logarithms,
     )
     from mlfbuild.native.graph.ops.signal.fourier import LONGEST, SignalFourier, SignalIrfft, SignalRfft
-    from mlfbuild.native.graph.ops.signal.framing import Col2Im, SignalFramer, SignalOverlapAdd, SignalStacker
+    from mlfbuild.native.graph.ops.signal.framing import (
+        Col2Im, Collecting, SignalFramer, SignalOverlapAdd, SignalStacker,
+    )
     from mlfbuild.native.graph.ops.signal.spectrum import SignalDelay, SignalEnergy, SignalFftAutoScale, SignalWindow
     from mlfbuild.native.graph.ops.table import OPERATORS, operator_class
 else:

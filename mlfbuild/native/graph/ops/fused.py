@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.unary import Unary
-from mlfbuild.native.graph.evaluation import evaluate
 from mlfbuild.native.graph.lookup_table import look_up
-from mlfbuild.native.graph.nodes import Graph
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.nodes import Graph, evaluate
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Fused(Operator):
     """The nodes of ``part``. The inputs are those of ``part``, followed by the constants of its nodes."""
 
-    name: ClassVar[str] = "FUSED"
+    name = "FUSED"
     """Not an operator of TFLite; only compilers create it."""
 
     part: Graph
@@ -53,16 +48,15 @@ class Fused(Operator):
 _ENTRIES = {DType.INT8: 256, DType.INT16: 513}
 
 
-@dataclass(frozen=True)
 class Lookup(Unary):
     """Any function of one number; frontends make it of several operators that work element by element."""
 
     table: tuple[int, ...]
     """The stored results for -128, -127 and so on, and of int16 for -32768, -32640 and so on up to 32768."""
 
-    name: ClassVar[str] = "LOOKUP"
+    name = "LOOKUP"
     """Not an operator of TFLite."""
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16)
+    types = (DType.INT8, DType.INT16)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         # Scales are not compared: the table contains both of them already.

@@ -16,7 +16,11 @@ OPERATORS: Mapping[str, str] = json.loads(Path(__file__).with_name("operators.js
 
 
 def operator_class(name: str) -> type[Operator] | None:
-    """Return the operator with TFLite's ``name``, such as ``CONV_2D``; ``None`` if there is none."""
+    """Return the operator with TFLite's ``name``, such as ``CONV_2D``; ``None`` if there is none.
+
+    The module of its family is imported at the first call. Names of operators that only compilers make, such as
+    ``FUSED``, are not in the table.
+    """
     if name not in OPERATORS:
         return None
     module, kind = OPERATORS[name].split(":")

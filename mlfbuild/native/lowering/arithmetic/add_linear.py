@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range, zero_point_of
+from mlfbuild.native.graph import Graph, Node, Operands, Tensor, activation_range
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
 from mlfbuild.native.lowering.call import NOT_EXACT, Constant, KernelCall
@@ -81,7 +81,7 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     # SUB is an addition with a negative factor.
     factors[1] *= -1 if isinstance(operator, Sub) else 1
-    constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    constant = output.affine.zero_point - factors[0] * first.affine.zero_point - factors[1] * second.affine.zero_point
     # A little more than 128, for the factors beside the nearest ones.
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
     # As large as possible: each bit of the shift is one more bit of precision for the factors.

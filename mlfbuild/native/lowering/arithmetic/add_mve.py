@@ -13,7 +13,6 @@ from mlfbuild.native.graph import (
     Tensor,
     activation_range,
     high_multiply,
-    zero_point_of,
 )
 from mlfbuild.native.graph.bases import binary_tensors
 from mlfbuild.native.graph.ops import Addition, Sub
@@ -73,11 +72,11 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
     factors = [sign << shift for sign, shift in zip(signs, left, strict=True)]
     a, b = (
         # The zero point is part of the offset: VMLAS multiplies by the factor and adds it in one instruction.
-        (factor, -zero_point_of(tensor) * factor, rescale.multiplier)
+        (factor, -tensor.affine.zero_point * factor, rescale.multiplier)
         for factor, tensor, rescale in zip(factors, (first, second), rescales.inputs, strict=True)
     )
     clamp = activation_range(operator.activation, output)
-    return _Numbers((a, b), rescales.output.multiplier, rescales.output.shift, zero_point_of(output), *clamp)
+    return _Numbers((a, b), rescales.output.multiplier, rescales.output.shift, output.affine.zero_point, *clamp)
 
 
 def _constant(numbers: _Numbers) -> Constant:

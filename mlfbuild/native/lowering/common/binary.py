@@ -16,7 +16,6 @@ from mlfbuild.native.graph import (
     multiply_rescale,
     prelu_rescales,
     squared_difference_rescales,
-    zero_point_of,
 )
 from mlfbuild.native.graph.bases import QUANTIZED, Arithmetic, Binary, binary_tensors
 from mlfbuild.native.graph.ops import Addition, ComparisonOperator, Div, Mul, Ordering, PRelu, SquaredDifference
@@ -86,9 +85,9 @@ def binary_quantization(
     ``tensors`` are both inputs and the output. A comparison, whose output is not quantised, has no clamp.
     """
     first, second, output = tensors
-    fields: _Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
+    fields: _Fields = {"first_zero_point": first.affine.zero_point, "second_zero_point": second.affine.zero_point}
     if output.dtype in QUANTIZED:
         activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
         minimum, maximum = activation_range(activation, output)
-        fields.update(output_zero_point=zero_point_of(output), minimum=minimum, maximum=maximum)
+        fields.update(output_zero_point=output.affine.zero_point, minimum=minimum, maximum=maximum)
     return Constant.struct("quantization", struct, fields | rescales)

@@ -5,52 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, divide, multiply, relation, select, unary
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped
 from mlfbuild.native.frontends.onnx.op_context import OpContext
-from mlfbuild.native.graph import GraphError, Operator, Tensor, ops
+from mlfbuild.native.graph import GraphError, Tensor, ops
 
 
 def softplus(op: OpContext, x: Tensor) -> Tensor:
     """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), in which exp cannot overflow."""
-    small = unary(op, ops.Exp(), unary(op, ops.Neg(), unary(op, ops.Abs(), x)))
-    return add(op, unary(op, ops.Relu(), x), unary(op, ops.Log(), add(op, small, 1.0)))
+    small = op.unary(ops.Exp(), op.unary(ops.Neg(), op.unary(ops.Abs(), x)))
+    return op.add(op.unary(ops.Relu(), x), op.unary(ops.Log(), op.add(small, 1.0)))
 
 
 def softsign(op: OpContext, x: Tensor) -> Tensor:
     """Return x / (1 + |x|)."""
-    return divide(op, x, add(op, unary(op, ops.Abs(), x), 1.0))
+    return op.divide(x, op.add(op.unary(ops.Abs(), x), 1.0))
 
 
 def scaled_elu(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
     # ELU with alpha 1 below 0, which is multiplied by the other alpha afterwards.
-    below = clamped(op, unary(op, ops.Elu(), x), -math.inf, 0.0)
-    return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
+    below = clamped(op, op.unary(ops.Elu(), x), -math.inf, 0.0)
+    return op.add(op.unary(ops.Relu(), x), op.multiply(below, alpha))
 
 
 Function = Callable[[OpContext, Tensor], Tensor]
 
 
-def _applied(operator: Operator) -> Function:
-    return lambda op, x: unary(op, operator, x)
-
-
-def _leaky(op: OpContext, x: Tensor, alpha: float) -> Tensor:
-    return unary(op, ops.LeakyRelu(alpha), x)
-
-
 def thresholded(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x where x > alpha, else 0."""
-    return select(op, relation(op, ops.Greater(), x, alpha), x, 0.0)
+    return op.select(op.relation(ops.Greater(), x, alpha), x, 0.0)
 
 
 def _affine(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return add(op, multiply(op, x, alpha), beta)
+    return op.add(op.multiply(x, alpha), beta)
 
 
 def _scaled_tanh(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
-    return multiply(op, unary(op, ops.Tanh(), multiply(op, x, beta)), alpha)
+    return op.multiply(op.unary(ops.Tanh(), op.multiply(x, beta)), alpha)
 
 
 def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
@@ -58,24 +49,20 @@ def hard_sigmoid(op: OpContext, x: Tensor, alpha: float, beta: float) -> Tensor:
     return clamped(op, _affine(op, x, alpha, beta), 0.0, 1.0)
 
 
-_PLAIN: Mapping[str, Function] = {
-    "relu": _applied(ops.Relu()),
-    "sigmoid": _applied(ops.Logistic()),
-    "softplus": softplus,
-    "softsign": softsign,
-    "tanh": _applied(ops.Tanh()),
+_FUNCTIONS: Mapping[str, tuple[Callable[..., Tensor], Mapping[str, float | None]]] = {
+    "affine": (_affine, {"alpha": None, "beta": None}),
+    "elu": (scaled_elu, {"alpha": 1.0}),
+    "hardsigmoid": (hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "leakyrelu": (lambda op, x, alpha: op.unary(ops.LeakyRelu(alpha), x), {"alpha": 0.01}),
+    "relu": (lambda op, x: op.unary(ops.Relu(), x), {}),
+    "scaledtanh": (_scaled_tanh, {"alpha": None, "beta": None}),
+    "sigmoid": (lambda op, x: op.unary(ops.Logistic(), x), {}),
+    "softplus": (softplus, {}),
+    "softsign": (softsign, {}),
+    "tanh": (lambda op, x: op.unary(ops.Tanh(), x), {}),
+    "thresholdedrelu": (thresholded, {"alpha": None}),
 }
-_OF_ALPHA: Mapping[str, tuple[Callable[[OpContext, Tensor, float], Tensor], float | None]] = {
-    "elu": (scaled_elu, 1.0),
-    "leakyrelu": (_leaky, 0.01),
-    "thresholdedrelu": (thresholded, None),
-}
-"""Functions with the parameter alpha, and its default; none if ONNX and onnxruntime do not agree on it."""
-_OF_BOTH: Mapping[str, tuple[Callable[[OpContext, Tensor, float, float], Tensor], float | None, float | None]] = {
-    "affine": (_affine, None, None),
-    "hardsigmoid": (hard_sigmoid, 0.2, 0.5),
-    "scaledtanh": (_scaled_tanh, None, None),
-}
+"""Functions with the defaults of their parameters; ``None`` if ONNX and onnxruntime do not agree on one."""
 
 
 def activation_names(op: OpContext, names: Sequence[str]) -> tuple[str, ...]:
@@ -95,23 +82,17 @@ def activations(op: OpContext, names: Sequence[str]) -> list[Function]:
 
     A function that has a parameter takes the next number of ``activation_alpha`` or ``activation_beta``.
     """
-    alphas, betas = _numbers(op, "activation_alpha"), _numbers(op, "activation_beta")
-    return [_function(op, name, alphas, betas) for name in activation_names(op, names)]
+    numbers = {word: _numbers(op, f"activation_{word}") for word in ("alpha", "beta")}
+    return [_function(op, name, numbers) for name in activation_names(op, names)]
 
 
-def _function(op: OpContext, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Function:
-    if name in _PLAIN:
-        return _PLAIN[name]
-    if name in _OF_ALPHA:
-        of_alpha, default = _OF_ALPHA[name]
-        slope = _next(op, name, "alpha", alphas, default)
-        return lambda op, x: of_alpha(op, x, slope)
-    if name in _OF_BOTH:
-        of_both, default, other = _OF_BOTH[name]
-        alpha, beta = _next(op, name, "alpha", alphas, default), _next(op, name, "beta", betas, other)
-        return lambda op, x: of_both(op, x, alpha, beta)
-    known = ", ".join(sorted([*_PLAIN, *_OF_ALPHA, *_OF_BOTH]))
-    raise op.unsupported(f"the activation {name} is not supported", f"use one of {known}")
+def _function(op: OpContext, name: str, numbers: Mapping[str, Iterator[float]]) -> Function:
+    if name not in _FUNCTIONS:
+        known = ", ".join(sorted(_FUNCTIONS))
+        raise op.unsupported(f"the activation {name} is not supported", f"use one of {known}")
+    compute, defaults = _FUNCTIONS[name]
+    parameters = {word: _next(op, name, word, numbers[word], default) for word, default in defaults.items()}
+    return lambda op, x: compute(op, x, **parameters)
 
 
 def _next(op: OpContext, name: str, word: str, numbers: Iterator[float], default: float | None) -> float:

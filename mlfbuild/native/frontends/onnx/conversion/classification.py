@@ -6,19 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    add,
-    binary,
-    cast,
-    divide,
-    multiply,
-    reduced,
-    relation,
-    select,
-    subtract,
-    unary,
-)
-from mlfbuild.native.frontends.onnx.conversion.products import fully_connected
+from mlfbuild.native.frontends.onnx.conversion.parameters import fully_connected
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
@@ -32,7 +20,7 @@ def rows(op: OpContext) -> Tensor:
     source = op.tensor(0)
     if len(source.shape) != 2:
         raise GraphError(op.node.place, f"takes rows of features, not {source}")
-    return cast(op, source, DType.FLOAT32)
+    return op.cast(source, DType.FLOAT32)
 
 
 def numbers(op: OpContext, name: str) -> Array:
@@ -65,9 +53,9 @@ def post_transformed(op: OpContext, scores: Tensor, name: str) -> Tensor:
     if name == "NONE":
         return scores
     if name == "LOGISTIC":
-        return unary(op, ops.Logistic(), scores)
+        return op.unary(ops.Logistic(), scores)
     if name == "SOFTMAX":
-        return unary(op, ops.Softmax(1.0), scores)
+        return op.unary(ops.Softmax(1.0), scores)
     if name == "SOFTMAX_ZERO":
         return _softmax_of_nonzero(op, scores)
     raise op.unsupported(f"post_transform {name} is not supported", "use NONE, LOGISTIC, SOFTMAX or SOFTMAX_ZERO")
@@ -79,26 +67,33 @@ _NONZERO = 1e-7
 
 def _softmax_of_nonzero(op: OpContext, scores: Tensor) -> Tensor:
     """Return the softmax in which scores of 0 stay 0, and 0.5 for each if all are."""
-    greatest = reduced(op, ops.ReduceMax, scores, (1,))
-    powers = unary(op, ops.Exp(), subtract(op, scores, greatest))
+    greatest = op.reduced(ops.ReduceMax, scores, (1,))
+    powers = op.unary(ops.Exp(), op.subtract(scores, greatest))
     # exp(-max) times the score: onnxruntime scales small scores by it instead of leaving them out.
-    small = multiply(op, scores, unary(op, ops.Exp(), unary(op, ops.Neg(), greatest)))
-    nonzero = relation(op, ops.Greater(), unary(op, ops.Abs(), scores), _NONZERO)
-    parts = select(op, nonzero, powers, small)
-    total = reduced(op, ops.Sum, parts, (1,))
-    nothing = relation(op, ops.Equal(), total, 0.0)
+    small = op.multiply(scores, op.unary(ops.Exp(), op.unary(ops.Neg(), greatest)))
+    nonzero = op.relation(ops.Greater(), op.unary(ops.Abs(), scores), _NONZERO)
+    parts = op.select(nonzero, powers, small)
+    total = op.reduced(ops.Sum, parts, (1,))
+    nothing = op.relation(ops.Equal(), total, 0.0)
     # A total of 0 means that every score was 0: each gets one half.
-    return select(op, nothing, 0.5, divide(op, parts, select(op, nothing, 1.0, total)))
+    return op.select(nothing, 0.5, op.divide(parts, op.select(nothing, 1.0, total)))
 
 
 def greatest_class(op: OpContext, scores: Tensor) -> Tensor:
-    """Return the position of the first greatest score of each row, int32."""
+    """Return the position of the first greatest score of each row, int32.
+
+    ``scores`` are [rows, classes], and the result is [rows]. Of equal scores, the first one counts.
+    """
     return op.emit(ops.ArgMax(1), [scores], scores.shape[:1], DType.INT32)
 
 
 def labelled(op: OpContext, positions: Tensor, labels: Sequence[int] | Sequence[str]) -> Value:
-    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64."""
-    wide = cast(op, positions, DType.INT64)
+    """Return the label at each of the int32 ``positions``; a text is represented by its position, as int64.
+
+    Labels 0, 1, 2 and so on need no table, and integer labels are looked up. The value has the texts as its ``labels``,
+    which the generated header lists.
+    """
+    wide = op.cast(positions, DType.INT64)
     texts = tuple(label for label in labels if isinstance(label, str))
     if texts:
         # A text has no tensor type: its position is returned, and the header lists the texts.
@@ -117,8 +112,8 @@ def both_classes(op: OpContext, score: Tensor, *, complement: bool) -> Tensor:
     The score of the first one is -score or, if ``complement``, 1 - score.
     """
     signs = op.weights("signs", np.array([[-1, 1]], np.float32))
-    both = binary(op, ops.Mul(), score, signs)
-    return add(op, both, op.weights("offsets", np.array([[1, 0]], np.float32))) if complement else both
+    both = op.binary(ops.Mul(), score, signs)
+    return op.add(both, op.weights("offsets", np.array([[1, 0]], np.float32))) if complement else both
 
 
 def matches(op: OpContext, source: Tensor, keys: Array) -> Tensor:
@@ -127,16 +122,20 @@ def matches(op: OpContext, source: Tensor, keys: Array) -> Tensor:
     The result is bool [..., keys]. Raises ``UnsupportedModelError`` if the type of the elements cannot represent a key.
     """
     # Integer keys are compared in int64, which holds every integer type of a feature.
-    source = source if source.dtype is DType.FLOAT32 else cast(op, source, DType.INT64)
+    source = source if source.dtype is DType.FLOAT32 else op.cast(source, DType.INT64)
     typed = keys.astype(source.dtype.numpy)
     if not np.array_equal(typed, keys):
         raise op.unsupported(f"keys that {source.dtype.value} cannot represent are not supported")
     column = op.builder.reshaped(source, (*source.shape, 1))
-    return relation(op, ops.Equal(), column, op.weights("keys", typed))
+    return op.relation(ops.Equal(), column, op.weights("keys", typed))
 
 
 def weighted_sums(op: OpContext, source: Tensor, weights: Array, bias: Array) -> Tensor:
-    """Return the rows of ``source`` times ``weights`` [outputs, inputs] plus ``bias``, which may be empty."""
+    """Return the rows of ``source`` times ``weights`` [outputs, inputs] plus ``bias``, which may be empty.
+
+    ``source`` is float32 [rows, inputs]; the result is float32 [rows, outputs]. Raises ``GraphError`` if the sizes do
+    not fit.
+    """
     if weights.ndim != 2 or weights.shape[1] != source.shape[1] or bias.size not in {0, weights.shape[0]}:
         raise GraphError(op.node.place, f"{list(weights.shape)} weights and {bias.size} offsets do not fit {source}")
     return fully_connected(op, source, weights, bias if bias.any() else None)

@@ -49,7 +49,11 @@ def convolved(op: OpContext, value: Value, parameters: LayerParameters, target: 
 def convolved_image(
     op: OpContext, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
 ) -> Tensor | None:
-    """Do the same as ``convolved``, for an NHWC ``source`` and OIHW weights."""
+    """Do the same as ``convolved``, for an NHWC ``source`` and OIHW weights.
+
+    ``window`` is that of the filter, with padding that may be wider than it. The result is NHWC; ``None`` if the scales
+    do not allow integers. Raises ``GraphError`` if groups and channels do not fit.
+    """
     groups = op.integer("group", 1)
     # OIHW: the second dimension is the depth of one group.
     outputs, depth = parameters.weights.shape[:2]
@@ -65,7 +69,11 @@ def is_computed(op: OpContext) -> bool:
 
 
 def convolved_by_computed(op: OpContext, value: Value, weights: Value, *, biased: bool) -> Value:
-    """Return the convolution with a computed filter, in float32; if ``biased``, input 2 is a bias."""
+    """Return the convolution with a computed filter, in float32; if ``biased``, input 2 is a bias.
+
+    ``weights`` are in ONNX's order [outputs, inputs of a group, ...]. The result has the rank of ``value`` and channels
+    last. Raises ``GraphError`` if shapes do not fit.
+    """
     source, shape, groups = image(op, value), filter_shape(op, value, weights), op.integer("group", 1)
     outputs, depth = shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
@@ -130,7 +138,11 @@ def plus_bias(op: OpContext, tensor: Tensor) -> Tensor:
 
 
 def check_filter(op: OpContext, value: Value, shape: tuple[int, ...]) -> None:
-    """Raise ``GraphError`` if the filter's rank differs from that of ``value``, or its size from ``kernel_shape``."""
+    """Raise ``GraphError`` if the filter's rank differs from that of ``value``, or its size from ``kernel_shape``.
+
+    ``shape`` is that of the filter, [outputs, inputs, sizes ...]. The attribute is optional, but must agree if it is
+    there.
+    """
     if len(shape) != value.rank:
         raise GraphError(op.node.place, f"a filter of {len(shape)} dimensions for an input of {value.rank}")
     size = op.integers("kernel_shape")
@@ -261,7 +273,11 @@ def weighted_sum(
     shape: Sequence[int],
     target: Quantization | None,
 ) -> Tensor | None:
-    """Add a node with weights and a bias."""
+    """Add a node with weights and a bias.
+
+    In integers if there is a ``target``, the quantisation of the result; then ``None`` means that the scales do not
+    allow it. ``shape`` is that of the result.
+    """
     return op.emit(operator, inputs, shape) if target is None else op.attempt(operator, inputs, shape, target)
 
 

@@ -5,15 +5,31 @@ The row of an operator names its class in ``graph/ops``, which is imported when 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, cast, of_one_tensor, unary
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import UNSIGNED, Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Tabulated
+
+
+def of_one_tensor(compute: Callable[[OpContext, Tensor], Tensor]) -> Converter:
+    """Return a converter that applies ``compute`` element by element, regardless of the stored order.
+
+    If the input is quantised and so is the result, that is done at once, and ``tabulation`` makes a table of it all.
+    """
+
+    def convert(op: OpContext) -> tuple[Value, ...]:
+        value, target = op.value(0), op.held_target
+        made = compute(op, value.tensor)
+        # The output's own QuantizeLinear is converted here, so that tabulation sees one region from int8 to int8.
+        if target is None or op.target is None or op.held(0).quantization is None or made.dtype is not DType.FLOAT32:
+            return (Value(made, value.order),)
+        return (op.real(op.emit(ops.Quantize(), [made], made.shape, op.target.holder, target), value.order),)
+
+    return convert
 
 
 def named(name: str) -> Operator:
@@ -24,7 +40,7 @@ def named(name: str) -> Operator:
 
 def plain(name: str) -> Converter:
     """Return the converter to an operator of one tensor that has no integer form."""
-    return of_one_tensor(lambda op, x: unary(op, named(name), x))
+    return of_one_tensor(lambda op, x: op.unary(named(name), x))
 
 
 def with_integers(name: str) -> Converter:
@@ -55,8 +71,8 @@ def of_integers_too(name: str) -> Converter:
 def _also_narrow(op: OpContext, operator: Operator, x: Tensor) -> Tensor:
     # Narrow integers have no kernel: they are widened, which is exact, and wrap when they are cast back.
     if x.dtype not in NARROW:
-        return unary(op, operator, x)
-    return cast(op, unary(op, operator, cast(op, x, DType.INT32)), x.dtype)
+        return op.unary(operator, x)
+    return op.cast(op.unary(operator, op.cast(x, DType.INT32)), x.dtype)
 
 
 def of_two(name: str) -> Converter:
@@ -156,7 +172,11 @@ def _constant_number(op: OpContext, number: Array) -> Value | None:
 
 
 def arithmetic(op: OpContext, operator: Operator, first: Value, second: Value) -> Value:
-    """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C."""
+    """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C.
+
+    They broadcast like numpy's, in any stored order. uint64 is divided by ``unsigned_quotient``, other integers in a
+    wider type, from which they are cast back.
+    """
     if first.dtype not in WIDER or second.dtype is not first.dtype:
         return combined(op, operator, first, second)
     if isinstance(operator, ops.Div) and first.dtype is DType.UINT64:
@@ -212,11 +232,15 @@ def unsigned_quotient(op: OpContext, first: Value, second: Value) -> tuple[Value
 
 def as_type(op: OpContext, value: Value, dtype: DType) -> Value:
     """Return the plain ``value`` converted to ``dtype``."""
-    return Value(cast(op, value.tensor, dtype), value.order)
+    return Value(op.cast(value.tensor, dtype), value.order)
 
 
 def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> Value:
-    """Return the maximum or minimum of two values; integers of ``WIDER`` are compared and selected."""
+    """Return the maximum or minimum of two values; integers of ``WIDER`` are compared and selected.
+
+    Other types have a kernel. Both values have the same type, and the same scale if they are quantised; the result is
+    the second one if one of them is NaN.
+    """
     dtype = first.dtype
     if dtype not in WIDER or second.dtype is not dtype:
         return combined(op, operator, first, second)
@@ -229,13 +253,20 @@ def extreme(op: OpContext, operator: Operator, first: Value, second: Value) -> V
 
 
 def chosen(op: OpContext, condition: Value, first: Value, second: Value) -> Value:
-    """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
+    """Return elements of ``first`` where ``condition`` holds, else of ``second``.
+
+    All three broadcast. The result has the type and the scale of the alternatives, which must be equal, and is stored
+    in a common order.
+    """
     order, tensors, shape = aligned(op, (condition, first, second))
     return Value(op.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype), order)
 
 
 def compared(op: OpContext, comparison: Operator, first: Value, second: Value) -> Value:
-    """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale."""
+    """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale.
+
+    ``comparison`` is an operator of the graph such as ``ops.Less()``. The result is bool with the broadcast shape.
+    """
     if first.dtype in WIDER and second.dtype is first.dtype:
         first, second = in_order(op, first), in_order(op, second)
     return combined(op, comparison, first, second, dtype=DType.BOOL)
@@ -258,7 +289,11 @@ def _with_highest_bit_inverted(op: OpContext, value: Value) -> Value:
 
 
 def combined(op: OpContext, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
-    """Apply ``operator`` to values of one kind, stored in a common order."""
+    """Apply ``operator`` to values of one kind, stored in a common order.
+
+    The result has the type and quantisation of the last value, or the type ``dtype``, which is for relations. Raises
+    ``GraphError`` if the shapes do not broadcast.
+    """
     order, tensors, shape = aligned(op, values)
     quantization = tensors[-1].quantization
     return values[-1].moved(op.emit(operator, tensors, shape, dtype, quantization), order) if dtype is None else (
@@ -267,7 +302,11 @@ def combined(op: OpContext, operator: Operator, *values: Value, dtype: DType | N
 
 
 def aligned(op: OpContext, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
-    """Return a common order, the tensors of ``values`` in it at full rank, and the shape to which they broadcast."""
+    """Return a common order, the tensors of ``values`` in it at full rank, and the shape to which they broadcast.
+
+    Values of a lower rank get leading dimensions of 1, as numpy adds them. Raises ``GraphError`` if the shapes do not
+    broadcast.
+    """
     rank = max(value.rank for value in values)
     widest = [value for value in values if value.rank == rank]
     order = common_order(widest)

@@ -14,7 +14,10 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
 def image(op: OpContext, value: Value) -> Tensor:
-    """Return ``value`` [batch, channels, one or two spatial dimensions] as NHWC."""
+    """Return ``value`` [batch, channels, one or two spatial dimensions] as NHWC.
+
+    A sequence becomes an image with a height of 1. Raises ``UnsupportedModelError`` for other ranks than 3 and 4.
+    """
     if value.rank not in {3, 4}:
         raise op.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
     tensor = op.builder.stored(value, channels_last(value.rank))
@@ -23,7 +26,10 @@ def image(op: OpContext, value: Value) -> Tensor:
 
 
 def from_image(op: OpContext, value: Value, tensor: Tensor) -> Value:
-    """Return the NHWC ``tensor`` as a value with the rank and type of ``value``."""
+    """Return the NHWC ``tensor`` as a value with the rank and type of ``value``.
+
+    The reverse of ``image``: a sequence loses its height of 1. The result is stored with channels last.
+    """
     if value.rank == 3:
         tensor = op.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
     return Value(tensor, channels_last(value.rank), value.dtype)
@@ -74,7 +80,11 @@ def untouched(size: int) -> WindowLine:
 
 
 def sliding(op: OpContext, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
-    """Return the window that the attributes at ``op`` describe for an image of ``size``."""
+    """Return the window that the attributes at ``op`` describe for an image of ``size``.
+
+    ``filter_size`` are the sizes of the filter, of which the last one or two count. The strides, dilations and padding
+    are attributes; raises ``GraphError`` if they do not fit.
+    """
     dimensions = op.held(0).rank - 2
     found = lines(op, size[2 - dimensions :], filter_size[-dimensions:])
     # A window along one dimension is one along the columns, with a single row.

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.conversion.activations import activations
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, relation, select
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Value
@@ -98,7 +97,7 @@ class Layer(ABC):
             made = self.op.emit(ops.FullyConnected(keep_num_dims=True), [rows, factors.weights, None], shape)
         else:
             made = self.op.emit(ops.BatchMatmul(adj_y=True), [rows, factors.weights], shape)
-        return add(self.op, made, factors.bias)
+        return self.op.add(made, factors.bias)
 
     def activated(self, function: int, sums: Tensor) -> Tensor:
         """Return an activation function of ``sums``, which the attribute ``clip`` bounds."""
@@ -212,12 +211,12 @@ class _Lengths:
                 return bool(inside.all())
             return self._op.weights(f"step {step}", inside.reshape(-1, 1))
         number = self._op.weights(f"step {step}", np.array(step, np.int32))
-        return relation(self._op, ops.Greater(), self._lengths, number)
+        return self._op.relation(ops.Greater(), self._lengths, number)
 
     def last(self, state: Tensor) -> Tensor:
         """Return the last ``state``, with zeros for sequences without steps, as in onnxruntime."""
         begun = self.within(0)
-        return state if begun is True else select(self._op, self._tensor(begun), state, 0.0)
+        return state if begun is True else self._op.select(self._tensor(begun), state, 0.0)
 
     def _tensor(self, answers: bool | Tensor) -> Tensor:
         return answers if isinstance(answers, Tensor) else self._op.weights("steps", np.array(answers))
@@ -261,9 +260,9 @@ def _steps(
             continue
         made = layer.step(products[step], *states)
         if isinstance(inside, Tensor):
-            results.append(select(op, inside, made[0], 0.0))
+            results.append(op.select(inside, made[0], 0.0))
             # A sequence that has ended keeps its state, while the others of the batch go on.
-            states = tuple(select(op, inside, new, old) for new, old in zip(made, states, strict=True))
+            states = tuple(op.select(inside, new, old) for new, old in zip(made, states, strict=True))
         else:
             results.append(made[0])
             states = made

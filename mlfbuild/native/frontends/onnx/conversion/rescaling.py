@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import binary, unary
 from mlfbuild.native.frontends.onnx.layout import Order, Value, channels_last
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, DType, Operator, Quantization, Tensor, ops, quantize_value
@@ -66,12 +65,12 @@ _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
 def clamped(op: OpContext, tensor: Tensor, low: float, high: float) -> Tensor:
     """Return ``tensor`` clamped, by RELU, RELU6 or a similar operator if it has these bounds."""
     if (low, high) in _KNOWN_CLAMPS:
-        return unary(op, _KNOWN_CLAMPS[low, high], tensor)
+        return op.unary(_KNOWN_CLAMPS[low, high], tensor)
     # Infinite bounds need no operator.
     if low > -math.inf:
-        tensor = binary(op, ops.Maximum(), tensor, op.number("minimum", low))
+        tensor = op.binary(ops.Maximum(), tensor, op.number("minimum", low))
     if high < math.inf:
-        tensor = binary(op, ops.Minimum(), tensor, op.number("maximum", high))
+        tensor = op.binary(ops.Minimum(), tensor, op.number("maximum", high))
     return tensor
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import add, binary, cast, relation, select
 from mlfbuild.native.frontends.onnx.layout import Value
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
@@ -23,7 +22,7 @@ def integers(op: OpContext, index: int, count: int | None = None) -> Tensor:
     if tensor.dtype not in {DType.INT32, DType.INT64} or (count is not None and tensor.elements != count):
         wanted = "integers" if count is None else f"{count} integers"
         raise GraphError(op.node.place, f"input {index}, {tensor}, is not {wanted}")
-    return cast(op, op.builder.reshaped(tensor, (tensor.elements,)), DType.INT64)
+    return op.cast(op.builder.reshaped(tensor, (tensor.elements,)), DType.INT64)
 
 
 def element(op: OpContext, tensor: Tensor, index: int) -> Tensor:
@@ -42,7 +41,7 @@ def of_dimensions(op: OpContext, values: Tensor, axes: int, rank: int, default: 
         named = from_front(op, integers(op, axes, values.elements), rank)
         blank = op.filled("default", (rank,), default, np.int64)
         # Scattered into a list of all dimensions, because the axes are known only at run time.
-        spread = op.emit(ops.ScatterElements(), [blank, cast(op, named, DType.INT32), values], (rank,))
+        spread = op.emit(ops.ScatterElements(), [blank, op.cast(named, DType.INT32), values], (rank,))
         return [element(op, spread, axis) for axis in range(rank)]
     order = op.axes_in_order(op.integers("axes", axes) or () if op.has(axes) else range(values.elements), rank)
     if len(order) != values.elements:
@@ -52,12 +51,12 @@ def of_dimensions(op: OpContext, values: Tensor, axes: int, rank: int, default: 
 
 def from_front(op: OpContext, indices: Tensor, size: int) -> Tensor:
     """Return ``indices``, negative ones of which count from the end of ``size``, counted from the front."""
-    return select(op, relation(op, ops.Less(), indices, 0), add(op, indices, size), indices)
+    return op.select(op.relation(ops.Less(), indices, 0), op.add(indices, size), indices)
 
 
 def bounded(op: OpContext, numbers: Tensor, least: Tensor | int, greatest: Tensor | int) -> Tensor:
     """Return ``numbers`` brought into a range."""
-    return binary(op, ops.Minimum(), binary(op, ops.Maximum(), numbers, least), greatest)
+    return op.binary(ops.Minimum(), op.binary(ops.Maximum(), numbers, least), greatest)
 
 
 def places(op: OpContext, count: int) -> Tensor:

@@ -8,19 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.conversion import runtime_parameters
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    add,
-    binary,
-    cast,
-    divide,
-    multiply,
-    reduced,
-    relation,
-    select,
-    subtract,
-    summed,
-    unary,
-)
 from mlfbuild.native.frontends.onnx.layout import Value
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
@@ -88,18 +75,18 @@ def _scales(op: OpContext, value: Value, axes: tuple[int, ...]) -> Tensor:
         return _row(op, 2 if op.opset >= 11 and op.node.operator == "Resize" else 1, len(axes))
     # The sizes give the scales: ONNX's formulas use the scale even if sizes are given.
     before = op.weights("sizes", np.array([value.shape[axis] for axis in axes], np.float32))
-    scales = divide(op, cast(op, runtime_parameters.integers(op, 3, len(axes)), DType.FLOAT32), before)
+    scales = op.divide(op.cast(runtime_parameters.integers(op, 3, len(axes)), DType.FLOAT32), before)
     policy = op.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return scales
-    one = reduced(op, ops.ReduceMin if policy == "not_larger" else ops.ReduceMax, scales, (0,))
+    one = op.reduced(ops.ReduceMin if policy == "not_larger" else ops.ReduceMax, scales, (0,))
     return op.moved(ops.BroadcastTo(), one, (len(axes),))
 
 
 def _along(op: OpContext, value: Value, line: _Line, mode: str) -> Value:
     places = _coordinates(op, line)
     if mode == "nearest":
-        made = runtime_parameters.taken_at(op, value, line.axis, cast(op, _nearest(op, places, line), DType.INT64))
+        made = runtime_parameters.taken_at(op, value, line.axis, op.cast(_nearest(op, places, line), DType.INT64))
     else:
         value = op.builder.plain(value)
         if value.dtype is not DType.FLOAT32:
@@ -111,10 +98,10 @@ def _along(op: OpContext, value: Value, line: _Line, mode: str) -> Value:
     if made.dtype is not DType.FLOAT32:
         raise op.type_unsupported(made.tensor, "float32 for a region of interest")
     # Only crop_and_resize reads beyond the image: other modes clamp to the border.
-    low, high = relation(op, ops.Less(), places, 0), relation(op, ops.Greater(), places, line.size - 1)
-    outside = binary(op, ops.LogicalOr(), low, high)
+    low, high = op.relation(ops.Less(), places, 0), op.relation(ops.Greater(), places, line.size - 1)
+    outside = op.binary(ops.LogicalOr(), low, high)
     column = op.builder.reshaped(outside, runtime_parameters.along(made, line.axis, outside))
-    return made.moved(select(op, column, op.real_attribute("extrapolation_value", 0.0), made.tensor), made.order)
+    return made.moved(op.select(column, op.real_attribute("extrapolation_value", 0.0), made.tensor), made.order)
 
 
 def _cubic_parameter(op: OpContext, mode: str) -> float | None:
@@ -128,26 +115,26 @@ def _coordinates(op: OpContext, line: _Line) -> Tensor:
     mode = op.text("coordinate_transformation_mode", "half_pixel" if op.opset >= 11 else "asymmetric")
     op.check_room((line.wanted,), DType.FLOAT32.size)
     place = op.weights("places", np.arange(line.wanted, dtype=np.float32))
-    width = multiply(op, line.scale, line.size)
-    halves = subtract(op, divide(op, add(op, place, 0.5), line.scale), 0.5)
-    single = relation(op, ops.Equal(), width, 1)
+    width = op.multiply(line.scale, line.size)
+    halves = op.subtract(op.divide(op.add(place, 0.5), line.scale), 0.5)
+    single = op.relation(ops.Equal(), width, 1)
     last = line.size - 1
-    per_step = divide(op, op.number("last", last), subtract(op, width, 1))
+    per_step = op.divide(op.number("last", last), op.subtract(width, 1))
     if mode == "half_pixel":
         return halves
     if mode == "pytorch_half_pixel":
-        return select(op, relation(op, ops.Greater(), width, 1), halves, -0.5)
+        return op.select(op.relation(ops.Greater(), width, 1), halves, -0.5)
     if mode == "half_pixel_symmetric":
-        share = subtract(op, op.number("one", 1), divide(op, op.number("wanted", line.wanted), width))
-        return add(op, multiply(op, share, line.size / 2), halves)
+        share = op.subtract(op.number("one", 1), op.divide(op.number("wanted", line.wanted), width))
+        return op.add(op.multiply(share, line.size / 2), halves)
     if mode == "asymmetric":
-        return divide(op, place, line.scale)
+        return op.divide(place, line.scale)
     if mode == "align_corners":
-        return select(op, single, 0, multiply(op, place, per_step))
+        return op.select(single, 0, op.multiply(place, per_step))
     if mode == "tf_crop_and_resize":
-        middle = multiply(op, add(op, line.begin, line.end), last / 2)
-        along = multiply(op, multiply(op, place, subtract(op, line.end, line.begin)), per_step)
-        return select(op, single, middle, add(op, multiply(op, line.begin, last), along))
+        middle = op.multiply(op.add(line.begin, line.end), last / 2)
+        along = op.multiply(op.multiply(place, op.subtract(line.end, line.begin)), per_step)
+        return op.select(single, middle, op.add(op.multiply(line.begin, last), along))
     raise GraphError(op.node.place, f"attribute coordinate_transformation_mode is {mode!r}")
 
 
@@ -160,11 +147,11 @@ def _nearest(op: OpContext, places: Tensor, line: _Line) -> Tensor:
     if mode not in known:
         raise GraphError(op.node.place, f"attribute nearest_mode is {mode!r}")
     shift, rounding = known[mode]
-    moved = add(op, places, shift) if shift else places
-    whole = unary(op, ops.Round(), moved)
+    moved = op.add(places, shift) if shift else places
+    whole = op.unary(ops.Round(), moved)
     # In float32, a place that should be whole may be off by its last bits, more so in long dimensions.
-    near = relation(op, ops.Less(), unary(op, ops.Abs(), subtract(op, moved, whole)), _WHOLE * line.size)
-    return select(op, near, whole, unary(op, rounding, moved))
+    near = op.relation(ops.Less(), op.unary(ops.Abs(), op.subtract(moved, whole)), _WHOLE * line.size)
+    return op.select(near, whole, op.unary(rounding, moved))
 
 
 def _interpolated(op: OpContext, value: Value, places: Tensor, line: _Line, cubic: float | None) -> Value:
@@ -173,11 +160,11 @@ def _interpolated(op: OpContext, value: Value, places: Tensor, line: _Line, cubi
 
     def part(tap: int) -> Tensor:
         where, share = (_tap(op, table, tap) for table in (positions, shares))
-        looked_up = runtime_parameters.taken_at(op, value, line.axis, cast(op, where, DType.INT64))
+        looked_up = runtime_parameters.taken_at(op, value, line.axis, op.cast(where, DType.INT64))
         column = op.builder.reshaped(share, runtime_parameters.along(value, line.axis, share))
-        return multiply(op, looked_up.tensor, column)
+        return op.multiply(looked_up.tensor, column)
 
-    return Value(summed(op, map(part, range(positions.shape[0]))), value.order)
+    return Value(op.summed(map(part, range(positions.shape[0]))), value.order)
 
 
 def _taps(op: OpContext, places: Tensor, line: _Line, cubic: float | None) -> tuple[Tensor, Tensor]:
@@ -191,17 +178,17 @@ def _taps(op: OpContext, places: Tensor, line: _Line, cubic: float | None) -> tu
     if offsets.size > _MOST_TAPS:
         raise op.unsupported(f"summing {offsets.size} elements for each element of the result is not supported")
     row = op.builder.reshaped(places, (1, line.wanted))
-    positions = add(op, unary(op, ops.Floor(), row), op.weights("offsets", offsets[:, np.newaxis]))
-    distance = unary(op, ops.Abs(), subtract(op, positions, row))
+    positions = op.add(op.unary(ops.Floor(), row), op.weights("offsets", offsets[:, np.newaxis]))
+    distance = op.unary(ops.Abs(), op.subtract(positions, row))
     if antialias:
-        distance = multiply(op, distance, binary(op, ops.Minimum(), line.scale, 1))
+        distance = op.multiply(distance, op.binary(ops.Minimum(), line.scale, 1))
     shares = _linear(op, distance) if cubic is None else _cubic(op, distance, cubic)
     if exclude:
         last = op.number("last", line.size - 1)
-        low, high = relation(op, ops.GreaterEqual(), positions, 0), relation(op, ops.LessEqual(), positions, last)
-        shares = select(op, binary(op, ops.LogicalAnd(), low, high), shares, 0)
+        low, high = op.relation(ops.GreaterEqual(), positions, 0), op.relation(ops.LessEqual(), positions, last)
+        shares = op.select(op.binary(ops.LogicalAnd(), low, high), shares, 0)
     if antialias or exclude:
-        shares = divide(op, shares, reduced(op, ops.Sum, shares, (0,)))
+        shares = op.divide(shares, op.reduced(ops.Sum, shares, (0,)))
     return positions, shares
 
 
@@ -212,19 +199,19 @@ def _tap(op: OpContext, table: Tensor, tap: int) -> Tensor:
 
 
 def _linear(op: OpContext, distance: Tensor) -> Tensor:
-    return unary(op, ops.Relu(), subtract(op, op.number("one", 1), distance))
+    return op.unary(ops.Relu(), op.subtract(op.number("one", 1), distance))
 
 
 def _cubic(op: OpContext, distance: Tensor, a: float) -> Tensor:
     """Return the shares of Keys' cubic convolution with the parameter ``a``."""
 
     def polynomial(*factors: float) -> Tensor:
-        made = multiply(op, distance, factors[0])
+        made = op.multiply(distance, factors[0])
         for factor in factors[1:-1]:
-            made = multiply(op, add(op, made, factor), distance)
+            made = op.multiply(op.add(made, factor), distance)
         # Horner's rule, so that each power costs one product.
-        return add(op, made, factors[-1])
+        return op.add(made, factors[-1])
 
     near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
-    beyond = select(op, relation(op, ops.Less(), distance, 2), far, 0)
-    return select(op, relation(op, ops.LessEqual(), distance, 1), near, beyond)
+    beyond = op.select(op.relation(ops.Less(), distance, 2), far, 0)
+    return op.select(op.relation(ops.LessEqual(), distance, 1), near, beyond)

@@ -10,7 +10,6 @@ import numpy as np
 from mlfbuild.native.frontends.onnx.layout import Order, Value
 from mlfbuild.native.frontends.onnx.op_context import OpContext
 from mlfbuild.native.graph import Array, GraphError, ops
-from mlfbuild.native.graph.ops import Steps
 
 
 def sliced(op: OpContext, value: Value, positions: Sequence[range]) -> Value:
@@ -26,7 +25,7 @@ def sliced(op: OpContext, value: Value, positions: Sequence[range]) -> Value:
     shape = [len(found) for found in stored]
     if 0 in shape:
         raise op.unsupported("the result has no elements", code="tensor-empty")
-    operator = ops.StridedSlice(tuple(Steps.of(found) for found in stored))
+    operator = ops.StridedSlice(tuple(ops.Steps.of(found) for found in stored))
     return value.moved(op.moved(operator, value.tensor, shape), value.order)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter
+    from mlfbuild.native.frontends.onnx.op_context import Converter
 
 __all__ = ["OPERATORS", "converter"]
 

@@ -14,20 +14,10 @@ from mlfbuild.native.frontends.onnx.conversion.activations import (
     softsign,
     thresholded,
 )
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    multiply,
-    of_one_tensor,
-    relation,
-    select,
-    subtract,
-    unary,
-)
-from mlfbuild.native.frontends.onnx.conversion.elementwise import combined, extreme, in_integers
+from mlfbuild.native.frontends.onnx.conversion.elementwise import combined, extreme, in_integers, of_one_tensor
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped, clamped_integers, scaled
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
 
@@ -60,10 +50,6 @@ def _clipped(op: OpContext) -> Value:
 
 def _bound(op: OpContext, index: int, what: str, default: float) -> float:
     return float(op.constant_number(index, what)) if op.has(index) else default
-
-
-def _relu(op: OpContext) -> tuple[Value, ...]:
-    return (_clamped_value(op, 0.0, math.inf),)
 
 
 def _clamped_value(op: OpContext, low: float, high: float) -> Value:
@@ -103,10 +89,6 @@ def _prelu(op: OpContext) -> tuple[Value, ...]:
     return (combined(op, ops.PRelu(), value, slope),)
 
 
-def _leaky_relu(op: OpContext) -> tuple[Value, ...]:
-    return in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01)))
-
-
 def _of_attributes(compute: Callable[..., Tensor], **defaults: float) -> Converter:
     """Return the converter that applies ``compute`` with the attributes that ``defaults`` names, as keywords."""
 
@@ -119,8 +101,8 @@ def _of_attributes(compute: Callable[..., Tensor], **defaults: float) -> Convert
 
 def _shrink(op: OpContext, x: Tensor, bias: float, lambd: float) -> Tensor:
     """Return x + bias where x < -lambd, x - bias where x > lambd, else 0."""
-    above = select(op, relation(op, ops.Greater(), x, lambd), subtract(op, x, bias), 0.0)
-    return select(op, relation(op, ops.Less(), x, -lambd), add(op, x, bias), above)
+    above = op.select(op.relation(ops.Greater(), x, lambd), op.subtract(x, bias), 0.0)
+    return op.select(op.relation(ops.Less(), x, -lambd), op.add(x, bias), above)
 
 
 def _elu(op: OpContext) -> tuple[Value, ...]:
@@ -133,7 +115,7 @@ def _elu(op: OpContext) -> tuple[Value, ...]:
 
 def _selu(op: OpContext, x: Tensor, alpha: float, gamma: float) -> Tensor:
     """Return gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
-    return multiply(op, scaled_elu(op, x, alpha), gamma)
+    return op.multiply(scaled_elu(op, x, alpha), gamma)
 
 
 def _celu(op: OpContext) -> tuple[Value, ...]:
@@ -145,8 +127,8 @@ def _celu(op: OpContext) -> tuple[Value, ...]:
     def compute(op: OpContext, x: Tensor) -> Tensor:
         # ELU is exp(x) - 1 for negative numbers only, and x for others: the sum of both clamped halves needs no
         # selection.
-        below = clamped(op, unary(op, ops.Elu(), multiply(op, x, 1 / alpha)), -math.inf, 0.0)
-        return add(op, unary(op, ops.Relu(), x), multiply(op, below, alpha))
+        below = clamped(op, op.unary(ops.Elu(), op.multiply(x, 1 / alpha)), -math.inf, 0.0)
+        return op.add(op.unary(ops.Relu(), x), op.multiply(below, alpha))
 
     return of_one_tensor(compute)(op)
 
@@ -158,20 +140,20 @@ def _gelu(op: OpContext) -> tuple[Value, ...]:
         raise GraphError(op.node.place, f"attribute approximate is {approximate!r}")
 
     def compute(op: OpContext, x: Tensor) -> Tensor:
-        gate = add(op, _GELU_GATES[approximate](op, x), 1.0)
-        return multiply(op, multiply(op, x, gate), 0.5)
+        gate = op.add(_GELU_GATES[approximate](op, x), 1.0)
+        return op.multiply(op.multiply(x, gate), 0.5)
 
     return of_one_tensor(compute)(op)
 
 
 def _exact_gate(op: OpContext, x: Tensor) -> Tensor:
-    return unary(op, ops.Erf(), multiply(op, x, math.sqrt(0.5)))
+    return op.unary(ops.Erf(), op.multiply(x, math.sqrt(0.5)))
 
 
 def _tanh_gate(op: OpContext, x: Tensor) -> Tensor:
     """Return tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))."""
-    factor = add(op, multiply(op, multiply(op, x, x), 0.044715), 1.0)
-    return unary(op, ops.Tanh(), multiply(op, multiply(op, x, factor), math.sqrt(2 / math.pi)))
+    factor = op.add(op.multiply(op.multiply(x, x), 0.044715), 1.0)
+    return op.unary(ops.Tanh(), op.multiply(op.multiply(x, factor), math.sqrt(2 / math.pi)))
 
 
 _GELU_GATES: Mapping[str, Callable[[OpContext, Tensor], Tensor]] = {"none": _exact_gate, "tanh": _tanh_gate}
@@ -190,13 +172,13 @@ def _hard_sigmoid(op: OpContext) -> tuple[Value, ...]:
 
 def _mish(op: OpContext, x: Tensor) -> Tensor:
     """Return x * tanh(log(1 + exp(x)))."""
-    return multiply(op, x, unary(op, ops.Tanh(), softplus(op, x)))
+    return op.multiply(x, op.unary(ops.Tanh(), softplus(op, x)))
 
 
 def _swish(op: OpContext, x: Tensor, alpha: float) -> Tensor:
     """Return x / (1 + exp(-alpha * x))."""
-    steep = x if alpha == 1.0 else multiply(op, x, alpha)
-    return multiply(op, x, unary(op, ops.Logistic(), steep))
+    steep = x if alpha == 1.0 else op.multiply(x, alpha)
+    return op.multiply(x, op.unary(ops.Logistic(), steep))
 
 
 def _swiglu(op: OpContext) -> tuple[Value, ...]:
@@ -212,10 +194,10 @@ OPERATORS: Mapping[str, Converter] = {
     "Elu": _elu,
     "Gelu": _gelu,
     "HardSigmoid": _hard_sigmoid,
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": lambda op: in_integers(op, ops.LeakyRelu(op.real_attribute("alpha", 0.01))),
     "Mish": of_one_tensor(_mish),
     "PRelu": _prelu,
-    "Relu": _relu,
+    "Relu": lambda op: (_clamped_value(op, 0.0, math.inf),),
     "Selu": _of_attributes(_selu, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875),
     "Shrink": _of_attributes(_shrink, bias=0.0, lambd=0.5),
     "Softplus": of_one_tensor(softplus),

@@ -13,17 +13,6 @@ from itertools import combinations
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    binary,
-    cast,
-    multiply,
-    relation,
-    select,
-    unary,
-    whole_power,
-)
 from mlfbuild.native.frontends.onnx.conversion.classification import (
     both_classes,
     class_labels,
@@ -37,7 +26,7 @@ from mlfbuild.native.frontends.onnx.conversion.classification import (
     weighted_sums,
 )
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
 
 
@@ -70,8 +59,8 @@ def _one_class(
     if isinstance(label, str) or len(labels) > 1:
         raise op.unsupported(f"one score with the labels {list(labels)} is not supported")
     made = post_transformed(op, scores, transform)
-    reached = relation(op, ops.GreaterEqual(), made, 0.0 if transform == "NONE" else 0.5)
-    positions = cast(op, op.builder.reshaped(reached, scores.shape[:1]), DType.INT32)
+    reached = op.relation(ops.GreaterEqual(), made, 0.0 if transform == "NONE" else 0.5)
+    positions = op.cast(op.builder.reshaped(reached, scores.shape[:1]), DType.INT32)
     return labelled(op, positions, (0, label)), op.made(made)
 
 
@@ -100,11 +89,8 @@ def _label_encoder(op: OpContext) -> tuple[Value, ...]:
         labels = tuple(dict.fromkeys(map(str, table)))
         places = np.array([labels.index(str(text)) for text in table], np.int64)
         return (Value(_looked_up(op, places, position), value.order, labels=labels),)
-    return (Value(_looked_up(op, np.array(table, _dtype(values)), position), value.order),)
-
-
-def _dtype(values: Sequence[int | float | str] | Array) -> np.dtype[np.generic]:
-    return values.dtype if isinstance(values, np.ndarray) else np.dtype(np.int64)
+    dtype = values.dtype if isinstance(values, np.ndarray) else np.int64
+    return (Value(_looked_up(op, np.array(table, dtype), position), value.order),)
 
 
 def _looked_up(op: OpContext, table: Array, positions: Tensor) -> Tensor:
@@ -122,14 +108,10 @@ def _numbers_found(op: OpContext, source: Tensor, keys: Sequence[int | float | s
     last = {key: at + 1 for at, key in enumerate(np.asarray(keys).tolist())}
     if len(keys) >= _EXACT or any(key != key for key in last):
         raise op.unsupported("NaN as a key, or more than 16,777,215 keys, are not supported")
-    found = cast(op, matches(op, source, np.array(list(last))), DType.FLOAT32)
+    found = op.cast(matches(op, source, np.array(list(last))), DType.FLOAT32)
     rows = op.builder.reshaped(found, (source.elements, len(last)))
     positions = weighted_sums(op, rows, np.array([list(last.values())], np.float32), np.zeros(0, np.float32))
-    return op.builder.reshaped(cast(op, positions, DType.INT32), source.shape)
-
-
-_KINDS = {"int64s": "int64", "floats": "float", "strings": "string"}
-_DEFAULTS = {"int64": -1, "float": -0.0, "string": "_Unused"}
+    return op.builder.reshaped(op.cast(positions, DType.INT32), source.shape)
 
 
 def _mapping(
@@ -199,7 +181,7 @@ def _kernel(op: OpContext, source: Tensor, count: int) -> Tensor:
     if kind == "RBF":
         points = op.weights("vectors", vectors)
         distances = op.emit(ops.SquaredDistances(), [source, points], (source.shape[0], count))
-        return unary(op, ops.Exp(), multiply(op, distances, -gamma))
+        return op.unary(ops.Exp(), op.multiply(distances, -gamma))
     if kind == "LINEAR":
         return weighted_sums(op, source, vectors, _NO_OFFSETS)
     if kind not in {"POLY", "SIGMOID"}:
@@ -209,10 +191,10 @@ def _kernel(op: OpContext, source: Tensor, count: int) -> Tensor:
         op, source, (vectors * np.float32(gamma)).astype(np.float32), np.full(count, offset, np.float32)
     )
     if kind == "SIGMOID":
-        return unary(op, ops.Tanh(), inner)
+        return op.unary(ops.Tanh(), inner)
     if not 0 <= degree <= _GREATEST_DEGREE:
         raise op.unsupported(f"a polynomial of degree {degree:g} is not supported", "use a degree of at most 16")
-    return whole_power(op, inner, int(degree))
+    return op.whole_power(inner, int(degree))
 
 
 _GREATEST_DEGREE = 16
@@ -228,7 +210,7 @@ def _svm_regressor(op: OpContext) -> tuple[Value, ...]:
     features = _kernel(op, source, supports) if supports > 0 else source
     result = weighted_sums(op, features, coefficients.reshape(1, -1), offset)
     if op.integer("one_class", 0):
-        result = select(op, relation(op, ops.Greater(), result, 0.0), 1.0, -1.0)
+        result = op.select(op.relation(ops.Greater(), result, 0.0), 1.0, -1.0)
     return (op.made(result),)
 
 
@@ -268,7 +250,7 @@ def _by_pairs(op: OpContext, counts: tuple[int, ...]) -> tuple[Value, ...]:
         raise op.unsupported("an SVM without a negative coefficient is not supported")
     kernel = _kernel(op, rows(op), total)
     scores = weighted_sums(op, kernel, _of_pairs(coefficients.reshape(-1, total), counts, pairs), offsets)
-    won = cast(op, relation(op, ops.Greater(), scores, 0.0), DType.FLOAT32)
+    won = op.cast(op.relation(ops.Greater(), scores, 0.0), DType.FLOAT32)
     positions = greatest_class(op, _votes(op, won, classes, pairs))
     label, transform = labelled(op, positions, labels), op.text("post_transform", "NONE")
     if len(numbers(op, "prob_a")):
@@ -307,11 +289,11 @@ def _probabilities(op: OpContext, scores: Tensor, classes: int) -> Tensor:
     slopes, offsets = (numbers(op, name) for name in ("prob_a", "prob_b"))
     if not len(slopes) == len(offsets) == scores.shape[1]:
         raise GraphError(op.node.place, f"{len(slopes)} and {len(offsets)} sigmoids for {scores.shape[1]} pairs")
-    scaled = binary(op, ops.Mul(), scores, op.weights("prob_a", slopes))
-    exponents = add(op, scaled, op.weights("prob_b", offsets))
-    shares = unary(op, ops.Logistic(), unary(op, ops.Neg(), exponents))
-    least = binary(op, ops.Maximum(), shares, op.number("least", _LEAST))
-    bounded = binary(op, ops.Minimum(), least, op.number("greatest", 1 - _LEAST))
+    scaled = op.binary(ops.Mul(), scores, op.weights("prob_a", slopes))
+    exponents = op.add(scaled, op.weights("prob_b", offsets))
+    shares = op.unary(ops.Logistic(), op.unary(ops.Neg(), exponents))
+    least = op.binary(ops.Maximum(), shares, op.number("least", _LEAST))
+    bounded = op.binary(ops.Minimum(), least, op.number("greatest", 1 - _LEAST))
     return op.emit(ops.PairwiseCoupling(classes), [bounded], (scores.shape[0], classes))
 
 

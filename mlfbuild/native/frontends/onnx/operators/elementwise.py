@@ -13,16 +13,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    divide,
-    multiply,
-    of_one_tensor,
-    positive_power,
-    relation,
-    unary,
-    whole_power,
-)
 from mlfbuild.native.frontends.onnx.conversion.elementwise import (
     NARROW,
     WIDER,
@@ -35,13 +25,14 @@ from mlfbuild.native.frontends.onnx.conversion.elementwise import (
     logical,
     of_any_number,
     of_integers_too,
+    of_one_tensor,
     of_two,
     plain,
     unsigned_quotient,
     with_integers,
 )
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, Tensor, ops
 
 
@@ -119,11 +110,11 @@ def _power(op: OpContext) -> tuple[Value, ...]:
     if (exponents != power).any() or _widens(op.value(0).shape, exponents.shape):
         return (_each(op, op.value(0), exponents),)
     if power in _ROOTS:
-        return of_one_tensor(lambda op, x: unary(op, _ROOTS[power], x))(op)
+        return of_one_tensor(lambda op, x: op.unary(_ROOTS[power], x))(op)
     if power.is_integer():
         _check_whole(op, exponents)
-        return of_one_tensor(lambda op, x: whole_power(op, x, int(power)))(op)
-    return of_one_tensor(lambda op, x: positive_power(op, x, power))(op)
+        return of_one_tensor(lambda op, x: op.whole_power(x, int(power)))(op)
+    return of_one_tensor(lambda op, x: op.positive_power(x, power))(op)
 
 
 def _computed(op: OpContext, base: Value, exponent: Value) -> Value:
@@ -137,13 +128,13 @@ def _computed(op: OpContext, base: Value, exponent: Value) -> Value:
     exponent = as_type(op, exponent, WIDER.get(exponent.dtype, exponent.dtype))
     zero, one = (Value(op.weights("bit", np.array(bit, exponent.dtype.numpy)), ()) for bit in (0, 1))
     odd = combined(op, ops.NotEqual(), combined(op, ops.BitwiseAnd(), exponent, one), zero, dtype=DType.BOOL)
-    origin, inverse = op.number("zero", 0.0), divide(op, op.number("one", 1.0), base.tensor)  # -inf for -0
-    below = [relation(op, ops.Less(), tensor, origin) for tensor in (base.tensor, inverse)]
+    origin, inverse = op.number("zero", 0.0), op.divide(op.number("one", 1.0), base.tensor)  # -inf for -0
+    below = [op.relation(ops.Less(), tensor, origin) for tensor in (base.tensor, inverse)]
     negative = Value(op.emit(ops.LogicalOr(), below, inverse.shape), base.order)
     turned = combined(op, ops.LogicalAnd(), odd, negative, dtype=DType.BOOL)
-    wrong = Value(relation(op, ops.Greater(), power.tensor, origin), power.order)
+    wrong = Value(op.relation(ops.Greater(), power.tensor, origin), power.order)
     turned = combined(op, ops.LogicalAnd(), turned, wrong, dtype=DType.BOOL)
-    return chosen(op, turned, Value(unary(op, ops.Neg(), power.tensor), power.order), power)
+    return chosen(op, turned, Value(op.unary(ops.Neg(), power.tensor), power.order), power)
 
 
 def _of_integers(op: OpContext, base: Value, exponent: Value) -> Value:
@@ -154,10 +145,10 @@ def _of_integers(op: OpContext, base: Value, exponent: Value) -> Value:
     power = combined(op, ops.Pow(), as_type(op, base, DType.INT64), whole)
     if exponent.dtype is DType.FLOAT32:
         real = combined(op, ops.Pow(), as_type(op, base, DType.FLOAT32), exponent)
-        near = Value(unary(op, ops.Round(), real.tensor), real.order)  # the root of a square is a whole number
-        distance = unary(op, ops.Abs(), combined(op, ops.Sub(), near, real).tensor)
-        limit = multiply(op, unary(op, ops.Abs(), real.tensor), _ROUNDING)
-        exact = Value(relation(op, ops.LessEqual(), distance, limit), real.order)
+        near = Value(op.unary(ops.Round(), real.tensor), real.order)  # the root of a square is a whole number
+        distance = op.unary(ops.Abs(), combined(op, ops.Sub(), near, real).tensor)
+        limit = op.multiply(op.unary(ops.Abs(), real.tensor), _ROUNDING)
+        exact = Value(op.relation(ops.LessEqual(), distance, limit), real.order)
         real = as_type(op, chosen(op, exact, near, real), DType.INT64)
         same = combined(op, ops.Equal(), as_type(op, whole, DType.FLOAT32), exponent, dtype=DType.BOOL)
         power = chosen(op, same, power, real)
@@ -190,9 +181,9 @@ def _each(op: OpContext, value: Value, exponents: Array) -> Value:
     whole = np.rint(exponents)
     if (whole != exponents).any():
         powers = op.made(op.weights("exponents", exponents.astype(np.float32)))
-        logarithm = Value(unary(op, ops.Log(), value.tensor), value.order)
+        logarithm = Value(op.unary(ops.Log(), value.tensor), value.order)
         product = combined(op, ops.Mul(), logarithm, powers)
-        return Value(unary(op, ops.Exp(), product.tensor), product.order)
+        return Value(op.unary(ops.Exp(), product.tensor), product.order)
     _check_whole(op, exponents)
     if (whole < 0).any():
         raise op.unsupported("different exponents, some below 0, are not supported")
@@ -208,7 +199,7 @@ def _factors(op: OpContext, value: Value, exponents: Array) -> Iterator[Value]:
     one, square = Value(op.weights("one", np.ones((), value.dtype.numpy)), ()), value
     for bit in range(max(1, int(exponents.max()).bit_length())):
         if bit:
-            square = Value(multiply(op, square.tensor, square.tensor), square.order)
+            square = Value(op.multiply(square.tensor, square.tensor), square.order)
         taken = op.made(op.weights("bits", (exponents >> bit & 1).astype(bool)))
         yield chosen(op, taken, square, one)
 
@@ -243,22 +234,10 @@ def _modulo(op: OpContext) -> tuple[Value, ...]:
 
 def _float_remainder(op: OpContext, first: Value, second: Value) -> Value:
     """Return the exact remainder of the magnitudes, with the sign of ``first``."""
-    magnitudes = (Value(unary(op, ops.Abs(), value.tensor), value.order) for value in (first, second))
+    magnitudes = (Value(op.unary(ops.Abs(), value.tensor), value.order) for value in (first, second))
     rest = combined(op, ops.FloorMod(), *magnitudes)
     negative = combined(op, ops.Less(), first, Value(op.number("zero", 0.0), ()), dtype=DType.BOOL)
-    return chosen(op, negative, Value(unary(op, ops.Neg(), rest.tensor), rest.order), rest)
-
-
-def _reciprocal(op: OpContext, x: Tensor) -> Tensor:
-    return divide(op, op.number("one", 1.0), x)
-
-
-def _tangent(op: OpContext, x: Tensor) -> Tensor:
-    return divide(op, unary(op, ops.Sin(), x), unary(op, ops.Cos(), x))
-
-
-def _is_nan(op: OpContext, x: Tensor) -> Tensor:
-    return relation(op, ops.NotEqual(), x, x)
+    return chosen(op, negative, Value(op.unary(ops.Neg(), rest.tensor), rest.order), rest)
 
 
 def _is_inf(op: OpContext) -> tuple[Value, ...]:
@@ -266,9 +245,9 @@ def _is_inf(op: OpContext) -> tuple[Value, ...]:
 
     def compute(op: OpContext, x: Tensor) -> Tensor:
         if positive and negative:
-            return relation(op, ops.Equal(), unary(op, ops.Abs(), x), math.inf)
+            return op.relation(ops.Equal(), op.unary(ops.Abs(), x), math.inf)
         if positive or negative:
-            return relation(op, ops.Equal(), x, math.inf if positive else -math.inf)
+            return op.relation(ops.Equal(), x, math.inf if positive else -math.inf)
         raise op.unsupported("neither detect_positive nor detect_negative is set")
 
     return of_one_tensor(compute)(op)
@@ -285,7 +264,7 @@ def _distances(op: OpContext) -> tuple[Value, ...]:
     if metric not in {"euclidean", "sqeuclidean"}:
         raise op.unsupported(f"the metric {metric} is not supported", "use euclidean or sqeuclidean")
     made = op.emit(ops.SquaredDistances(), [rows, points], (*rows.shape[:1], *points.shape[:1]))
-    return (op.made(unary(op, ops.Sqrt(), made) if metric == "euclidean" else made),)
+    return (op.made(op.unary(ops.Sqrt(), made) if metric == "euclidean" else made),)
 
 
 OPERATORS: Mapping[str, Converter] = {
@@ -317,7 +296,7 @@ OPERATORS: Mapping[str, Converter] = {
     "GreaterOrEqual": comparison("GreaterEqual"),
     "HardSwish": with_integers("HardSwish"),
     "IsInf": _is_inf,
-    "IsNaN": of_one_tensor(_is_nan),
+    "IsNaN": of_one_tensor(lambda op, x: op.relation(ops.NotEqual(), x, x)),
     "Less": comparison("Less"),
     "LessOrEqual": comparison("LessEqual"),
     "Log": with_integers("Log"),
@@ -330,7 +309,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Not": plain("LogicalNot"),
     "Or": logical("LogicalOr"),
     "Pow": _power,
-    "Reciprocal": of_one_tensor(_reciprocal),
+    "Reciprocal": of_one_tensor(lambda op, x: op.divide(op.number("one", 1.0), x)),
     "Round": plain("Round"),
     "Sigmoid": plain("Logistic"),
     "Sign": of_integers_too("Sign"),
@@ -339,7 +318,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Sqrt": with_integers("Sqrt"),
     "Sub": of_two("Sub"),
     "Sum": of_any_number("Add"),
-    "Tan": of_one_tensor(_tangent),
+    "Tan": of_one_tensor(lambda op, x: op.divide(op.unary(ops.Sin(), x), op.unary(ops.Cos(), x))),
     "Tanh": plain("Tanh"),
     "Xor": logical("NotEqual"),
 }

@@ -7,21 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    binary,
-    cast,
-    divide,
-    multiply,
-    reduced,
-    relation,
-    select,
-    unary,
-)
 from mlfbuild.native.frontends.onnx.conversion.classification import matches, numbers, rows
 from mlfbuild.native.frontends.onnx.conversion.selection import check_indices, sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import DType, GraphError, Tensor, ops
 
 
@@ -36,9 +25,9 @@ def _along(op: OpContext, name: str, source: Tensor, default: float) -> Tensor:
 
 
 def _scaler(op: OpContext) -> tuple[Value, ...]:
-    source = cast(op, op.tensor(0), DType.FLOAT32)
-    moved = binary(op, ops.Sub(), source, _along(op, "offset", source, 0.0))
-    return (op.made(binary(op, ops.Mul(), moved, _along(op, "scale", source, 1.0))),)
+    source = op.cast(op.tensor(0), DType.FLOAT32)
+    moved = op.binary(ops.Sub(), source, _along(op, "offset", source, 0.0))
+    return (op.made(op.binary(ops.Mul(), moved, _along(op, "scale", source, 1.0))),)
 
 
 # Rows of zeros stay zeros instead of becoming NaN.
@@ -49,20 +38,20 @@ def _normalizer(op: OpContext) -> tuple[Value, ...]:
     """Divide each row by the sum, the greatest or the length of its magnitudes."""
     source, norm = rows(op), op.text("norm", "MAX")
     if norm == "L2":
-        length = unary(op, ops.Sqrt(), reduced(op, ops.Sum, multiply(op, source, source), (1,)))
+        length = op.unary(ops.Sqrt(), op.reduced(ops.Sum, op.multiply(source, source), (1,)))
     elif norm in {"L1", "MAX"}:
-        length = reduced(op, ops.Sum if norm == "L1" else ops.ReduceMax, unary(op, ops.Abs(), source), (1,))
+        length = op.reduced(ops.Sum if norm == "L1" else ops.ReduceMax, op.unary(ops.Abs(), source), (1,))
     else:
         raise GraphError(op.node.place, f"has the norm {norm!r}")
-    least = binary(op, ops.Maximum(), length, op.number("least", _LEAST_NORM))
-    return (op.made(divide(op, source, least)),)
+    least = op.binary(ops.Maximum(), length, op.number("least", _LEAST_NORM))
+    return (op.made(op.divide(source, least)),)
 
 
 def _binarizer(op: OpContext) -> tuple[Value, ...]:
     """Return 1 for elements above the threshold, else 0."""
     value = op.value(0)
-    above = relation(op, ops.Greater(), cast(op, value.tensor, DType.FLOAT32), op.real_attribute("threshold", 0))
-    return (Value(cast(op, above, value.dtype), value.order),)
+    above = op.relation(ops.Greater(), op.cast(value.tensor, DType.FLOAT32), op.real_attribute("threshold", 0))
+    return (Value(op.cast(above, value.dtype), value.order),)
 
 
 def _imputer(op: OpContext) -> tuple[Value, ...]:
@@ -77,11 +66,11 @@ def _imputer(op: OpContext) -> tuple[Value, ...]:
         raise GraphError(op.node.place, f"{wanted.size} imputed values do not fit {source}")
     # NaN is the only number that differs from itself.
     if math.isnan(replaced):
-        missing = relation(op, ops.NotEqual(), source, source)
+        missing = op.relation(ops.NotEqual(), source, source)
     else:
         number = op.weights("replaced", np.array(replaced, source.dtype.numpy))
-        missing = relation(op, ops.Equal(), source, number)
-    return (op.made(select(op, missing, op.weights("imputed", wanted), source)),)
+        missing = op.relation(ops.Equal(), source, number)
+    return (op.made(op.select(missing, op.weights("imputed", wanted), source)),)
 
 
 def _one_hot_encoder(op: OpContext) -> tuple[Value, ...]:
@@ -95,7 +84,7 @@ def _one_hot_encoder(op: OpContext) -> tuple[Value, ...]:
             "zeros = 0, which fails for an element of no category, is not supported",
             'create the encoder with handle_unknown="ignore"',
         )
-    return (op.made(cast(op, matches(op, op.tensor(0), categories), DType.FLOAT32)),)
+    return (op.made(op.cast(matches(op, op.tensor(0), categories), DType.FLOAT32)),)
 
 
 def _feature_vectorizer(op: OpContext) -> tuple[Value, ...]:
@@ -105,7 +94,7 @@ def _feature_vectorizer(op: OpContext) -> tuple[Value, ...]:
         raise GraphError(op.node.place, f"declares {len(widths)} widths for {len(op.node.inputs)} inputs")
     parts = []
     for index, wanted in enumerate(widths):
-        tensor = cast(op, op.tensor(index), DType.FLOAT32)
+        tensor = op.cast(op.tensor(index), DType.FLOAT32)
         tensor = op.builder.reshaped(tensor, (tensor.elements, 1)) if len(tensor.shape) == 1 else tensor
         if len(tensor.shape) != 2:
             raise GraphError(op.node.place, f"input {index} has {len(tensor.shape)} dimensions")
@@ -127,7 +116,7 @@ def _array_feature_extractor(op: OpContext) -> tuple[Value, ...]:
     known = op.known.get(op.node.inputs[0])
     if known is not None and known.ndim == 1 and known.dtype.kind in "OSU":
         texts = tuple(text.decode(errors="replace") if isinstance(text, bytes) else str(text) for text in known)
-        row = op.builder.reshaped(cast(op, flat, DType.INT64), (1, flat.elements))
+        row = op.builder.reshaped(op.cast(flat, DType.INT64), (1, flat.elements))
         return (Value(row, (0, 1), labels=texts),)
     value = op.value(0)
     tensor = op.builder.stored(value, tuple(range(value.rank)))

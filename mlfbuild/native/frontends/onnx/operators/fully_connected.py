@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, reduced
-from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, integer_parameters
-from mlfbuild.native.frontends.onnx.conversion.products import batch_product, integer_rows, weighted_rows
+from mlfbuild.native.frontends.onnx.conversion.parameters import (
+    LayerParameters,
+    batch_product,
+    integer_parameters,
+    integer_rows,
+    weighted_rows,
+)
 from mlfbuild.native.frontends.onnx.conversion.selection import all_places, picked
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
 _DOTS = "0123456789"
@@ -106,7 +110,7 @@ def _summed(op: OpContext, term: _Term, kept: str) -> _Term:
     axes = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not axes:
         return term
-    made = reduced(op, ops.Sum, term.tensor, axes)
+    made = op.reduced(ops.Sum, term.tensor, axes)
     left = [axis for axis in range(len(term.labels)) if axis not in axes]
     shape = [term.tensor.shape[axis] for axis in left]
     return _Term(op.builder.reshaped(made, shape), "".join(term.labels[axis] for axis in left))

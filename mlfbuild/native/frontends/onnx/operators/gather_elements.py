@@ -12,21 +12,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.conversion import runtime_parameters
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    binary,
-    cast,
-    multiply,
-    relation,
-    select,
-    subtract,
-    summed,
-)
 from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW
 from mlfbuild.native.frontends.onnx.conversion.selection import all_places, check_indices, picked, sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, Tensor, ops
 
 _EXACT = 1 << 24
@@ -38,7 +27,7 @@ def from_front(op: OpContext, indices: Tensor, size: int) -> Tensor:
     check_indices(op, indices.dtype.value)
     number = op.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
     below = op.emit(ops.Less(), [number, op.number("zero", 0)], indices.shape, DType.BOOL)
-    turned = add(op, number, size)
+    turned = op.add(number, size)
     return op.emit(ops.SelectV2(), [below, turned, number], indices.shape, DType.FLOAT32)
 
 
@@ -85,8 +74,8 @@ def _places_along(op: OpContext, value: Value, axis: int) -> Tensor:
     _check_within(op, wanted.shape, value.shape, axis)
     step = math.prod(value.shape[axis + 1 :])
     first = np.take(_cut(op, value, wanted.shape, axis), [0], axis=axis)
-    along = multiply(op, from_front(op, wanted, value.shape[axis]), step)
-    return add(op, along, op.weights("places", first.astype(np.float32)))
+    along = op.multiply(from_front(op, wanted, value.shape[axis]), step)
+    return op.add(along, op.weights("places", first.astype(np.float32)))
 
 
 def _check_within(op: OpContext, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
@@ -138,7 +127,7 @@ def _looked_up(op: OpContext, value: Value, indices: Value, sizes: tuple[int, ..
         # The position of each batch's first element, added to positions within it.
         begins = all_places(op, value.shape)[(slice(None),) * batch + (0,) * (value.rank - batch)]
         spread = (*begins.shape, *(1 for _ in indices.shape[batch:]))
-        places = add(op, places, op.weights("batches", begins.reshape(spread).astype(np.float32)))
+        places = op.add(places, op.weights("batches", begins.reshape(spread).astype(np.float32)))
     found = _picked_by_computed(op, value, places)
     return found.moved(op.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
 
@@ -154,11 +143,11 @@ def _places_of_slices(op: OpContext, value: Value, indices: Value, sizes: tuple[
         # The column of one dimension is cut out of the indices.
         ranges = [*(range(size) for size in indices.shape[:-1]), range(number, number + 1)]
         part = op.builder.stored(sliced(op, indices, ranges), tuple(range(indices.rank)))
-        return multiply(op, from_front(op, part, sizes[number]), math.prod((*sizes[number + 1 :], *rest)))
+        return op.multiply(from_front(op, part, sizes[number]), math.prod((*sizes[number + 1 :], *rest)))
 
-    total = summed(op, map(along, reversed(range(len(sizes)))))
+    total = op.summed(map(along, reversed(range(len(sizes)))))
     behind = all_places(op, (math.prod(rest),)).astype(np.float32)
-    return add(op, total, op.weights("places", behind))
+    return op.add(total, op.weights("places", behind))
 
 
 def _compress(op: OpContext) -> tuple[Value, ...]:
@@ -194,8 +183,8 @@ def _true_places(op: OpContext, condition: Tensor, count: int) -> Tensor:
     """Return the flat positions of the first ``count`` elements that are true; 0 instead of those that are missing."""
     row = op.builder.reshaped(condition, (condition.elements,))
     # An exclusive sum of ones: the rank of each true element among those before it.
-    ranks = op.emit(ops.Cumsum(0, exclusive=True), [cast(op, row, DType.INT32)], row.shape)
-    places = select(op, row, ranks, op.weights("nowhere", np.array(-1, np.int32)))
+    ranks = op.emit(ops.Cumsum(0, exclusive=True), [op.cast(row, DType.INT32)], row.shape)
+    places = op.select(row, ranks, op.weights("nowhere", np.array(-1, np.int32)))
     # Each true element writes its own position at its rank among the true ones. The rank -1 of the others is dropped,
     # and so are ranks beyond ``count``.
     blank = op.filled("blank", (count,), 0, np.int64)
@@ -210,16 +199,16 @@ def _non_zero(op: OpContext) -> tuple[Value, ...]:
     if made[0] != rank or rank == 0 or source.elements > _EXACT:
         raise GraphError(op.node.place, f"cannot write {list(made)} positions in {source}")
     if source.dtype in NARROW:
-        source = cast(op, source, DType.INT32)
-    condition = source if source.dtype is DType.BOOL else relation(op, ops.NotEqual(), source, 0)
+        source = op.cast(source, DType.INT32)
+    condition = source if source.dtype is DType.BOOL else op.relation(ops.NotEqual(), source, 0)
     places = _true_places(op, condition, made[1])
-    row = cast(op, op.builder.reshaped(places, (1, made[1])), DType.INT32)
+    row = op.cast(op.builder.reshaped(places, (1, made[1])), DType.INT32)
     # Row-major positions become one row per dimension: quotient by the stride, modulo the size.
     strides = [math.prod(source.shape[axis + 1 :]) for axis in range(rank)]
     columns = (np.array(numbers, np.int32)[:, np.newaxis] for numbers in (strides, source.shape))
     step, size = (op.weights("column", numbers) for numbers in columns)
-    along = binary(op, ops.FloorMod(), binary(op, ops.FloorDiv(), row, step), size)
-    return (op.made(cast(op, along, DType.INT64)),)
+    along = op.binary(ops.FloorMod(), op.binary(ops.FloorDiv(), row, step), size)
+    return (op.made(op.cast(along, DType.INT64)),)
 
 
 def _reverse_sequence(op: OpContext) -> tuple[Value, ...]:
@@ -250,21 +239,21 @@ def _reversed_by_computed(op: OpContext, value: Value, lengths: Tensor) -> Value
     check_indices(op, lengths.dtype.value)
     steps, sequences = value.shape[time], value.shape[batch]
     count = op.emit(ops.Cast(), [lengths], lengths.shape, DType.FLOAT32)
-    count = op.builder.reshaped(binary(op, ops.Minimum(), count, op.number("steps", steps)), (sequences, 1))
+    count = op.builder.reshaped(op.binary(ops.Minimum(), count, op.number("steps", steps)), (sequences, 1))
     at = op.weights("time", np.arange(steps, dtype=np.float32).reshape(1, steps))
     # count - 1 - time, which is negative behind the end of a sequence; such elements stay.
-    mirrored = subtract(op, add(op, count, -1), at)
-    outside = relation(op, ops.Less(), mirrored, 0)
+    mirrored = op.subtract(op.add(count, -1), at)
+    outside = op.relation(ops.Less(), mirrored, 0)
     turned = op.emit(ops.SelectV2(), [outside, at, mirrored], (sequences, steps), DType.FLOAT32)
     strides = [math.prod(value.shape[axis + 1 :]) for axis in (time, batch)]
     begin = op.weights("sequence", np.arange(sequences, dtype=np.float32).reshape(sequences, 1) * strides[1])
-    places = add(op, multiply(op, turned, strides[0]), begin)
+    places = op.add(op.multiply(turned, strides[0]), begin)
     if batch == 1:
         places = op.moved(ops.Transpose((1, 0)), places, (steps, sequences))
     rest = value.shape[2:]
     behind = op.weights("places", all_places(op, rest).astype(np.float32))
     row = op.builder.reshaped(places, (*value.shape[:2], *(1 for _ in rest)))
-    return _picked_by_computed(op, value, add(op, row, behind))
+    return _picked_by_computed(op, value, op.add(row, behind))
 
 
 def _scatter_elements(op: OpContext) -> tuple[Value, ...]:
@@ -366,7 +355,7 @@ def _combined(op: OpContext, value: Value, row: Tensor, places: Array, reduction
     tensor = value.tensor
     for layer in layers:
         spread = taken(op, op.made(extended), 0, layer.reshape(value.shape))
-        tensor = binary(op, operator(), tensor, spread.tensor)
+        tensor = op.binary(operator(), tensor, spread.tensor)
     return op.made(tensor)
 
 

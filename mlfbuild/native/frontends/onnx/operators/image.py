@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply, select, subtract
 from mlfbuild.native.frontends.onnx.conversion.image import lines
 from mlfbuild.native.frontends.onnx.conversion.resize_taps import Spacing, coordinates, interpolation, nearest
 from mlfbuild.native.frontends.onnx.conversion.runtime_resize import resized
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
-from mlfbuild.native.graph.ops import FRACTION_BITS, Interpolation, Outside
 
 _BOXES, _SCORES, _MOST, _OVERLAP, _LEAST = range(5)
 
@@ -34,7 +32,8 @@ def _select(op: OpContext) -> tuple[Value, ...]:
     if op.has(_MOST) and not op.is_constant(_MOST):
         rows: int | None = op.declared(_MOST, "max_output_boxes_per_class", 2)[0]
     else:
-        rows = _declared_rows(op)
+        shape = op.shapes[0] if op.shapes else None
+        rows = shape[0] if shape else None  # as many as the file declares
     count = _greatest_count(op, boxes, scores) if rows is None else rows
     limits = [
         _number(op, _MOST, "max_output", np.array(0, np.int64)),
@@ -48,12 +47,6 @@ def _select(op: OpContext) -> tuple[Value, ...]:
     if rows is None:
         op.builder.report(f"{op.name}_count", op.made(found))
     return (op.made(made),)
-
-
-def _declared_rows(op: OpContext) -> int | None:
-    """Return the number of rows that the file declares."""
-    shape = op.shapes[0] if op.shapes else None
-    return shape[0] if shape else None
 
 
 def _greatest_count(op: OpContext, boxes: Tensor, scores: Tensor) -> int:
@@ -82,17 +75,17 @@ def _corners(op: OpContext, boxes: Tensor) -> Tensor:
     """Return boxes of x, y, width and height around a centre as two corners."""
     whole = [range(size) for size in boxes.shape[:2]]
     centre, size = (sliced(op, op.made(boxes), [*whole, part]).tensor for part in (range(2), range(2, 4)))
-    half = multiply(op, size, 0.5)
-    parts = [subtract(op, centre, half), add(op, centre, half)]
+    half = op.multiply(size, 0.5)
+    parts = [op.subtract(centre, half), op.add(centre, half)]
     return op.emit(ops.Concatenation(2), parts, boxes.shape)
 
 
 _MODES = {
-    "nearest": Interpolation.NEAREST,
-    "linear": Interpolation.LINEAR,
-    "bilinear": Interpolation.LINEAR,
-    "cubic": Interpolation.CUBIC,
-    "bicubic": Interpolation.CUBIC,
+    "nearest": ops.Interpolation.NEAREST,
+    "linear": ops.Interpolation.LINEAR,
+    "bilinear": ops.Interpolation.LINEAR,
+    "cubic": ops.Interpolation.CUBIC,
+    "bicubic": ops.Interpolation.CUBIC,
 }
 _HALF_PIXEL_SINCE = 16
 """The version of RoiAlign that has coordinate_transformation_mode, by ONNX's version of its operators."""
@@ -101,14 +94,14 @@ _HALF_PIXEL_SINCE = 16
 def _grid_sample(op: OpContext) -> tuple[Value, ...]:
     value, grid = op.value(0), op.tensor(1)
     mode, outside = op.text("mode", "linear"), op.text("padding_mode", "zeros")
-    if mode not in _MODES or outside.upper() not in Outside.__members__:
+    if mode not in _MODES or outside.upper() not in ops.Outside.__members__:
         raise GraphError(op.node.place, f"attribute mode is {mode!r}, and padding_mode {outside!r}")
     if not 3 <= value.rank <= 5 or len(grid.shape) != value.rank:
         raise op.unsupported(
             f"an image of {value.rank} dimensions and a grid of {len(grid.shape)} are not supported",
             "use images of up to 3 spatial dimensions, and a grid of as many dimensions as the image",
         )
-    operator = ops.GridSample(_MODES[mode], Outside[outside.upper()], op.integer("align_corners", 0) != 0)
+    operator = ops.GridSample(_MODES[mode], ops.Outside[outside.upper()], op.integer("align_corners", 0) != 0)
     source = _image(op, value)
     made = op.emit(operator, [source, grid], (*grid.shape[:-1], source.shape[-1]))
     return (Value(made, channels_last(value.rank)),)
@@ -261,7 +254,7 @@ def _along(op: OpContext, value: Value, axis: int, spacing: Spacing, mode: str, 
     parts = [_share(op, plain, axis, *tap) for tap in zip(taps.positions, taps.shares, strict=True)]
     total = parts[0].tensor
     for part in parts[1:]:
-        total = add(op, total, part.tensor)
+        total = op.add(total, part.tensor)
     return _extrapolated(op, Value(total, parts[0].order), axis, outside)
 
 
@@ -274,14 +267,14 @@ def _extrapolated(op: OpContext, value: Value, axis: int, outside: Array) -> Val
         raise op.type_unsupported(value.tensor, "float32 for a region of interest that is partly outside of the tensor")
     spread = [-1 if other == value.stored(axis) else 1 for other in range(value.rank)]
     number = op.real_attribute("extrapolation_value", 0.0)
-    return Value(select(op, op.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
+    return Value(op.select(op.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
 
 
 def _share(op: OpContext, value: Value, axis: int, positions: Array, shares: Array) -> Value:
     looked_up = taken(op, value, axis, positions)
     spread = [-1 if other == looked_up.stored(axis) else 1 for other in range(value.rank)]
     share = op.weights("share", shares.astype(np.float32).reshape(spread))
-    return Value(multiply(op, looked_up.tensor, share), looked_up.order)
+    return Value(op.multiply(looked_up.tensor, share), looked_up.order)
 
 
 def _region(op: OpContext, value: Value, axis: int) -> tuple[float, float]:
@@ -323,7 +316,7 @@ def _bilinear(op: OpContext, value: Value, spacings: Sequence[Spacing], transfor
 def _exact_in_integers(line: Spacing, transformation: str) -> bool:
     """Return whether RESIZE_BILINEAR's int8 step between positions is exact; its rounding errors accumulate."""
     less = 1 if transformation == "align_corners" else 0
-    return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
+    return (line.size - less << ops.FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -8,11 +8,10 @@ import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
 from mlfbuild.native.frontends.onnx.conversion import runtime_parameters
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, binary, multiply, relation
 from mlfbuild.native.frontends.onnx.conversion.elementwise import aligned, chosen, compared
 from mlfbuild.native.frontends.onnx.conversion.selection import check_indices, order_with, sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
 
@@ -66,8 +65,8 @@ def _computed(op: OpContext, value: Value, made: tuple[int, ...]) -> Value:
             continue
         first = runtime_parameters.bounded(op, runtime_parameters.from_front(op, begin, size), 0, size - 1)
         walked = runtime_parameters.places(op, wanted)
-        walked = walked if step is None else multiply(op, walked, step)
-        value = runtime_parameters.taken_at(op, value, axis, add(op, walked, first))
+        walked = walked if step is None else op.multiply(walked, step)
+        value = runtime_parameters.taken_at(op, value, axis, op.add(walked, first))
     return value
 
 
@@ -84,10 +83,10 @@ def _one_hot(op: OpContext) -> tuple[Value, ...]:
     column = op.builder.reshaped(whole, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     op.check_room((depth,), DType.INT32.size)
     places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
-    hit = relation(op, ops.Equal(), column, op.weights("places", places))
+    hit = op.relation(ops.Equal(), column, op.weights("places", places))
     if indices.dtype not in {DType.UINT8, DType.BOOL}:
-        from_end = relation(op, ops.Equal(), column, op.weights("places", places - np.int32(depth)))
-        hit = binary(op, ops.LogicalOr(), hit, from_end)
+        from_end = op.relation(ops.Equal(), column, op.weights("places", places - np.int32(depth)))
+        hit = op.binary(ops.LogicalOr(), hit, from_end)
     off, on = (_one_of_two(op, values, index) for index in range(2))
     return (op.made(op.emit(ops.SelectV2(), [hit, on, off], hit.shape, on.dtype)),)
 

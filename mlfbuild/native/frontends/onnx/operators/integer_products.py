@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, cast, subtract
 from mlfbuild.native.frontends.onnx.conversion.convolution import convolved, convolved_by_computed, two_dimensional
 from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, sliding
-from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters
-from mlfbuild.native.frontends.onnx.conversion.products import batch_product
+from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, batch_product
 from mlfbuild.native.frontends.onnx.layout import UNSIGNED_OFFSET, Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
 _HELD = Quantization((1.0,), (-UNSIGNED_OFFSET,))
@@ -86,9 +84,9 @@ def _lowered(op: OpContext, value: Value) -> Value:
     """Return 8-bit numbers as an int8 tensor; uint8 ones are lower by 128."""
     if value.tensor.dtype is DType.INT8:
         return value
-    wide = cast(op, value.tensor, DType.INT32)
-    lower = add(op, wide, op.weights("offset", np.array(-UNSIGNED_OFFSET, np.int32)))
-    return Value(cast(op, lower, DType.INT8), value.order, DType.UINT8)
+    wide = op.cast(value.tensor, DType.INT32)
+    lower = op.add(wide, op.weights("offset", np.array(-UNSIGNED_OFFSET, np.int32)))
+    return Value(op.cast(lower, DType.INT8), value.order, DType.UINT8)
 
 
 def _integer_product(op: OpContext) -> tuple[Value, ...]:
@@ -166,7 +164,7 @@ def _product_in_float32(op: OpContext) -> Value:
     # Two 8-bit numbers without zero points are at most 255 each.
     _check_exact(op, values[0].shape[-1] * 255.0 * 255.0 if values[0].rank else 0.0)
     made = op.required(batch_product(op, values, None))
-    return op.made(cast(op, made, DType.INT32))
+    return op.made(op.cast(made, DType.INT32))
 
 
 def _centred(op: OpContext, index: int, zero_point: int, axis: int) -> Value:
@@ -174,14 +172,14 @@ def _centred(op: OpContext, index: int, zero_point: int, axis: int) -> Value:
     value = op.held_in_order(index)
     if not _is_byte(value):
         raise op.type_unsupported(value.tensor, "int8 or uint8")
-    real = cast(op, value.tensor, DType.FLOAT32)
+    real = op.cast(value.tensor, DType.FLOAT32)
     zero = _real_zero_point(op, zero_point, value)
     # A zero point of 0 saves the subtraction.
     if zero is None:
         return op.made(real)
     if zero.elements > 1 and len(zero.shape) == 1:
         zero = op.builder.reshaped(zero, [zero.elements if at == axis else 1 for at in range(axis, 0)])
-    return op.made(subtract(op, real, zero))
+    return op.made(op.subtract(real, zero))
 
 
 def _real_zero_point(op: OpContext, index: int, value: Value) -> Tensor | None:
@@ -193,8 +191,8 @@ def _real_zero_point(op: OpContext, index: int, value: Value) -> Tensor | None:
     given = op.held_in_order(index)
     if given.dtype is not value.dtype:
         raise GraphError(op.node.place, f"zero points of {given.dtype.value} do not fit {value.dtype.value}")
-    real, difference = cast(op, given.tensor, DType.FLOAT32), less - _offset(given)
-    return subtract(op, real, difference) if difference else real
+    real, difference = op.cast(given.tensor, DType.FLOAT32), less - _offset(given)
+    return op.subtract(real, difference) if difference else real
 
 
 def _integer_convolution(op: OpContext) -> tuple[Value, ...]:
@@ -205,7 +203,7 @@ def _integer_convolution(op: OpContext) -> tuple[Value, ...]:
     made = _in_integers(op)
     if made is None:
         real = _in_float32(op)
-        made = Value(cast(op, real.tensor, DType.INT32), real.order)
+        made = Value(op.cast(real.tensor, DType.INT32), real.order)
     return (made,)
 
 
@@ -229,12 +227,10 @@ def _in_integers(op: OpContext) -> Value | None:
     if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
     options = window.stride, window.dilation, window.padding
-    layer = (
-        ops.DepthwiseConv2D(*options, depth_multiplier=weights.shape[0] // groups)
-        if depthwise
-        else ops.Conv2D(*options)
-    )
-    order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
+    layer: ops.Conv2D | ops.DepthwiseConv2D = ops.Conv2D(*options)
+    order = (0, 2, 3, 1)
+    if depthwise:
+        layer, order = ops.DepthwiseConv2D(*options, depth_multiplier=weights.shape[0] // groups), (1, 2, 3, 0)
     inputs = [source, rows.zero_point, op.weights("weights", np.transpose(filters, order))]
     if offsets.any():
         inputs.append(op.weights("offsets", offsets))
@@ -247,11 +243,11 @@ def _in_float32(op: OpContext) -> Value:
     value = op.held(0)
     if not _is_byte(value):
         raise op.type_unsupported(value.tensor, "int8 or uint8")
-    real = cast(op, value.tensor, DType.FLOAT32)
+    real = op.cast(value.tensor, DType.FLOAT32)
     zero = _real_zero_point(op, 2, value)
     if zero is not None and zero.elements != 1:
         raise op.unsupported(f"{zero.elements} zero points of input 0 are not supported", "use one")
-    source = Value(real if zero is None else subtract(op, real, op.builder.reshaped(zero, ())), value.order)
+    source = Value(real if zero is None else op.subtract(real, op.builder.reshaped(zero, ())), value.order)
     if not op.is_constant(1):
         weights = op.held_in_order(1)
         # float32 has exact integers up to 2**24 only. Weights that are computed may have any values.

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import MAXIMUM_DIMENSIONS
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, cast, multiply
 from mlfbuild.native.frontends.onnx.conversion.elementwise import common_order
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import DType, GraphError, Quantization, Tensor, ops
 
 
@@ -24,10 +23,6 @@ def _transpose(op: OpContext) -> tuple[Value, ...]:
     # Whoever needs ONNX's order transposes then, and many operators do not: pairs of Transpose around an image cancel
     # out.
     return (value.moved(value.tensor, tuple(axes.index(axis) for axis in value.order)),)
-
-
-def _identity(op: OpContext) -> tuple[Value, ...]:
-    return (op.held(0),)
 
 
 def _dropout(op: OpContext) -> tuple[Value, ...]:
@@ -126,8 +121,8 @@ def _range(op: OpContext) -> tuple[Value, ...]:
     wide = DType.INT32 if start.dtype is DType.INT16 else start.dtype
     op.check_room((count,), wide.size)
     places = op.weights("places", np.arange(count).astype(wide.numpy))
-    distances = multiply(op, places, cast(op, step, wide))
-    return (op.made(cast(op, add(op, distances, cast(op, start, wide)), start.dtype)),)
+    distances = op.multiply(places, op.cast(step, wide))
+    return (op.made(op.cast(op.add(distances, op.cast(start, wide)), start.dtype)),)
 
 
 def _tile(op: OpContext) -> tuple[Value, ...]:
@@ -270,7 +265,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Dropout": _dropout,
     "Expand": _expand,
     "Flatten": _flatten,
-    "Identity": _identity,
+    "Identity": lambda op: (op.held(0),),
     "Range": _range,
     "Reshape": _reshape,
     "SpaceToDepth": _space_to_depth,

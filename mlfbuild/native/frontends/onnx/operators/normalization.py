@@ -10,22 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    binary,
-    divide,
-    log_of_sum_of_exponentials,
-    multiply,
-    reduced,
-    relation,
-    subtract,
-    unary,
-)
 from mlfbuild.native.frontends.onnx.conversion.rescaling import scaled
 from mlfbuild.native.frontends.onnx.layout import Order, Value, as_onnx, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
-from mlfbuild.native.graph import Array, DType, GraphError, Quantization, Tensor, ops
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
+from mlfbuild.native.graph import DType, GraphError, Quantization, Tensor, ops
 
 
 def _batch_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -49,52 +37,46 @@ def _batch_normalization(op: OpContext) -> tuple[Value, ...]:
     in_integers = scaled(op, factor, offset)
     if in_integers is not None:
         return (in_integers,)
-    source = op.builder.stored(op.value(0), order)
-    product = op.emit(ops.Mul(), [source, _constant_floats(op, "scale", factor)], source.shape)
-    shifted = op.emit(ops.Add(), [product, _constant_floats(op, "offset", offset)], source.shape)
-    return (Value(shifted, order),)
+    product = op.multiply(op.builder.stored(op.value(0), order), op.weights("scale", factor.astype(np.float32)))
+    return (Value(op.add(product, op.weights("offset", offset.astype(np.float32))), order),)
 
 
 def _computed(op: OpContext) -> Value:
     """Normalise with parameters of which at least one is computed."""
+    source, order, (scale, bias, mean, variance) = _with_parameters(op)
+    inverse = op.unary(ops.Rsqrt(), op.add(variance, op.real_attribute("epsilon", 1e-5)))
+    factor = op.multiply(inverse, scale)
+    return Value(op.add(op.multiply(op.subtract(source, mean), factor), bias), order)
+
+
+def _with_parameters(op: OpContext) -> tuple[Tensor, Order, list[Tensor]]:
+    """Return input 0 with channels last, its order, and the four other inputs, which have a number for each channel."""
     value = op.value(0)
     order = channels_last(value.rank)
     source = op.builder.stored(value, order)
-    scale, bias, mean, variance = (op.tensor(index) for index in range(1, 5))
-    for tensor in (scale, bias, mean, variance):
+    parameters = [op.tensor(index) for index in range(1, 5)]
+    for tensor in parameters:
         if value.rank < 2 or tensor.shape != value.shape[1:2]:
             raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
-    inverse = unary(op, ops.Rsqrt(), add(op, variance, op.real_attribute("epsilon", 1e-5)))
-    factor = multiply(op, inverse, scale)
-    return Value(add(op, multiply(op, subtract(op, source, mean), factor), bias), order)
+    return source, order, parameters
 
 
 def _trained(op: OpContext) -> tuple[Value, ...]:
     """Normalise with the mean and the variance of the input itself; return also the running ones."""
-    value = op.value(0)
-    order = channels_last(value.rank)
-    source = op.builder.stored(value, order)
-    scale, bias, *running = (op.tensor(index) for index in range(1, 5))
-    for tensor in (scale, bias, *running):
-        if value.rank < 2 or tensor.shape != value.shape[1:2]:
-            raise GraphError(op.node.place, f"{tensor} does not fit the channels of {value.tensor}")
-    axes = range(value.rank - 1)
-    mean = reduced(op, ops.Mean, source, axes)
-    centred = subtract(op, source, mean)
-    variance = reduced(op, ops.Mean, multiply(op, centred, centred), axes)
-    inverse = unary(op, ops.Rsqrt(), add(op, variance, op.real_attribute("epsilon", 1e-5)))
-    made = add(op, multiply(op, multiply(op, centred, inverse), scale), bias)
+    source, order, (scale, bias, *running) = _with_parameters(op)
+    axes = range(len(order) - 1)
+    mean = op.reduced(ops.Mean, source, axes)
+    centred = op.subtract(source, mean)
+    variance = op.reduced(ops.Mean, op.multiply(centred, centred), axes)
+    inverse = op.unary(ops.Rsqrt(), op.add(variance, op.real_attribute("epsilon", 1e-5)))
+    made = op.add(op.multiply(op.multiply(centred, inverse), scale), bias)
     momentum = op.real_attribute("momentum", 0.9)
     averages = (
-        add(op, multiply(op, old, momentum),
-            multiply(op, op.builder.reshaped(new, old.shape), 1.0 - momentum))
+        op.add(op.multiply(old, momentum),
+            op.multiply(op.builder.reshaped(new, old.shape), 1.0 - momentum))
         for old, new in zip(running, (mean, variance), strict=True)
     )  # fmt: skip
     return Value(made, order), *map(op.made, averages)
-
-
-def _constant_floats(op: OpContext, word: str, values: Array) -> Tensor:
-    return op.weights(word, values.astype(np.float32))
 
 
 _SHARES = Quantization((1 / 256,), (-128,))
@@ -109,11 +91,11 @@ def _softmax(op: OpContext) -> tuple[Value, ...]:
         made = op.attempt(ops.Softmax(1.0), [source], source.shape, _SHARES)
         if made is not None:
             return (back(made),)
-    return _along_rows(lambda op, rows: unary(op, ops.Softmax(1.0), rows))(op)
+    return _along_rows(lambda op, rows: op.unary(ops.Softmax(1.0), rows))(op)
 
 
 def _log_softmax(op: OpContext, rows: Tensor) -> Tensor:
-    return subtract(op, rows, log_of_sum_of_exponentials(op, rows, (len(rows.shape) - 1,)))
+    return op.subtract(rows, op.log_of_sum_of_exponentials(rows, (len(rows.shape) - 1,)))
 
 
 def _along_rows(compute: Callable[[OpContext, Tensor], Tensor]) -> Callable[[OpContext], tuple[Value, ...]]:
@@ -134,7 +116,7 @@ def _hardmax(op: OpContext, rows: Tensor) -> Tensor:
     op.check_room(rows.shape[-1:], DType.INT32.size)
     found = op.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
     column = op.builder.reshaped(found, (*rows.shape[:-1], 1))
-    hit = relation(op, ops.Equal(), column, op.weights("places", np.arange(rows.shape[-1], dtype=np.int32)))
+    hit = op.relation(ops.Equal(), column, op.weights("places", np.arange(rows.shape[-1], dtype=np.int32)))
     return op.emit(ops.Cast(), [hit], rows.shape, DType.FLOAT32)
 
 
@@ -168,12 +150,12 @@ def _normalised(op: OpContext, x: Tensor, axes: Sequence[int], epsilon: float) -
 
 def _moments(op: OpContext, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return (x - mean) / sqrt(variance + epsilon) along ``axes``, the mean, and the reciprocal of the root."""
-    mean = reduced(op, ops.Mean, x, axes)
-    centred = subtract(op, x, mean)
+    mean = op.reduced(ops.Mean, x, axes)
+    centred = op.subtract(x, mean)
     # Of differences, not the mean of squares minus the square of the mean, which cancels in float32.
-    variance = reduced(op, ops.Mean, multiply(op, centred, centred), axes)
-    inverse = unary(op, ops.Rsqrt(), add(op, variance, epsilon))
-    return multiply(op, centred, inverse), mean, inverse
+    variance = op.reduced(ops.Mean, op.multiply(centred, centred), axes)
+    inverse = op.unary(ops.Rsqrt(), op.add(variance, epsilon))
+    return op.multiply(centred, inverse), mean, inverse
 
 
 def _instance_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -186,7 +168,7 @@ def _instance_normalization(op: OpContext) -> tuple[Value, ...]:
     source = op.builder.stored(value, order)
     made = _normalised(op, source, range(1, value.rank - 1), op.real_attribute("epsilon", 1e-5))
     scale, bias = _floats(op, 1, "scale", source.shape[-1:]), _floats(op, 2, "bias", source.shape[-1:])
-    return (Value(add(op, multiply(op, made, scale), bias), order),)
+    return (Value(op.add(op.multiply(made, scale), bias), order),)
 
 
 def _floats(op: OpContext, index: int, what: str, shape: Sequence[int]) -> Tensor:
@@ -217,7 +199,7 @@ def _scaled_and_shifted(op: OpContext, tensor: Tensor) -> Tensor:
         if op.has(index):
             constant = op.is_constant(index)
             number = op.weights(what, op.constant(index, what)) if constant else op.tensor(index)
-            tensor = binary(op, operator, tensor, number)
+            tensor = op.binary(operator, tensor, number)
     return tensor
 
 
@@ -225,9 +207,9 @@ def _rms_normalization(op: OpContext) -> tuple[Value, ...]:
     """Divide by the root mean square of all dimensions from ``axis`` on."""
     source = op.tensor(0)
     axes = range(op.axis(op.integer("axis", -1), len(source.shape)), len(source.shape))
-    square = reduced(op, ops.Mean, multiply(op, source, source), axes)
-    inverse = unary(op, ops.Rsqrt(), add(op, square, op.real_attribute("epsilon", 1e-5)))
-    return (op.made(_scaled_and_shifted(op, multiply(op, source, inverse))),)
+    square = op.reduced(ops.Mean, op.multiply(source, source), axes)
+    inverse = op.unary(ops.Rsqrt(), op.add(square, op.real_attribute("epsilon", 1e-5)))
+    return (op.made(_scaled_and_shifted(op, op.multiply(source, inverse))),)
 
 
 def _group_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -248,8 +230,8 @@ def _group_normalization(op: OpContext) -> tuple[Value, ...]:
     if scale.size != channels or bias.size != channels:
         raise GraphError(op.node.place, f"{scale.size} scales do not fit {source}")
     made = op.builder.reshaped(made, source.shape)
-    made = multiply(op, made, op.weights("scale", scale.reshape(spread)))
-    return (op.made(add(op, made, op.weights("bias", bias.reshape(spread)))),)
+    made = op.multiply(made, op.weights("scale", scale.reshape(spread)))
+    return (op.made(op.add(made, op.weights("bias", bias.reshape(spread)))),)
 
 
 def _by_computed_groups(op: OpContext, made: Tensor, source: Tensor, groups: int) -> Tensor:
@@ -260,7 +242,7 @@ def _by_computed_groups(op: OpContext, made: Tensor, source: Tensor, groups: int
     for index, what, operator in ((1, "scale", ops.Mul()), (2, "bias", ops.Add())):
         count = op.held(index).tensor.elements
         spread = (groups, 1, 1) if count == groups else (groups, size, 1)
-        tensor = binary(op, operator, tensor, _floats(op, index, what, spread))
+        tensor = op.binary(operator, tensor, _floats(op, index, what, spread))
     return op.builder.reshaped(tensor, source.shape)
 
 
@@ -268,11 +250,11 @@ def _mean_variance_normalization(op: OpContext) -> tuple[Value, ...]:
     value = op.value(0)
     axes = op.axes(op.integers("axes") or (0, 2, 3), value.rank)
     stored = [value.stored(axis) for axis in axes]
-    centred = subtract(op, value.tensor, reduced(op, ops.Mean, value.tensor, stored))
-    variance = reduced(op, ops.Mean, multiply(op, centred, centred), stored)
+    centred = op.subtract(value.tensor, op.reduced(ops.Mean, value.tensor, stored))
+    variance = op.reduced(ops.Mean, op.multiply(centred, centred), stored)
     # ONNX's definition of this operator adds 1e-9 to the deviation, not to the variance.
-    deviation = add(op, unary(op, ops.Sqrt(), variance), 1e-9)
-    return (Value(divide(op, centred, deviation), value.order),)
+    deviation = op.add(op.unary(ops.Sqrt(), variance), 1e-9)
+    return (Value(op.divide(centred, deviation), value.order),)
 
 
 def _lp_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -282,10 +264,10 @@ def _lp_normalization(op: OpContext) -> tuple[Value, ...]:
     x = value.tensor
     if p not in {1, 2}:
         raise op.unsupported(f"p {p} is not supported", "use 1 or 2")
-    parts = unary(op, ops.Abs(), x) if p == 1 else multiply(op, x, x)
-    norm = reduced(op, ops.Sum, parts, (axis,))
-    norm = norm if p == 1 else unary(op, ops.Sqrt(), norm)
-    return (Value(divide(op, x, binary(op, ops.Maximum(), norm, op.number("tiny", _TINY))), value.order),)
+    parts = op.unary(ops.Abs(), x) if p == 1 else op.multiply(x, x)
+    norm = op.reduced(ops.Sum, parts, (axis,))
+    norm = norm if p == 1 else op.unary(ops.Sqrt(), norm)
+    return (Value(op.divide(x, op.binary(ops.Maximum(), norm, op.number("tiny", _TINY))), value.order),)
 
 
 OPERATORS: Mapping[str, Converter] = {

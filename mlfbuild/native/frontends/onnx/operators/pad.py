@@ -8,18 +8,9 @@ import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
 from mlfbuild.native.frontends.onnx.conversion import runtime_parameters
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    binary,
-    multiply,
-    relation,
-    select,
-    subtract,
-)
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced, taken
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
 
 
@@ -90,31 +81,31 @@ def _padded_shape(op: OpContext, value: Value) -> tuple[int, ...]:
 def _padded_along(op: OpContext, value: Value, axis: int, wanted: int, before: Tensor, mode: str) -> Value:
     """Pad the dimension ``axis`` by ``before`` elements, and behind to ``wanted``; cut if they are negative."""
     size = value.shape[axis]
-    position = subtract(op, runtime_parameters.places(op, wanted), before)
+    position = op.subtract(runtime_parameters.places(op, wanted), before)
     # The position in the source of each element of the result; it is negative before the source.
     if mode == "constant":
         value = op.builder.plain(value)
         taken = runtime_parameters.taken_at(op, value, axis, position)
         limits = ((ops.GreaterEqual(), 0), (ops.Less(), size))
-        inside = binary(op, ops.LogicalAnd(), *(relation(op, operator, position, limit) for operator, limit in limits))
+        inside = op.binary(ops.LogicalAnd(), *(op.relation(operator, position, limit) for operator, limit in limits))
         column = op.builder.reshaped(inside, runtime_parameters.along(value, axis, inside))
-        return value.moved(select(op, column, taken.tensor, _computed_fill(op, value)), value.order)
+        return value.moved(op.select(column, taken.tensor, _computed_fill(op, value)), value.order)
     if mode not in {"edge", "reflect", "wrap"}:
         raise GraphError(op.node.place, f"attribute mode is {mode!r}")
     # Cropping comes first, and what is left is mirrored or repeated.
     if mode != "edge":
-        first = binary(op, ops.Maximum(), multiply(op, before, -1), 0)
-        end = binary(op, ops.Minimum(), add(op, multiply(op, before, -1), wanted), size)
-        count = subtract(op, end, first)
+        first = op.binary(ops.Maximum(), op.multiply(before, -1), 0)
+        end = op.binary(ops.Minimum(), op.add(op.multiply(before, -1), wanted), size)
+        count = op.subtract(end, first)
         if mode == "reflect":
-            count = multiply(op, add(op, count, -1), 2)
+            count = op.multiply(op.add(count, -1), 2)
         # At least 1, since a remainder by 0 is not defined; a single element is then repeated.
-        count = binary(op, ops.Maximum(), count, 1)
-        turned = binary(op, ops.FloorMod(), subtract(op, position, first), count)
+        count = op.binary(ops.Maximum(), count, 1)
+        turned = op.binary(ops.FloorMod(), op.subtract(position, first), count)
         if mode == "reflect":
             # A period of 2 * (count - 1) goes forth and back; the second half is mirrored.
-            turned = binary(op, ops.Minimum(), turned, subtract(op, count, turned))
-        position = add(op, turned, first)
+            turned = op.binary(ops.Minimum(), turned, op.subtract(count, turned))
+        position = op.add(turned, first)
     return runtime_parameters.taken_at(op, value, axis, position)
 
 

@@ -10,16 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    add,
-    binary,
-    multiply,
-    positive_power,
-    reduced,
-    unary,
-    whole_power,
-)
 from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW, as_type
 from mlfbuild.native.frontends.onnx.conversion.image import (
     NO_PADDING,
@@ -34,10 +24,9 @@ from mlfbuild.native.frontends.onnx.conversion.image import (
 )
 from mlfbuild.native.frontends.onnx.conversion.selection import check_indices, taken
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Pair
-from mlfbuild.native.graph.ops import Steps
 
 Pool = Callable[[OpContext, Tensor, Sliding], Tensor]
 """A pool of NHWC images; three dimensions are pooled by two of them in sequence."""
@@ -99,7 +88,7 @@ def _averaged(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
         rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
         counts = np.outer(rows, columns)
         share = op.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
-        return multiply(op, _through_taps(op, source, window, 0.0, ops.Add()), share)
+        return op.multiply(_through_taps(op, source, window, 0.0, ops.Add()), share)
     source, window = _with_counted_padding(op, source, window)
     return _pooled(op, source, window, ops.AveragePool2D(window.filter, window.stride, window.padding))
 
@@ -127,11 +116,9 @@ def _max_pool(op: OpContext) -> tuple[Value, ...]:
     if len(op.node.outputs) > 1 and op.node.outputs[1]:
         return _max_pool_with_positions(op, op.value(0))
     value = op.held(0)
-    # Stored integers without a scale are compared as float32, which is exact for 16 bits.
-    if value.dtype in NARROW and value.tensor.quantization is None:
-        return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
     dilated = set(op.integers("dilations") or (1,)) != {1}
-    if dilated and value.dtype in NARROW:
+    # Stored integers without a scale are compared as float32, which is exact for 16 bits.
+    if value.dtype in NARROW and (dilated or value.tensor.quantization is None):
         return (as_type(op, _slid(op, as_type(op, op.value(0), DType.FLOAT32), _greatest), value.dtype),)
     return (_slid(op, op.value(0) if dilated else value, _greatest),)
 
@@ -223,18 +210,18 @@ def _along_taps(op: OpContext, source: Tensor, window: Sliding, axis: int, combi
     shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
 
     def at_tap(tap: int) -> Tensor:
-        seen = Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
-        steps = tuple(seen if other == 1 + axis else Steps(0, 1, size) for other, size in enumerate(shape))
+        seen = ops.Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
+        steps = tuple(seen if other == 1 + axis else ops.Steps(0, 1, size) for other, size in enumerate(shape))
         return op.emit(ops.StridedSlice(steps), [source], shape)
 
-    return functools.reduce(functools.partial(binary, op, combine), map(at_tap, range(window.filter[axis])))
+    return functools.reduce(functools.partial(op.binary, combine), map(at_tap, range(window.filter[axis])))
 
 
 def _lp_pool(op: OpContext) -> tuple[Value, ...]:
     """Take the p-norm of each window: the p-th root of the sum of p-th powers of magnitudes."""
     value, p = op.value(0), _norm(op)
     # Powers of magnitudes, because an odd power of a negative number would be negative.
-    powers = Value(whole_power(op, unary(op, ops.Abs(), value.tensor), p), value.order)
+    powers = Value(op.whole_power(op.unary(ops.Abs(), value.tensor), p), value.order)
     summed = _slid(op, powers, _summed)
     return (Value(_root(op, summed.tensor, p), summed.order),)
 
@@ -255,8 +242,8 @@ _GREATEST_NORM = 16
 def _root(op: OpContext, x: Tensor, p: int) -> Tensor:
     # Square roots are correctly rounded, unlike a power with the exponent 1 / p.
     while p % 2 == 0:
-        x, p = unary(op, ops.Sqrt(), x), p // 2
-    return x if p == 1 else positive_power(op, x, 1 / p)
+        x, p = op.unary(ops.Sqrt(), x), p // 2
+    return x if p == 1 else op.positive_power(x, 1 / p)
 
 
 def _summed(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
@@ -267,15 +254,15 @@ def _summed(op: OpContext, source: Tensor, window: Sliding) -> Tensor:
         source, window = pad_image(op, source, window.padding), replace(window, padding=NO_PADDING)
     # The padding is pixels by now, so that every window has the same count, and the mean times that count is the sum.
     mean = _pooled(op, source, window, ops.AveragePool2D(window.filter, window.stride, NO_PADDING))
-    return multiply(op, mean, math.prod(window.filter))
+    return op.multiply(mean, math.prod(window.filter))
 
 
 def _global_lp_pool(op: OpContext) -> tuple[Value, ...]:
     value, p = op.value(0), _norm(op)
     _check_image(op, value)
     order = channels_last(value.rank)
-    powers = whole_power(op, unary(op, ops.Abs(), op.builder.stored(value, order)), p)
-    return (Value(_root(op, reduced(op, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
+    powers = op.whole_power(op.unary(ops.Abs(), op.builder.stored(value, order)), p)
+    return (Value(_root(op, op.reduced(ops.Sum, powers, range(1, value.rank - 1)), p), order),)
 
 
 def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
@@ -286,7 +273,7 @@ def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
     order = channels_last(value.rank)
     source = op.builder.stored(value, order)
     channels = source.shape[-1]
-    rows = op.builder.reshaped(multiply(op, source, source), (1, source.elements // channels, channels, 1))
+    rows = op.builder.reshaped(op.multiply(source, source), (1, source.elements // channels, channels, 1))
     # An even size has one more channel after than before, as ONNX's LRN says.
     near = WindowLine(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
     rows = pad_image(op, rows, ((0, 0), near.padding))
@@ -294,17 +281,17 @@ def _local_response_normalization(op: OpContext) -> tuple[Value, ...]:
     mean = op.builder.reshaped(
         _pooled(op, rows, window, ops.AveragePool2D((1, size), (1, 1), NO_PADDING)), source.shape
     )
-    base = add(op, multiply(op, mean, op.real_attribute("alpha", 1e-4)), op.real_attribute("bias", 1.0))
-    return (Value(multiply(op, source, _inverse(op, base, op.real_attribute("beta", 0.75))), order),)
+    base = op.add(op.multiply(mean, op.real_attribute("alpha", 1e-4)), op.real_attribute("bias", 1.0))
+    return (Value(op.multiply(source, _inverse(op, base, op.real_attribute("beta", 0.75))), order),)
 
 
 def _inverse(op: OpContext, base: Tensor, beta: float) -> Tensor:
     """Return 1 / base ** beta."""
     # 1 / x**0.75 is 1 / sqrt(x) times the square root of that, without a logarithm and an exponential.
-    root = unary(op, ops.Rsqrt(), base)
+    root = op.unary(ops.Rsqrt(), base)
     if beta == 0.5:
         return root
-    return multiply(op, root, unary(op, ops.Sqrt(), root)) if beta == 0.75 else positive_power(op, base, -beta)
+    return op.multiply(root, op.unary(ops.Sqrt(), root)) if beta == 0.75 else op.positive_power(base, -beta)
 
 
 def _check_image(op: OpContext, value: Value) -> None:

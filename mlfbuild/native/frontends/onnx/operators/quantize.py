@@ -10,11 +10,10 @@ import onnx
 
 from mlfbuild.native.frontends.onnx.affine import Affine, check_scales
 from mlfbuild.native.frontends.onnx.builder import element_type
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.native.frontends.onnx.conversion.rescaling import clamped, limited
 from mlfbuild.native.frontends.onnx.conversion.selection import taken
 from mlfbuild.native.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.frontends.onnx.raw_graph import ELEMENT_TYPES
 from mlfbuild.native.frontends.onnx.targets import affine_of
 from mlfbuild.native.graph import Array, DType, GraphError, Tensor, ops
@@ -24,10 +23,10 @@ def _dequantize(op: OpContext) -> tuple[Value, ...]:
     """Record the scale and zero point of the tensor; compute real numbers only if it cannot hold them."""
     value = op.held(0)
     if not _is_constant(op):
-        real = cast(op, op.tensor(0), DType.FLOAT32)
+        real = op.cast(op.tensor(0), DType.FLOAT32)
         if op.has(2):
-            real = subtract(op, real, _spread(op, 2, real))
-        return (op.made(multiply(op, real, _spread(op, 1, real))),)
+            real = op.subtract(real, _spread(op, 2, real))
+        return (op.made(op.multiply(real, _spread(op, 1, real))),)
     if op.integer("block_size", 0):
         return (_computed_by_blocks(op),)
     affine = _affine(op, value.dtype.numpy)
@@ -45,7 +44,7 @@ def _is_constant(op: OpContext) -> bool:
 
 def _spread(op: OpContext, index: int, source: Tensor) -> Tensor:
     """Return scales or zero points, perhaps computed, as float32 that broadcasts to ``source``."""
-    tensor, rank = cast(op, op.tensor(index), DType.FLOAT32), len(source.shape)
+    tensor, rank = op.cast(op.tensor(index), DType.FLOAT32), len(source.shape)
     block = op.integer("block_size", 0)
     if block:
         axis = op.axis(op.integer("axis", 1), rank)
@@ -93,10 +92,10 @@ def _computed_by_blocks(op: OpContext) -> Value:
     source = op.tensor(0)
     axis = op.axis(op.integer("axis", 1), len(source.shape))
     scales = _for_each(op, _block_scales(op), source, axis)
-    real = cast(op, source, DType.FLOAT32)
+    real = op.cast(source, DType.FLOAT32)
     if op.has(2):
-        real = subtract(op, real, _for_each(op, op.constant(2, "zero points"), source, axis))
-    return op.made(multiply(op, real, scales))
+        real = op.subtract(real, _for_each(op, op.constant(2, "zero points"), source, axis))
+    return op.made(op.multiply(real, scales))
 
 
 def _block_scales(op: OpContext) -> Array:
@@ -202,12 +201,8 @@ def _steps(op: OpContext, x: Tensor, scales: Tensor, zero_points: Tensor, dtype:
     """Return x / scale, rounded half to even, plus zero point, clamped to the range of ``dtype``."""
     limits = np.iinfo(dtype)
     # The zero point is added after rounding: half to even would otherwise depend on whether it is odd.
-    whole = add(op, unary(op, ops.Round(), divide(op, x, scales)), zero_points)
-    return cast(op, clamped(op, whole, limits.min, limits.max), DType(dtype.name))
-
-
-def _cast(op: OpContext) -> tuple[Value, ...]:
-    return (_converted(op, _wanted(op)),)
+    whole = op.add(op.unary(ops.Round(), op.divide(x, scales)), zero_points)
+    return op.cast(clamped(op, whole, limits.min, limits.max), DType(dtype.name))
 
 
 def _bit_cast(op: OpContext) -> tuple[Value, ...]:
@@ -246,7 +241,7 @@ def _converted(op: OpContext, dtype: DType) -> Value:
 
 OPERATORS: Mapping[str, Converter] = {
     "BitCast": _bit_cast,
-    "Cast": _cast,
+    "Cast": lambda op: (_converted(op, _wanted(op)),),
     "CastLike": _cast_like,
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _quantize,

@@ -9,19 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from mlfbuild.native.frontends.onnx.builder import checked
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import (
-    Converter,
-    cast,
-    log_of_sum_of_exponentials,
-    multiply,
-    reduced,
-    subtract,
-    unary,
-)
 from mlfbuild.native.frontends.onnx.conversion.elementwise import NARROW, from_order, in_order
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Order, Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import UNSIGNED, DType, GraphError, Operator, Tensor, ops
 
 
@@ -56,14 +47,6 @@ def _shifted(op: OpContext, value: Value, axis: int, step: int, neutral: int, *,
     filling = op.filled("filling", shape, neutral, value.dtype.numpy)
     parts = [rest, filling] if backwards else [filling, rest]
     return Value(op.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
-
-
-def _cumulative_sum(op: OpContext) -> tuple[Value, ...]:
-    return _accumulated(op, ops.Add(), 0)
-
-
-def _cumulative_product(op: OpContext) -> tuple[Value, ...]:
-    return _accumulated(op, ops.Mul(), 1)
 
 
 def _top_k(op: OpContext) -> tuple[Value, ...]:
@@ -133,8 +116,8 @@ def _reduction(kind: type[Reduction]) -> Callable[[OpContext], tuple[Value, ...]
         plain = op.value(0)
         exact = plain.dtype in EXACT and issubclass(kind, ops.ReduceMax | ops.ReduceMin)
         # The kernels have no such type without a scale.
-        source = cast(op, plain.tensor, DType.FLOAT32) if exact else plain.tensor
-        return (Value(cast(op, op.emit(operator, [source], shape), plain.dtype), order),)
+        source = op.cast(plain.tensor, DType.FLOAT32) if exact else plain.tensor
+        return (Value(op.cast(op.emit(operator, [source], shape), plain.dtype), order),)
 
     return convert
 
@@ -168,28 +151,24 @@ def _made_of_others(compute: Compute, nothing: Function) -> Converter:
 
 
 def _magnitude(op: OpContext, x: Tensor) -> Tensor:
-    return unary(op, ops.Abs(), x)
+    return op.unary(ops.Abs(), x)
 
 
 def _square(op: OpContext, x: Tensor) -> Tensor:
-    return multiply(op, x, x)
+    return op.multiply(x, x)
 
 
 def _logarithm(op: OpContext, x: Tensor) -> Tensor:
-    return unary(op, ops.Log(), x)
+    return op.unary(ops.Log(), x)
 
 
 def _same(_op: OpContext, x: Tensor) -> Tensor:
     return x
 
 
-def _root(op: OpContext, x: Tensor) -> Tensor:
-    return unary(op, ops.Sqrt(), x)
-
-
 def _of_sum(before: Function, after: Function, nothing: Function) -> Converter:
     """Return a converter that sums elements after ``before``, and applies ``after`` to the sum."""
-    return _made_of_others(lambda op, x, axes: after(op, reduced(op, ops.Sum, before(op, x), axes)), nothing)
+    return _made_of_others(lambda op, x, axes: after(op, op.reduced(ops.Sum, before(op, x), axes)), nothing)
 
 
 def _product(op: OpContext, x: Tensor, axes: Sequence[int]) -> Tensor:
@@ -202,9 +181,9 @@ def _product(op: OpContext, x: Tensor, axes: Sequence[int]) -> Tensor:
             half = size // 2
             if size % 2:
                 odd.append(_part(op, x, axis, range(size - 1, size)))
-            x = multiply(op, _part(op, x, axis, range(half)), _part(op, x, axis, range(half, 2 * half)))
+            x = op.multiply(_part(op, x, axis, range(half)), _part(op, x, axis, range(half, 2 * half)))
         for rest in odd:
-            x = multiply(op, x, rest)
+            x = op.multiply(x, rest)
     return x
 
 
@@ -240,18 +219,18 @@ def _last_position(
     turned = sliced(op, value, ranges)
     found = op.emit(operator, [turned.tensor], shape, DType.INT32)
     number = op.emit(ops.Cast(), [found], shape, DType.FLOAT32)
-    return subtract(op, op.number("last", value.shape[axis] - 1), number)
+    return op.subtract(op.number("last", value.shape[axis] - 1), number)
 
 
 OPERATORS: Mapping[str, Converter] = {
     "ArgMax": _position(ops.ArgMax),
     "ArgMin": _position(ops.ArgMin),
-    "CumProd": _cumulative_product,
-    "CumSum": _cumulative_sum,
+    "CumProd": lambda op: _accumulated(op, ops.Mul(), 1),
+    "CumSum": lambda op: _accumulated(op, ops.Add(), 0),
     "ReduceL1": _of_sum(_magnitude, _same, _magnitude),
-    "ReduceL2": _of_sum(_square, _root, _magnitude),
+    "ReduceL2": _of_sum(_square, lambda op, x: op.unary(ops.Sqrt(), x), _magnitude),
     "ReduceLogSum": _of_sum(_same, _logarithm, _logarithm),
-    "ReduceLogSumExp": _made_of_others(log_of_sum_of_exponentials, _same),
+    "ReduceLogSumExp": _made_of_others(OpContext.log_of_sum_of_exponentials, _same),
     "ReduceMax": _reduction(ops.ReduceMax),
     "ReduceMean": _reduction(ops.Mean),
     "ReduceMin": _reduction(ops.ReduceMin),

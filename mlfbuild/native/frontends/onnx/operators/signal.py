@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter
 from mlfbuild.native.frontends.onnx.conversion.image import lines
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import GraphError, Tensor, ops
 
 

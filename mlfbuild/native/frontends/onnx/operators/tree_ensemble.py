@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, add, multiply
 from mlfbuild.native.frontends.onnx.conversion.classification import (
     both_classes,
     class_labels,
@@ -25,7 +24,7 @@ from mlfbuild.native.frontends.onnx.conversion.classification import (
     texts,
 )
 from mlfbuild.native.frontends.onnx.layout import Value
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, GraphError, Tensor, ops
 
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
@@ -283,7 +282,7 @@ def _regressor(op: OpContext) -> tuple[Value, ...]:
     forest = _parallel(op, "target")
     made = _of_targets(op, forest, targets, aggregate)
     base = _base(op, targets)
-    return (op.made(add(op, made, op.weights("base", base.astype(np.float32))) if base.any() else made),)
+    return (op.made(op.add(made, op.weights("base", base.astype(np.float32))) if base.any() else made),)
 
 
 # Not infinity: a target that gets no vote keeps this value.
@@ -297,7 +296,7 @@ def _of_targets(op: OpContext, forest: _Forest, targets: int, aggregate: str) ->
     start = {"MIN": _EXTREME, "MAX": -_EXTREME}.get(aggregate, 0.0)
     made = _aggregated(op, forest, np.full(targets, start, np.float32), "SUM" if aggregate == "AVERAGE" else aggregate)
     # The mean over trees, not over votes.
-    return multiply(op, made, 1 / len(forest.roots)) if aggregate == "AVERAGE" else made
+    return op.multiply(made, 1 / len(forest.roots)) if aggregate == "AVERAGE" else made
 
 
 _MOST_TARGETS = 1 << 15

@@ -14,13 +14,13 @@ from functools import cache
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.native.frontends.tflite.operators import detections, layers, lstm, movements, signal, simple
-from mlfbuild.native.frontends.tflite.operators.row import TfliteRow as TfliteRow, plain_row
+from mlfbuild.native.frontends.tflite.operators import detections, layers, movements, signal, simple
+from mlfbuild.native.frontends.tflite.operators.site import TfliteRow as TfliteRow, plain_row
 from mlfbuild.native.frontends.tflite.operators.shapes import SHAPES as SHAPES
 from mlfbuild.native.frontends.tflite.operators.site import TfliteSite as TfliteSite, name_of
 from mlfbuild.native.graph.ops import OPERATORS, operator_class
 
-FILES = (detections, layers, lstm, movements, signal, simple)
+FILES = (detections, layers, movements, signal, simple)
 """The modules with a table of rows."""
 
 _ROWS = {name: row for module in FILES for name, row in module.ROWS.items()}

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import TfliteRow, TfliteSite
 from mlfbuild.native.frontends.tflite.reader import RawSubgraph, reading
 from mlfbuild.native.graph import Operator, ops
 

@@ -1,14 +1,17 @@
-"""Layers: operators whose weights are constant, and those that move a window over an image."""
+"""Layers: operators whose weights are constant, and those that move a window over an image.
+
+Of UNIDIRECTIONAL_SEQUENCE_LSTM, only the plain form is supported, which uses a part of its 24 inputs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
 from tflite.TensorType import TensorType
 
-from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import TfliteRow, TfliteSite, name_of
 from mlfbuild.native.graph import Activation, DType, Operator, ops
 from mlfbuild.native.graph.bases import Padding, Pair
 
@@ -93,6 +96,55 @@ def _flags(site: TfliteSite, align_corners: object, half_pixel_centers: object) 
     return bool(align_corners), bool(half_pixel_centers)
 
 
+_ROW = (0,)
+_WEIGHTS = (1, 2, 3, 4)
+_RECURRENT = (5, 6, 7, 8)
+_PEEPHOLE = (9, 10, 11)
+_BIASES = (12, 13, 14, 15)
+_PROJECTION = (16, 17)
+_STATES = (18, 19)
+_NORMALISATION = (20, 21, 22, 23)
+
+_VALUES = (*_ROW, *_WEIGHTS, *_RECURRENT, *_BIASES, *_STATES)
+_VARIANTS = {"peephole weights": _PEEPHOLE, "a projection": _PROJECTION, "layer normalisation": _NORMALISATION}
+_ORDER = (*_VALUES, *_PEEPHOLE, *_PROJECTION, *_NORMALISATION)
+"""Positions of inputs in the file: first those of the plain form, then those of its variants."""
+
+
+def _lstm(site: TfliteSite) -> Operator:
+    _check_variant(site)
+    activation, clip, time_major, diagonal = site.fields(
+        "UnidirectionalSequenceLSTMOptions",
+        "FusedActivationFunction", "CellClip", "TimeMajor", "DiagonalRecurrentTensors",
+    )  # fmt: skip
+    if activation != ActivationFunctionType.TANH:
+        name = name_of(ActivationFunctionType, activation)
+        raise site.unsupported(f"activation {name} of the cell is not supported", "use TANH")
+    if diagonal:
+        raise site.unsupported("diagonal recurrent weights are not supported", "store them as a matrix")
+    return ops.UnidirectionalSequenceLstm(bool(time_major), float(clip))
+
+
+def _check_variant(site: TfliteSite) -> None:
+    """Refuse inputs and options that the plain form does not have, and a plain form whose inputs are absent."""
+    inputs = dict(zip(_ORDER, site.inputs, strict=True))
+    for variant, positions in _VARIANTS.items():
+        found = next((inputs[at] for at in positions if inputs[at] is not None), None)
+        if found is not None:
+            raise site.unsupported(
+                f"a layer with {variant} ({found}) is not supported", "use a plain LSTM layer such as that of Keras"
+            )
+    absent = [at for at in _VALUES if inputs[at] is None]
+    # TFLite marks a coupled gate (CIFG) by leaving out the parameters of the input gate.
+    if absent and {*absent} <= {_WEIGHTS[0], _RECURRENT[0], _BIASES[0]}:
+        raise site.unsupported(
+            f"coupled input and forget gates (input {absent[0]} is absent) are not supported",
+            "use a plain LSTM layer such as that of Keras",
+        )
+    if absent:
+        raise site.wrong(f"input {absent[0]} is absent")
+
+
 ROWS: Mapping[str, TfliteRow] = {
     "AVERAGE_POOL_2D": TfliteRow(
         lambda site, *fields: ops.AveragePool2D(*_pool(site, *fields), half_up=site.unsigned), options=_POOL
@@ -126,5 +178,9 @@ ROWS: Mapping[str, TfliteRow] = {
     "TRANSPOSE_CONV": TfliteRow(
         _transpose_conv, 3, 1, order=(2, 1, 3, 0), layer=True,
         options=("TransposeConvOptions", "StrideH", "StrideW", "Padding", "FusedActivationFunction"),
+    ),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": TfliteRow(
+        _lstm, len(_VALUES), len(_ORDER) - len(_VALUES),
+        order=_ORDER, layer=True, states=(len(_VALUES) - 2, len(_VALUES) - 1),
     ),
 }  # fmt: skip

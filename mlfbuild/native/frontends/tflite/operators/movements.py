@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tflite.MirrorPadMode import MirrorPadMode
 
-from mlfbuild.native.frontends.tflite.operators.row import ANY_NUMBER, TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import ANY_NUMBER, TfliteRow, TfliteSite
 from mlfbuild.native.graph import Operator, ops
 from mlfbuild.native.graph.bases import same_quantization
 from mlfbuild.native.graph.ops import Steps
@@ -16,19 +15,14 @@ from mlfbuild.native.graph.ops import Steps
 _Margins = tuple[tuple[int, int], ...]
 
 
-def _broadcast_to(site: TfliteSite) -> Operator:
-    site.check_shape(1)
-    return ops.BroadcastTo()
+def _shaped(operator: Operator, index: int = 1, what: str = "shape") -> Callable[[TfliteSite], Operator]:
+    """Return a reader of ``operator``, whose constant input ``index`` is the shape of its output."""
 
+    def read(site: TfliteSite) -> Operator:
+        site.check_shape(index, what)
+        return operator
 
-def _fill(site: TfliteSite) -> Operator:
-    site.check_shape(1)
-    return ops.Fill()
-
-
-def _scatter_nd(site: TfliteSite) -> Operator:
-    site.check_shape(2, "output shape")
-    return ops.ScatterNd()
+    return read
 
 
 def _concatenation(site: TfliteSite, axis: int, activation: int) -> Operator:
@@ -204,13 +198,13 @@ def _expand_dims(site: TfliteSite) -> Operator:
 
 ROWS: Mapping[str, TfliteRow] = {
     "BATCH_TO_SPACE_ND": TfliteRow(lambda site: ops.BatchToSpaceNd(*_blocks(site)), 1, 2),
-    "BROADCAST_TO": TfliteRow(_broadcast_to, 1, 1),
+    "BROADCAST_TO": TfliteRow(_shaped(ops.BroadcastTo()), 1, 1),
     "CONCATENATION": TfliteRow(
         _concatenation, ANY_NUMBER, options=("ConcatenationOptions", "Axis", "FusedActivationFunction")
     ),
     "DEPTH_TO_SPACE": TfliteRow(lambda _, size: ops.DepthToSpace(size), options=("DepthToSpaceOptions", "BlockSize")),
     "EXPAND_DIMS": TfliteRow(_expand_dims, 1, 1),
-    "FILL": TfliteRow(_fill, 1, 1, order=(1, 0)),
+    "FILL": TfliteRow(_shaped(ops.Fill()), 1, 1, order=(1, 0)),
     "GATHER": TfliteRow(_gather, 2, options=("GatherOptions", "Axis", "BatchDims")),
     "GATHER_ND": TfliteRow(lambda _: ops.GatherNd(), 2),
     "MIRROR_PAD": TfliteRow(_mirror_pad, 1, 1, ("MirrorPadOptions", "Mode")),
@@ -223,7 +217,7 @@ ROWS: Mapping[str, TfliteRow] = {
         options=("ReverseSequenceOptions", "SeqDim", "BatchDim"),
     ),
     "REVERSE_V2": TfliteRow(_reverse, 1, 1),
-    "SCATTER_ND": TfliteRow(_scatter_nd, 2, 1, order=(1, 0, 2)),
+    "SCATTER_ND": TfliteRow(_shaped(ops.ScatterNd(), 2, "output shape"), 2, 1, order=(1, 0, 2)),
     "SLICE": TfliteRow(_slice, 1, 2),
     "SPACE_TO_BATCH_ND": TfliteRow(lambda site: ops.SpaceToBatchNd(*_blocks(site)), 1, 2),
     "SPACE_TO_DEPTH": TfliteRow(lambda _, size: ops.SpaceToDepth(size), options=("SpaceToDepthOptions", "BlockSize")),

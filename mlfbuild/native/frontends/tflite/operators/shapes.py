@@ -38,10 +38,6 @@ def _shape(site: TfliteSite) -> Array:
     return np.array(site.input(0).shape, site.output().dtype.numpy)
 
 
-def _rank(site: TfliteSite) -> Array:
-    return np.array(len(site.input(0).shape), np.int32)
-
-
 def _broadcast_args(site: TfliteSite) -> Array:
     shapes = [site.constant(index, "shape").reshape(-1).tolist() for index in (0, 1)]
     # numpy's broadcast_shapes refuses shapes with more elements than memory, but these are only numbers
@@ -69,15 +65,11 @@ def _range(site: TfliteSite) -> Array:
     return np.asarray(start + np.arange(count) * step, site.output().dtype.numpy)
 
 
-def _zeros_like(site: TfliteSite) -> Array:
-    return zeros(site.output())
-
-
 SHAPES: Mapping[int, ShapeKind] = {
     BuiltinOperator.BROADCAST_ARGS: ShapeKind(_broadcast_args, 2, WHOLE),
     BuiltinOperator.RANGE: ShapeKind(_range, 3, WHOLE),
-    BuiltinOperator.RANK: ShapeKind(_rank),
+    BuiltinOperator.RANK: ShapeKind(lambda site: np.array(len(site.input(0).shape), np.int32)),
     BuiltinOperator.SHAPE: ShapeKind(_shape, types=WHOLE),
-    BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=EVERY),
+    BuiltinOperator.ZEROS_LIKE: ShapeKind(lambda site: zeros(site.output()), types=EVERY),
 }
 """Operators whose values follow from the shapes of their inputs, by code."""

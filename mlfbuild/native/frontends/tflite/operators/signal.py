@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tflite.TensorType import TensorType
 
-from mlfbuild.native.frontends.tflite.operators.row import TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import TfliteRow, TfliteSite
 from mlfbuild.native.graph import DType, Operator, ops
 from mlfbuild.native.graph.bases import alternatives
 
@@ -26,25 +25,15 @@ _SUBTRACTION = (
 _Shapes = tuple[tuple[int, ...], ...]
 
 
-def _check_type(site: TfliteSite, code: int, types: tuple[DType, ...]) -> None:
-    """Refuse an option T that is not the type of the input, one of ``types``."""
-    if _TYPES.get(code) is not site.input(0).dtype or site.input(0).dtype not in types:
-        raise site.wrong(f"T {code} is not the type of {site.input(0)}, {alternatives(types)}")
+def _typed(make: Callable[[int], Operator], *types: DType) -> Callable[[TfliteSite, int, int], Operator]:
+    """Return a reader of the options T, which must be the type of the input, one of ``types``, and a number."""
 
+    def read(site: TfliteSite, code: int, number: int) -> Operator:
+        if _TYPES.get(code) is not site.input(0).dtype or site.input(0).dtype not in types:
+            raise site.wrong(f"T {code} is not the type of {site.input(0)}, {alternatives(types)}")
+        return make(number)
 
-def _rfft(site: TfliteSite, dtype: int, length: int) -> Operator:
-    _check_type(site, dtype, (*_TYPES.values(),))
-    return ops.SignalRfft(length)
-
-
-def _irfft(site: TfliteSite, dtype: int, length: int) -> Operator:
-    _check_type(site, dtype, (*_TYPES.values(),))
-    return ops.SignalIrfft(length)
-
-
-def _overlap_add(site: TfliteSite, dtype: int, step: int) -> Operator:
-    _check_type(site, dtype, (DType.INT16, DType.FLOAT32))
-    return ops.SignalOverlapAdd(step)
+    return read
 
 
 def _spectral_subtraction(
@@ -103,10 +92,12 @@ ROWS: Mapping[str, TfliteRow] = {
         lambda _, size, step, prefill: ops.SignalFramer(size, step, bool(prefill)),
         numbers=("frame_size", "frame_step", "prefill"), made_states=_framed,
     ),
-    "SignalIrfft": TfliteRow(_irfft, numbers=("T", "fft_length")),
-    "SignalOverlapAdd": TfliteRow(_overlap_add, numbers=("T", "frame_step"), made_states=_added),
+    "SignalIrfft": TfliteRow(_typed(ops.SignalIrfft, *_TYPES.values()), numbers=("T", "fft_length")),
+    "SignalOverlapAdd": TfliteRow(
+        _typed(ops.SignalOverlapAdd, DType.INT16, DType.FLOAT32), numbers=("T", "frame_step"), made_states=_added
+    ),
     "SignalPCAN": TfliteRow(lambda _, shift: ops.SignalPcan(shift), 3, numbers=("snr_shift",)),
-    "SignalRfft": TfliteRow(_rfft, numbers=("T", "fft_length")),
+    "SignalRfft": TfliteRow(_typed(ops.SignalRfft, *_TYPES.values()), numbers=("T", "fft_length")),
     "SignalStacker": TfliteRow(
         lambda _, *fields: ops.SignalStacker(*fields),
         numbers=("num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.native.frontends.tflite.operators.row import ANY_NUMBER, TfliteRow
-from mlfbuild.native.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.native.frontends.tflite.operators.site import ANY_NUMBER, TfliteRow, TfliteSite
 from mlfbuild.native.graph import DType, Operator, ops
 
 _KEEP_DIMS = ("ReducerOptions", "KeepDims")

@@ -1,10 +1,13 @@
-"""One operator of a file with its tensors and options: what rows of operators read, and the errors that they raise."""
+"""One operator of a file with its tensors and options, and the rows that make operators of the graph.
+
+``TfliteSite`` is what rows read, and has the errors that they raise.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,8 @@ from tflite.Padding import Padding as PaddingMode
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.native.frontends.tflite.reader import SEE, reading
-from mlfbuild.native.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
-from mlfbuild.native.graph.bases import Padding, Pair, WrongShape, resolve_padding
+from mlfbuild.native.graph import Activation, Array, DType, GraphError, Operator, OperatorError, Tensor
+from mlfbuild.native.graph.bases import Binary, Padding, Pair, WrongShape, resolve_padding
 
 ACTIVATIONS = {
     ActivationFunctionType.NONE: Activation.NONE,
@@ -233,3 +236,57 @@ def _signed(value: Any) -> bool:
 def ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+ANY_NUMBER = 1 << 16
+"""The number of values of operators that take any number of inputs."""
+
+
+@dataclass(frozen=True)
+class TfliteRow:
+    """The conversion of one operator of a file to one of a graph.
+
+    Its inputs are first ``values``, which stay inputs, then constant ``attributes``, which ``make`` gets from its
+    ``TfliteSite``. If the file has them in another order, ``order`` is the position of each in the file.
+    """
+
+    make: Callable[..., Operator]
+    """Makes the operator of the graph from the ``TfliteSite``, and the ``options`` or ``numbers``."""
+    values: int = 1
+    attributes: int = 0
+    options: tuple[str, ...] = ()
+    """The table of the options, and the fields that ``make`` gets."""
+    numbers: tuple[str, ...] = ()
+    """The names of the options of a custom operator, which ``make`` gets."""
+    order: tuple[int, ...] = ()
+    layer: bool = False
+    """Whether the values are (input, weights, bias)."""
+    states: tuple[int, ...] = ()
+    """Positions of the values that are variables, which the operator updates; the node has an extra output for each."""
+    made_states: Callable[[TfliteSite, Any], tuple[tuple[int, ...], ...]] = lambda *_: ()
+    """Makes, from the site and the operator, the shapes of states that no tensor of the file represents.
+
+    They have the type of the first output. The node has an extra input and an extra output for each; they are 0 before
+    the first run.
+    """
+
+    def read(self, site: TfliteSite) -> Operator:
+        """Return the operator at ``site``; raises the errors of ``TfliteSite``.
+
+        Raises ``GraphError`` or ``UnsupportedModelError`` if options or constant inputs do not fit the operator.
+        """
+        if self.numbers:
+            return self.make(site, *site.numbers(*self.numbers))
+        return self.make(site, *(site.fields(*self.options) if self.options else ()))
+
+
+def plain_row(operator: type[Operator]) -> TfliteRow:
+    """Return the row of an operator that has no attributes, or only a fused activation."""
+    values = 2 if issubclass(operator, Binary) else 1
+    attributes = [field.name for field in fields(operator)]
+    if not attributes:
+        return TfliteRow(lambda _: operator(), values)
+    if attributes != ["activation"]:
+        raise TypeError(f"{operator.name}: a row in frontends/tflite/operators says what its options mean")
+    options = (f"{operator.__name__}Options", "FusedActivationFunction")
+    return TfliteRow(lambda site, code: operator(site.activation(code)), values, options=options)  # type: ignore[call-arg]  # the attribute

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import inverse_scale, stored_of
-from mlfbuild.native.graph.bases.unary import Unary, Whole
-from mlfbuild.native.graph.quantize import scale_of
+from mlfbuild.native.graph.bases.unary import Unary, Whole, inverse_scale, stored_of
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Elu(Unary):
     """x if x >= 0, else exp(x) - 1; int8 is computed in float32."""
 
-    name: ClassVar[str] = "ELU"
+    name = "ELU"
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         with np.errstate(all="ignore"):
             # Both branches are computed, so that exp overflows where it is not used.
-            real = np.float32(scale_of(source)) * value.astype(np.float32)
+            real = np.float32(source.affine.scale) * value.astype(np.float32)
             # Rounded to float32 between the steps, as LiteRT's table of ELU is, where each step is a float operation.
             power = np.exp(real.astype(np.float64)).astype(np.float32) - np.float32(1)
             return stored_of(np.where(real < 0, power, real) * inverse_scale(output), output)

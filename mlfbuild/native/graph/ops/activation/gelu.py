@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import Tabulated
+from mlfbuild.native.graph.bases.unary import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
@@ -18,14 +16,13 @@ _ROOT = math.sqrt(2 / math.pi)
 _CUBIC = 0.044715
 
 
-@dataclass(frozen=True)
 class Gelu(Tabulated):
     """x times the normal cumulative distribution of x, or its tanh approximation if ``approximate``."""
 
     approximate: bool = False
 
-    name: ClassVar[str] = "GELU"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
+    name = "GELU"
+    types = (DType.INT8, DType.FLOAT32)
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
         """Compute in float32 with the same steps as LiteRT for its table."""

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.fixed_point import shift_right
-from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
+from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
 
 
-@dataclass(frozen=True)
 class HardSwish(Unary):
     """x * min(max(x + 3, 0), 6) / 6, for int8 in 16-bit fixed point."""
 
-    name: ClassVar[str] = "HARD_SWISH"
+    name = "HARD_SWISH"
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         to_output, to_gate = self._rescales(source, output)
@@ -41,20 +37,20 @@ class HardSwish(Unary):
         # SaturatingDoublingHighMul of hard_swish.h divides in C, that is, towards zero. Rounding to nearest would
         # differ, because the shift that follows rounds, too.
         towards_zero = np.where(product < 0, -(-product >> 15), product >> 15)
-        return shift_right(towards_zero, -to_output.shift) + zero_point_of(output)
+        return shift_right(towards_zero, -to_output.shift) + output.affine.zero_point
 
     def _rescales(self, source: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
         """Return the 16-bit rescalings to the output's scale and to 3 / 2**15, computed in float32."""
         with np.errstate(over="ignore", under="ignore"):
             # 128 is the shift by 7 bits above, which the factor has to undo.
-            fine = np.float32(scale_of(source)) / np.float32(128)
-            to_output = _short(float(fine / np.float32(scale_of(output))))
+            fine = np.float32(source.affine.scale) / np.float32(128)
+            to_output = _short(float(fine / np.float32(output.affine.scale)))
             # 3 is half the length of the gate's ramp from -3 to 3, which becomes -1 to 1 in Q0.15.
             to_gate = _short(float(fine / np.float32(3 / 32768)))
         if to_output.shift > 0:
-            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for {scale_of(source):g}")
+            raise OverflowError(f"the output's scale {output.affine.scale:g} is too small for {source.affine.scale:g}")
         if to_output.shift < -15:  # TensorFlow Lite Micro shifts 16-bit values, and its result is then only a sign
-            raise OverflowError(f"the output's scale {scale_of(output):g} is too large for {scale_of(source):g}")
+            raise OverflowError(f"the output's scale {output.affine.scale:g} is too large for {source.affine.scale:g}")
         return to_output, to_gate
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:

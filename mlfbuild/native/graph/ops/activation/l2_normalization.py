@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.fixed_point import inverse_square_root
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.ops.activation.relu import rescaled
-from mlfbuild.native.graph.quantize import Rescale, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _FRACTION_BITS = 7
 """Of an int8 output: scale 1/128, zero point 0."""
@@ -24,7 +21,6 @@ _LEAST_LENGTH = 1e-6
 """The least length of a float32 vector, to avoid a division by 0."""
 
 
-@dataclass(frozen=True)
 class L2Normalization(Single):
     """x / sqrt(sum of x**2) over the last dimension."""
 
@@ -32,7 +28,7 @@ class L2Normalization(Single):
     """Whether integers are shifted left by the output's fraction bits before they are multiplied, as LiteRT does for
     uint8, instead of with the multiplier."""
 
-    name: ClassVar[str] = "L2_NORMALIZATION"
+    name = "L2_NORMALIZATION"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -44,7 +40,7 @@ class L2Normalization(Single):
 
     def _check_quantization(self, output: Tensor) -> str | None:
         # TFLite prescribes them: elements of a vector of length 1 are from -1 to 1.
-        if scale_of(output) != 1 / (1 << _FRACTION_BITS) or zero_point_of(output) != 0:
+        if output.affine.scale != 1 / (1 << _FRACTION_BITS) or output.affine.zero_point != 0:
             return f"{output} must have scale 1/{1 << _FRACTION_BITS} and zero point 0"
         return None
 
@@ -55,7 +51,7 @@ class L2Normalization(Single):
             lengths = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
             # The largest of both, not a sum, so that vectors of usual length are not changed.
             return (np.asarray(wide / np.maximum(lengths, _LEAST_LENGTH), np.float32),)
-        rows = (value.astype(np.int64) - zero_point_of(source)).reshape(-1, value.shape[-1])
+        rows = (value.astype(np.int64) - source.affine.zero_point).reshape(-1, value.shape[-1])
         result = np.stack([self._row(row) for row in rows])
         return (np.clip(result, -128, 127).astype(np.int8).reshape(value.shape),)
 
@@ -63,6 +59,6 @@ class L2Normalization(Single):
         # The squared length fits into int32 for the depths that occur, but is summed in int64.
         multiplier, shift = inverse_square_root(int((row * row).sum()))
         if self.shifted:
-            return rescaled(row << _FRACTION_BITS, Rescale(multiplier, shift))
+            return Rescale(multiplier, shift).apply(row << _FRACTION_BITS)
         # The fraction bits of the output are part of the shift, so that there is only one rounding.
-        return rescaled(row, Rescale(multiplier, shift + _FRACTION_BITS))
+        return Rescale(multiplier, shift + _FRACTION_BITS).apply(row)

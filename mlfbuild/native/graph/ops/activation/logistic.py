@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,14 +11,8 @@ import numpy.typing as npt
 
 from mlfbuild.native.graph import fixed_point
 from mlfbuild.native.graph.bases.unary import Unary, Whole
-from mlfbuild.native.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    multiply_by_quantized_multiplier,
-    scale_of,
-    zero_point_of,
-)
+from mlfbuild.native.graph.lookup_table import LOGISTIC_TABLE, TableScale, table_scale
+from mlfbuild.native.graph.quantize import Rescale, integer_range
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _INTEGER_BITS = 4
@@ -30,20 +23,19 @@ _LARGEST_SCALE = 8.0
 """The scale of int8 arguments from which on each of them is at one end of the function or the other."""
 
 
-@dataclass(frozen=True)
 class Sigmoid(Unary):
     """An S-shaped function; the scale and zero point of an int8 output use the whole range of the type."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
     output_scale: ClassVar[float]
     output_zero_point: ClassVar[int]
     most_doublings: ClassVar[int]
     """The number of doublings of 2**-12 up to which int16 scales need no multiplier."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:
+        if output.dtype is DType.INT16 and output.affine.scale != 2.0**-15:
             return f"{output} must have scale 1/32768"
-        if output.dtype is DType.INT8 and (scale_of(output), zero_point_of(output)) != (
+        if output.dtype is DType.INT8 and (output.affine.scale, output.affine.zero_point) != (
             self.output_scale,
             self.output_zero_point,
         ):
@@ -60,7 +52,7 @@ class Sigmoid(Unary):
         # A scale so large that the radius rounds to 0 leaves only the ends of the function.
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
         inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
-        argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
+        argument = rescale.apply(inside)
         result = self._fixed(argument)
         fraction_bits = round(-math.log2(self.output_scale))
         stored = fixed_point.shift_right(result, 31 - fraction_bits) + self.output_zero_point
@@ -71,7 +63,7 @@ class Sigmoid(Unary):
 
         Powers of two from 2**-12 on need no multiplier, up to ``most_doublings`` of them.
         """
-        return table_scale(scale_of(source), self.most_doublings)
+        return table_scale(source.affine.scale, self.most_doublings)
 
     def interpolated(self, scale: TableScale, value: Whole) -> Whole:
         """Return the int16 function of stored values by interpolation in the table."""
@@ -92,19 +84,18 @@ class Sigmoid(Unary):
         """Return the rescaling to the fixed-point argument, zero if the scale is too small."""
         # TFLite scales by 2**27, 4 integer bits, before it splits the factor: the argument of int8 is a raw number
         # then.
-        fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
+        fraction, shift = math.frexp(min(source.affine.scale, _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
         # Below 2**-31 every product is 0, so that the function is that of 0 for all values.
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 
 
-@dataclass(frozen=True)
 class Logistic(Sigmoid):
     """1 / (1 + exp(-x))."""
 
-    name: ClassVar[str] = "LOGISTIC"
-    output_scale: ClassVar[float] = 1 / 256
-    output_zero_point: ClassVar[int] = -128
-    most_doublings: ClassVar[int] = 0
+    name = "LOGISTIC"
+    output_scale = 1 / 256
+    output_zero_point = -128
+    most_doublings = 0
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
         # 0x7FFF << 10 is just below 1 in the scale of the interpolation: the value of the last entry.
@@ -120,14 +111,14 @@ class Logistic(Sigmoid):
         return np.asarray(1 / (1 + np.exp(-value)))
 
 
-@dataclass(frozen=True)
 class Tanh(Sigmoid):
     """The hyperbolic tangent."""
 
-    name: ClassVar[str] = "TANH"
-    output_scale: ClassVar[float] = 1 / 128
-    output_zero_point: ClassVar[int] = 0
-    most_doublings: ClassVar[int] = 1
+    name = "TANH"
+    function = np.tanh
+    output_scale = 1 / 128
+    output_zero_point = 0
+    most_doublings = 1
 
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
         # tanh(x) = 2 * logistic(2x) - 1: half the bits per step double the argument, and 2**23 is one half.
@@ -136,9 +127,6 @@ class Tanh(Sigmoid):
 
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
         return fixed_point.tanh(argument, _INTEGER_BITS)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.tanh(value)
 
 
 def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:

@@ -6,7 +6,6 @@ RELU and the bounded variants rescale, as in LiteRT; TensorFlow Lite Micro's REL
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,27 +16,18 @@ from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import Binary
 from mlfbuild.native.graph.bases.unary import Unary, Whole
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    activation_range,
-    float_activation_range,
-    integer_range,
-    multiply_by_quantized_multiplier,
-    requantize_rescale,
-    zero_point_of,
-)
+from mlfbuild.native.graph.quantize import activation_range, float_activation_range, integer_range, requantize_rescale
 from mlfbuild.native.graph.rescales import leaky_rescale, prelu_rescales
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 _TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 
 
-@dataclass(frozen=True)
 class Relu(Unary):
     """Values clamped as by a fused activation."""
 
-    name: ClassVar[str] = "RELU"
-    types: ClassVar[tuple[DType, ...]] = _TYPES
+    name = "RELU"
+    types = _TYPES
     activation: ClassVar[Activation] = Activation.RELU
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
@@ -47,45 +37,41 @@ class Relu(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         # Also with equal scales, whose factor of 1 rounds nothing: one formula serves both.
-        stored = rescaled(value, requantize_rescale(source, output)) + zero_point_of(output)
+        stored = requantize_rescale(source, output).apply(value) + output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.clip(value, *float_activation_range(self.activation))
 
 
-@dataclass(frozen=True)
 class Relu6(Relu):
     """Values clamped to 0 and 6."""
 
-    name: ClassVar[str] = "RELU6"
-    activation: ClassVar[Activation] = Activation.RELU6
+    name = "RELU6"
+    activation = Activation.RELU6
 
 
-@dataclass(frozen=True)
 class Relu0To1(Relu):
     """Values clamped to 0 and 1."""
 
-    name: ClassVar[str] = "RELU_0_TO_1"
-    activation: ClassVar[Activation] = Activation.RELU_0_TO_1
+    name = "RELU_0_TO_1"
+    activation = Activation.RELU_0_TO_1
 
 
-@dataclass(frozen=True)
 class ReluN1To1(Relu):
     """Values clamped to -1 and 1."""
 
-    name: ClassVar[str] = "RELU_N1_TO_1"
-    activation: ClassVar[Activation] = Activation.RELU_N1_TO_1
+    name = "RELU_N1_TO_1"
+    activation = Activation.RELU_N1_TO_1
 
 
-@dataclass(frozen=True)
 class LeakyRelu(Unary):
     """Negative values times ``alpha``, any number."""
 
     alpha: float
 
-    name: ClassVar[str] = "LEAKY_RELU"
-    types: ClassVar[tuple[DType, ...]] = _TYPES
+    name = "LEAKY_RELU"
+    types = _TYPES
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         if not math.isfinite(self.alpha):
@@ -94,22 +80,21 @@ class LeakyRelu(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         # Both branches rescale with two roundings of their own, as LiteRT's reference/leaky_relu.h does.
-        positive = rescaled(value, requantize_rescale(source, output))
-        negative = rescaled(value, leaky_rescale(source, output, self.alpha))
+        positive = requantize_rescale(source, output).apply(value)
+        negative = leaky_rescale(source, output, self.alpha).apply(value)
         # Multipliers are not negative: that of the magnitude is used, and the sign afterwards.
         stored = np.where(value >= 0, positive, -negative if self.alpha < 0 else negative)
-        return np.asarray(stored + zero_point_of(output))
+        return np.asarray(stored + output.affine.zero_point)
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         # ``>`` and not ``>=``, as LiteRT: a zero is multiplied, which shows in its sign if alpha is negative.
         return np.where(value > 0, value, value * self.alpha)
 
 
-@dataclass(frozen=True)
 class PRelu(Binary):
     """Negative values times factors that broadcast; the factors of int16 values are int8."""
 
-    name: ClassVar[str] = "PRELU"
+    name = "PRELU"
 
     def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         if first.dtype is not DType.INT16:
@@ -121,16 +106,8 @@ class PRelu(Binary):
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         positive, negative = prelu_rescales(*tensors)
-        stored = np.where(x >= 0, rescaled(x, positive), rescaled(x * y, negative)) + zero_point_of(tensors[2])
+        stored = np.where(x >= 0, positive.apply(x), negative.apply(x * y)) + tensors[2].affine.zero_point
         return np.asarray(np.clip(stored, *integer_range(tensors[2].dtype)))
 
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(x >= 0, x, x * y)
-
-
-def rescaled(value: Array, rescale: Rescale) -> Whole:
-    """Return integers ``value`` times the factor of ``rescale``.
-
-    ``value`` are integers of at most 32 bits, without zero points; the result is int64 with the values of int32.
-    """
-    return multiply_by_quantized_multiplier(value.astype(np.int64), rescale.multiplier, rescale.shift).astype(np.int64)

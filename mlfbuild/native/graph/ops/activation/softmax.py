@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.fixed_point import (
     Raw,
     exp_of_negative,
@@ -20,17 +18,15 @@ from mlfbuild.native.graph.fixed_point import (
     shift_right,
 )
 from mlfbuild.native.graph.lookup_table import look_up, lookup_table
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.quantize import (
     SOFTMAX_INTEGER_BITS,
     SoftmaxRescale,
     integer_range,
     log_softmax_rescale,
-    multiply_by_quantized_multiplier,
     softmax_rescale,
     softmax_table_rescale,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Quantization, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Quantization, Tensor, Values
 
 # kAccumulationIntegerBits of LiteRT's reference/softmax.h: each exponential is at most 1, so the sum of 4095 elements
 # fits an int32.
@@ -62,14 +58,13 @@ RECIPROCALS = lookup_table(lambda x: np.float32(1) / (np.float32(1) + x), 1 / 65
 """1 / (1 + x) for x from 0 to 1, with 15 fraction bits."""
 
 
-@dataclass(frozen=True)
 class Softmax(Single):
     """exp(beta * x) divided by its sum over the last dimension; the scales of integer outputs are prescribed."""
 
     beta: float = 1.0
 
-    name: ClassVar[str] = "SOFTMAX"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "SOFTMAX"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -122,7 +117,7 @@ class Softmax(Single):
         """Sum exponentials with 15 fraction bits; the reciprocal of the sum, scaled to [1, 2], comes from a table."""
         rescale = softmax_table_rescale(source, self.beta)
         differences = value - value.max(axis=-1, keepdims=True)
-        places = multiply_by_quantized_multiplier(differences, rescale.multiplier, rescale.shift).astype(np.int64)
+        places = rescale.apply(differences)
         # The table is indexed from -32768, which is the difference -10; 32767 is a difference of 0.
         powers = look_up(EXPONENTIALS, np.clip(places + 32767, *_INT16))
         sums = powers.sum(axis=-1, keepdims=True)
@@ -137,11 +132,10 @@ class Softmax(Single):
         return np.asarray(np.clip(shares, 0, 32767), np.int16)
 
 
-@dataclass(frozen=True)
 class LogSoftmax(Single):
     """The logarithm of SOFTMAX; an int8 output has scale 1/16 and zero point 127."""
 
-    name: ClassVar[str] = "LOG_SOFTMAX"
+    name = "LOG_SOFTMAX"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -170,7 +164,7 @@ class LogSoftmax(Single):
         logarithms = log_of_sum(_sum(powers, counted))
         back = log_softmax_rescale(scaling.rescale)
         # As in integer_ops/log_softmax.h: differences up to this bound get the least int8 without a logarithm.
-        bounds = multiply_by_quantized_multiplier(logarithms - (1 << 31), back.multiplier, back.shift)
+        bounds = back.apply(logarithms - (1 << 31))
         least = np.maximum(bounds, scaling.least_difference - 1)
         differences = value - value.max(axis=-1, keepdims=True)
         stored = shift_right(scaled - logarithms, 31 - SOFTMAX_INTEGER_BITS - _LOGARITHM_INTEGER_BITS) + 127

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic, Binary, on_one_scale
@@ -18,14 +15,13 @@ from mlfbuild.native.graph.rescales import (
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Addition(Arithmetic):
     """A sum or difference of two elements.
 
     int8 and int16 inputs are brought to a common scale before they are added (``rescales.py``).
     """
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
         """Return the rescalings of inputs and result; raises the errors of ``add_rescales``."""
@@ -37,32 +33,29 @@ class Addition(Arithmetic):
         return on_one_scale(tensors, x, y, self.numbers(*tensors), left_shift, self._exact, self.activation)
 
 
-@dataclass(frozen=True)
 class Add(Addition):
     """Element-wise sum."""
 
-    name: ClassVar[str] = "ADD"
+    name = "ADD"
 
     def _exact(self, x: Array, y: Array) -> Array:
         return x + y
 
 
-@dataclass(frozen=True)
 class Sub(Addition):
     """Element-wise difference."""
 
-    name: ClassVar[str] = "SUB"
+    name = "SUB"
 
     def _exact(self, x: Array, y: Array) -> Array:
         return x - y
 
 
-@dataclass(frozen=True)
 class SquaredDifference(Binary):
     """The square of the element-wise difference."""
 
-    name: ClassVar[str] = "SQUARED_DIFFERENCE"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    name = "SQUARED_DIFFERENCE"
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.computable(lambda: squared_difference_rescales(first, second, output))

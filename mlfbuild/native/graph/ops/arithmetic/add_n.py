@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
 from mlfbuild.native.graph.ops.reduction.cumsum import check_sum_scales, stored_sums
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _MOST_TENSORS = 16
 """The number of int8 summands with ``HALF_BITS`` whose sum always fits into 32 bits."""
 
 
-@dataclass(frozen=True)
 class AddN(Operator):
     """The sum of two or more tensors of the same shape; integers wrap.
 
     Integers of 8 bits must all have one scale, unlike those of ADD, and there are at most 16 of them.
     """
 
-    name: ClassVar[str] = "ADD_N"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.FLOAT32)
+    name = "ADD_N"
+    types = (DType.INT8, DType.INT32, DType.FLOAT32)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         sources = inputs.present

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import Binary, binary_tensors
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor
 
 
-@dataclass(frozen=True)
 class Atan2(Binary):
     """The angle of the point (second input, first input), from -pi to pi, like ``atan2`` of C."""
 
-    name: ClassVar[str] = "ATAN2"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "ATAN2"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = super().check(inputs, outputs)

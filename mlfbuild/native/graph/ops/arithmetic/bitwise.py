@@ -2,66 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.tensors import Array, DType
+from mlfbuild.native.graph.tensors import Array
 
 
-@dataclass(frozen=True)
-class BitwiseAnd(Binary):
+class OnBits(Binary):
+    """An operator on the bits of two integers, which are stored as two's complements."""
+
+    types = WHOLE
+
+
+class BitwiseAnd(OnBits):
     """The bits that are set in both elements."""
 
-    name: ClassVar[str] = "BITWISE_AND"
-    types: ClassVar[tuple[DType, ...]] = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_and(x, y)
+    name = "BITWISE_AND"
+    function = np.bitwise_and
 
 
-@dataclass(frozen=True)
-class BitwiseOr(Binary):
+class BitwiseOr(OnBits):
     """The bits that are set in at least one of two elements."""
 
-    name: ClassVar[str] = "BITWISE_OR"
-    types: ClassVar[tuple[DType, ...]] = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_or(x, y)
+    name = "BITWISE_OR"
+    function = np.bitwise_or
 
 
-@dataclass(frozen=True)
-class BitwiseXor(Binary):
+class BitwiseXor(OnBits):
     """The bits that are set in exactly one of two elements."""
 
-    name: ClassVar[str] = "BITWISE_XOR"
-    types: ClassVar[tuple[DType, ...]] = WHOLE
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_xor(x, y)
+    name = "BITWISE_XOR"
+    function = np.bitwise_xor
 
 
-@dataclass(frozen=True)
-class LeftShift(Binary):
+class LeftShift(OnBits):
     """The bits of x moved up by y places, or by none if y is negative; 0 if none of them is left."""
 
-    name: ClassVar[str] = "LEFT_SHIFT"
-    types: ClassVar[tuple[DType, ...]] = WHOLE
+    name = "LEFT_SHIFT"
 
     # Shifts beyond the width are undefined in C, so that the result of the operator is defined here.
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(y < x.itemsize * 8, x << np.clip(y, 0, x.itemsize * 8 - 1), 0)
 
 
-@dataclass(frozen=True)
-class RightShift(Binary):
+class RightShift(OnBits):
     """The bits of x moved down by y places, or by none if y is negative, with copies of the sign above them."""
 
-    name: ClassVar[str] = "RIGHT_SHIFT"
-    types: ClassVar[tuple[DType, ...]] = WHOLE
+    name = "RIGHT_SHIFT"
 
     def _real(self, x: Array, y: Array) -> Array:
         # A shift by all bits but one leaves only copies of the sign, so that longer ones need no case.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.native.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
-from mlfbuild.native.graph.quantize import Rescale, activation_range, zero_point_of
+from mlfbuild.native.graph.quantize import Rescale, activation_range
 from mlfbuild.native.graph.rescales import divide_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Div(Arithmetic):
     """Element-wise quotient, truncated for int32 and int64.
 
@@ -26,8 +24,8 @@ class Div(Arithmetic):
     rounded_quotient: bool = field(default=False, repr=False)
     """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
 
-    name: ClassVar[str] = "DIV"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    name = "DIV"
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
         return divide_rescale(first, second, output, rounded=self.rounded_quotient)
@@ -60,7 +58,7 @@ class Div(Arithmetic):
         stored = np.where(right_shift > 31, 0, shift_right(quotient, np.minimum(right_shift, 31)))
         # 2**16 is beyond the range of int8 and int16 with any zero point: a division by 0 saturates by the dividend's
         # sign, and 0 / 0 is 0. LiteRT Micro stops there.
-        stored = np.where(y == 0, np.sign(dividend) << 16, stored) + zero_point_of(output)
+        stored = np.where(y == 0, np.sign(dividend) << 16, stored) + output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 
 

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-import numpy.typing as npt
 
-from mlfbuild.native.graph.bases.tabulated import Tabulated
+from mlfbuild.native.graph.bases.unary import Tabulated
 from mlfbuild.native.graph.lookup_table import Floats
-from mlfbuild.native.graph.quantize import integer_range, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.quantize import integer_range
+from mlfbuild.native.graph.tensors import Tensor
 
 
-@dataclass(frozen=True)
 class Exp(Tabulated):
     """The exponential."""
 
-    name: ClassVar[str] = "EXP"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.exp(value)
+    name = "EXP"
+    function = np.exp
 
 
-@dataclass(frozen=True)
 class Log(Tabulated):
     """The natural logarithm; where it is undefined, the least value of the type."""
 
-    name: ClassVar[str] = "LOG"
+    name = "LOG"
+    function = np.log
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
         # The least stored value and not -infinity: LiteRT fills its table so, and integers have no infinity.
-        lowest = np.float32(integer_range(output.dtype)[0] - zero_point_of(output)) * np.float32(scale_of(output))
+        lowest = np.float32(integer_range(output.dtype)[0] - output.affine.zero_point) * np.float32(output.affine.scale)
         with np.errstate(all="ignore"):
             return np.where(real <= 0, lowest, super()._defined(real, output)).astype(np.float32)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.log(value)

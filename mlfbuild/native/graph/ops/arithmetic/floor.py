@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.native.graph.bases.unary import OnlyFloat
-from mlfbuild.native.graph.tensors import Array
 
 
-@dataclass(frozen=True)
 class Floor(OnlyFloat):
     """The greatest integer that is not greater."""
 
-    name: ClassVar[str] = "FLOOR"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.floor(value)
+    name = "FLOOR"
+    function = np.floor
 
 
-@dataclass(frozen=True)
 class Ceil(OnlyFloat):
     """The least integer that is not less."""
 
-    name: ClassVar[str] = "CEIL"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.ceil(value)
+    name = "CEIL"
+    function = np.ceil
 
 
-@dataclass(frozen=True)
 class Round(OnlyFloat):
     """The nearest integer, half to even."""
 
-    name: ClassVar[str] = "ROUND"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.rint(value)
+    name = "ROUND"
+    function = np.rint

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
 from mlfbuild.native.graph.tensors import Array, DType
 
 
-@dataclass(frozen=True)
 class FloorDiv(Binary):
     """The greatest integer that is not greater than x / y; 0 if an int32 is divided by 0."""
 
-    name: ClassVar[str] = "FLOOR_DIV"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
+    name = "FLOOR_DIV"
+    types = (DType.INT32, DType.FLOAT32)
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:
@@ -25,12 +21,11 @@ class FloorDiv(Binary):
         return np.where(y == 0, 0, wide).astype(x.dtype)  # the least value wraps, because its negative does not fit
 
 
-@dataclass(frozen=True)
 class FloorMod(Binary):
     """x minus y times the quotient rounded down, with the sign of y; 0 if an integer is divided by 0."""
 
-    name: ClassVar[str] = "FLOOR_MOD"
-    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+    name = "FLOOR_MOD"
+    types = (*WHOLE, DType.FLOAT32)
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.quantize import zero_point_of
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Extreme(Binary):
     """One of two elements, the second one if one of them is NaN."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         # Equal scales, because the elements are compared and copied by their stored values.
         return rules.same_quantization(first, output) or rules.same_quantization(second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
-        return self._real(x, y) + zero_point_of(tensors[2])
+        return self._real(x, y) + tensors[2].affine.zero_point
 
 
-@dataclass(frozen=True)
 class Maximum(Extreme):
     """The greater of two elements."""
 
-    name: ClassVar[str] = "MAXIMUM"
+    name = "MAXIMUM"
 
     def _real(self, x: Array, y: Array) -> Array:
         # NaN compares as false, so that the second operand is the result; np.maximum would return NaN.
         return np.where(x > y, x, y)
 
 
-@dataclass(frozen=True)
 class Minimum(Extreme):
     """The lesser of two elements."""
 
-    name: ClassVar[str] = "MINIMUM"
+    name = "MINIMUM"
 
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(x < y, x, y)

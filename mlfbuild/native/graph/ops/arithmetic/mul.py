@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mlfbuild.native.graph.bases.accumulate import Sums, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.native.graph.quantize import Rescale
@@ -12,12 +9,11 @@ from mlfbuild.native.graph.rescales import multiply_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class Mul(Arithmetic):
     """Element-wise product."""
 
-    name: ClassVar[str] = "MUL"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    name = "MUL"
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
         return multiply_rescale(first, second, output)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
 from mlfbuild.native.graph.tensors import Array, DType
 
 
-@dataclass(frozen=True)
 class Pow(Binary):
     """x to the power of y, like ``pow`` of C; NaN if x is negative and y has a fraction.
 
     Powers of integers wrap. A negative exponent gives 1 / x^-y without its fraction, and 0 for 0.
     """
 
-    name: ClassVar[str] = "POW"
-    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+    name = "POW"
+    types = (*WHOLE, DType.FLOAT32)
 
     def _real(self, x: Array, y: Array) -> Array:
         if x.dtype == np.float32:

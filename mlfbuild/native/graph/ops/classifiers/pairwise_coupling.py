@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # Both are those of multiclass_probability in libsvm's svm.cpp. Another tolerance would stop at other probabilities.
 _ITERATIONS = 100
 _TOLERANCE = 0.005
 
 
-@dataclass(frozen=True)
 class PairwiseCoupling(Single):
     """The second method of Wu, Lin and Weng (2004), iterated in float32 like libsvm and ONNX's reference.
 
@@ -28,8 +24,8 @@ class PairwiseCoupling(Single):
 
     classes: int
 
-    name: ClassVar[str] = "PAIRWISE_COUPLING"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "PAIRWISE_COUPLING"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if self.classes < 2:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class SquaredDistances(Operator):
     """The sum of (row - point)**2, float32 [rows, depth] and [points, depth] to [rows, points]."""
 
-    name: ClassVar[str] = "SQUARED_DISTANCES"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "SQUARED_DISTANCES"
+    types = (DType.FLOAT32,)
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # In the order of the kernel's arguments; the checks go through both at once.
 _TABLES = {
@@ -37,7 +34,6 @@ _TABLES = {
 """The constant inputs behind the rows, in order, with type and rank."""
 
 
-@dataclass(frozen=True)
 class TreeEnsemble(Operator):
     """Aggregates the votes of the trees: float32 [rows, features] to [rows, targets].
 
@@ -50,8 +46,8 @@ class TreeEnsemble(Operator):
     aggregate: str = "SUM"
     """``SUM``, ``MIN`` or ``MAX``; votes are added in the order of the trees, in float32."""
 
-    name: ClassVar[str] = "TREE_ENSEMBLE"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "TREE_ENSEMBLE"
+    types = (DType.FLOAT32,)
 
     @rules.takes(1 + len(_TABLES))
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -85,19 +81,11 @@ class TreeEnsemble(Operator):
         return (result,)
 
 
-# Python's ``min`` and ``max`` keep their first argument if the numbers are equal, or one is NaN.
-def _least(old: np.float32, new: np.float32) -> np.float32:
-    return min(old, new)
-
-
-def _greatest(old: np.float32, new: np.float32) -> np.float32:
-    return max(old, new)
-
-
 _COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
     "SUM": operator.add,
-    "MIN": _least,
-    "MAX": _greatest,
+    # Python's ``min`` and ``max`` keep their first argument if the numbers are equal, or one is NaN.
+    "MIN": min,
+    "MAX": max,
 }
 
 

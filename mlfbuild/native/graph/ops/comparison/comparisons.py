@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,12 +9,10 @@ import numpy as np
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.binary import WHOLE, Binary
-from mlfbuild.native.graph.ops.activation.relu import rescaled
 from mlfbuild.native.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
 from mlfbuild.native.graph.tensors import Array, DType, Tensor
 
 
-@dataclass(frozen=True)
 class ComparisonOperator(Binary):
     """A relation between two elements.
 
@@ -25,8 +20,7 @@ class ComparisonOperator(Binary):
     """
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
-    relation: ClassVar[Callable[[Array, Array], Array]]
+    results = (DType.BOOL,)
 
     def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(first, second, types=self.types) or rules.arithmetic(output, types=self.results)
@@ -37,16 +31,12 @@ class ComparisonOperator(Binary):
     # 0 and NaN compare as in C; scales differ, so that stored values cannot be compared directly.
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         first, second = (
-            rescaled(value * (1 << COMPARISON_LEFT_SHIFT), comparison_rescale(tensor))
+            comparison_rescale(tensor).apply(value * (1 << COMPARISON_LEFT_SHIFT))
             for value, tensor in zip((x, y), tensors[:2], strict=True)
         )
         return self._real(first, second)
 
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.asarray(type(self).relation(x, y))
 
-
-@dataclass(frozen=True)
 class Ordering(ComparisonOperator):
     """An order relation; int16 tensors of the same scale are compared exactly, by their stored values."""
 
@@ -60,51 +50,45 @@ class Ordering(ComparisonOperator):
         return self._real(x, y) if tensors[0].dtype is DType.INT16 else super()._quantized(tensors, x, y)
 
 
-@dataclass(frozen=True)
 class Equal(ComparisonOperator):
     """x == y."""
 
-    name: ClassVar[str] = "EQUAL"
-    types: ClassVar[tuple[DType, ...]] = (*ComparisonOperator.types, DType.BOOL)
-    relation = operator.eq
+    name = "EQUAL"
+    types = (*ComparisonOperator.types, DType.BOOL)
+    function = np.equal
 
 
-@dataclass(frozen=True)
 class NotEqual(ComparisonOperator):
     """x != y."""
 
-    name: ClassVar[str] = "NOT_EQUAL"
-    types: ClassVar[tuple[DType, ...]] = Equal.types
-    relation = operator.ne
+    name = "NOT_EQUAL"
+    types = Equal.types
+    function = np.not_equal
 
 
-@dataclass(frozen=True)
 class Greater(Ordering):
     """x > y."""
 
-    name: ClassVar[str] = "GREATER"
-    relation = operator.gt
+    name = "GREATER"
+    function = np.greater
 
 
-@dataclass(frozen=True)
 class GreaterEqual(Ordering):
     """x >= y."""
 
-    name: ClassVar[str] = "GREATER_EQUAL"
-    relation = operator.ge
+    name = "GREATER_EQUAL"
+    function = np.greater_equal
 
 
-@dataclass(frozen=True)
 class Less(Ordering):
     """x < y."""
 
-    name: ClassVar[str] = "LESS"
-    relation = operator.lt
+    name = "LESS"
+    function = np.less
 
 
-@dataclass(frozen=True)
 class LessEqual(Ordering):
     """x <= y."""
 
-    name: ClassVar[str] = "LESS_EQUAL"
-    relation = operator.le
+    name = "LESS_EQUAL"
+    function = np.less_equal

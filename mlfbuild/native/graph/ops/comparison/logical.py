@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.binary import Binary
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class LogicalAnd(Binary):
     """Whether both elements are true."""
 
-    name: ClassVar[str] = "LOGICAL_AND"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.logical_and(x, y)
+    name = "LOGICAL_AND"
+    types = (DType.BOOL,)
+    function = np.logical_and
 
 
-@dataclass(frozen=True)
 class LogicalOr(Binary):
     """Whether at least one element is true."""
 
-    name: ClassVar[str] = "LOGICAL_OR"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
-
-    def _real(self, x: Array, y: Array) -> Array:
-        return np.logical_or(x, y)
+    name = "LOGICAL_OR"
+    types = (DType.BOOL,)
+    function = np.logical_or
 
 
-@dataclass(frozen=True)
 class LogicalNot(Single):
     """Whether the element is false."""
 
-    name: ClassVar[str] = "LOGICAL_NOT"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    name = "LOGICAL_NOT"
+    types = (DType.BOOL,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)

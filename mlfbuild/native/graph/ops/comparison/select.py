@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class SelectV2(Operator):
     """An element of the second input if the first is true, else one of the third; all three broadcast."""
 
-    name: ClassVar[str] = "SELECT_V2"
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
-    results: ClassVar[tuple[DType, ...]] = EVERY
+    name = "SELECT_V2"
+    types = (DType.BOOL,)
+    results = EVERY
 
     @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -40,11 +36,10 @@ class SelectV2(Operator):
         return (np.where(condition, first, second),)
 
 
-@dataclass(frozen=True)
 class Select(SelectV2):
     """SELECT_V2 of tensors with the same shape."""
 
-    name: ClassVar[str] = "SELECT"
+    name = "SELECT"
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         reason = super().check(inputs, outputs)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from mlfbuild.native.graph.bases import weighted
 from mlfbuild.native.graph.bases.accumulate import Sums
 from mlfbuild.native.graph.bases.convolution import Convolution
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 
-@dataclass(frozen=True)
 class Conv2D(Convolution):
     """Two-dimensional convolution; every output channel sums over all input channels."""
 
     int32_sums: bool = False
     """Whether int16 activations are summed in 32 bits if there is no bias, whose type would decide it."""
 
-    name: ClassVar[str] = "CONV_2D"
-    channel_axis: ClassVar[int] = 0
-    int16_biases: ClassVar[tuple[DType, ...]] = (DType.INT64, DType.INT32)
+    name = "CONV_2D"
+    channel_axis = 0
+    int16_biases = (DType.INT64, DType.INT32)
 
     def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
         return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)

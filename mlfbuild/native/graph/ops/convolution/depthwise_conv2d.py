@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
 from mlfbuild.native.graph.bases.accumulate import Sums
@@ -12,15 +9,14 @@ from mlfbuild.native.graph.bases.convolution import Convolution
 from mlfbuild.native.graph.tensors import DType, Tensor
 
 
-@dataclass(frozen=True)
 class DepthwiseConv2D(Convolution):
     """Two-dimensional convolution within each channel: input channel c gives output channels c*m .. c*m + m - 1."""
 
     depth_multiplier: int = 1
 
-    name: ClassVar[str] = "DEPTHWISE_CONV_2D"
-    channel_axis: ClassVar[int] = 3
-    int16_biases: ClassVar[tuple[DType, ...]] = (DType.INT64,)
+    name = "DEPTHWISE_CONV_2D"
+    channel_axis = 3
+    int16_biases = (DType.INT64,)
 
     def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
         if weights.shape[0] != 1:

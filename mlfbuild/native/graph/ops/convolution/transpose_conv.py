@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.convolution import Filtering, convolution_tensors
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.operator import Activation, Operator
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
-class TransposeConv(Filtering):
+class TransposeConv(Filtering, Operator):
     """The transpose of a convolution: each input pixel is added, weighted, to the window of output pixels."""
 
     stride: Pair = (1, 1)
@@ -26,8 +23,8 @@ class TransposeConv(Filtering):
     activation: Activation = Activation.NONE
     rounded_product: bool = field(default=False, repr=False)
 
-    name: ClassVar[str] = "TRANSPOSE_CONV"
-    channel_axis: ClassVar[int] = 0
+    name = "TRANSPOSE_CONV"
+    channel_axis = 0
 
     def window(self, weights: Tensor) -> Window:
         """Return the window of the convolution from the output to the input."""

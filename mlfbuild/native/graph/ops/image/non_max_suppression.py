@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 CORNERS = 4
 """Numbers of a box: two opposite corners."""
@@ -62,7 +60,6 @@ def suppressed(
     return chosen
 
 
-@dataclass(frozen=True)
 class DetectionPostProcess(Operator):
     """The detections of a network of anchors: TFLite_Detection_PostProcess of TensorFlow's object detection API.
 
@@ -84,8 +81,8 @@ class DetectionPostProcess(Operator):
     per_class: int | None
     """Detections of a class, if classes are suppressed on their own, otherwise ``None``."""
 
-    name: ClassVar[str] = "TFLite_Detection_PostProcess"
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "TFLite_Detection_PostProcess"
+    results = (DType.FLOAT32,)
 
     @property
     def rows(self) -> int:
@@ -181,7 +178,6 @@ def _real(tensor: Tensor, value: Array) -> Array:
     return np.asarray(difference.astype(np.float32) * np.float32(tensor.quantization.scale))
 
 
-@dataclass(frozen=True)
 class NonMaxSuppressionV4(Operator):
     """The positions of at most ``most`` boxes, 0 after them, and their number.
 
@@ -193,8 +189,8 @@ class NonMaxSuppressionV4(Operator):
     overlap: float
     score: float
 
-    name: ClassVar[str] = "NON_MAX_SUPPRESSION_V4"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "NON_MAX_SUPPRESSION_V4"
+    types = (DType.FLOAT32,)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -231,18 +227,16 @@ class NonMaxSuppressionV4(Operator):
         return positions, *([best] if len(outputs) > 2 else []), np.array(len(chosen), np.int32)
 
 
-@dataclass(frozen=True)
 class NonMaxSuppressionV5(NonMaxSuppressionV4):
     """``NonMaxSuppressionV4`` with the scores of the selected boxes as its second output."""
 
-    name: ClassVar[str] = "NON_MAX_SUPPRESSION_V5"
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
+    name = "NON_MAX_SUPPRESSION_V5"
+    results = (DType.INT32, DType.FLOAT32)
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         return (self.most,), (self.most,), ()
 
 
-@dataclass(frozen=True)
 class NonMaxSuppression(Operator):
     """ONNX's form: rows of batch, class and position of the boxes, -1 after them, and the number of rows.
 
@@ -251,9 +245,9 @@ class NonMaxSuppression(Operator):
     must be above the least one, unless that is -infinity. Rows that do not fit the output are left out.
     """
 
-    name: ClassVar[str] = "NON_MAX_SUPPRESSION"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT64,)
+    name = "NON_MAX_SUPPRESSION"
+    types = (DType.FLOAT32,)
+    results = (DType.INT64,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs.present) != 5 or len(outputs) != 2:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 FRACTION_BITS = 10
 """Fraction bits of the interpolation weights for integers."""
@@ -31,7 +29,6 @@ class ResampledLine:
     """float32, or int32 with ``FRACTION_BITS``; outside the image it can be negative or greater than 1."""
 
 
-@dataclass(frozen=True)
 class Resize(Single):
     """An image of another height and width; the centres of pixels are at 0, 1 and so on, or at 0.5, 1.5 and so on."""
 
@@ -55,12 +52,11 @@ class Resize(Single):
         return (size - 1, wanted - 1) if self.align_corners and wanted > 1 else (size, wanted)
 
 
-@dataclass(frozen=True)
 class ResizeNearestNeighbor(Resize):
     """Every pixel is the nearest one of the source."""
 
-    name: ClassVar[str] = "RESIZE_NEAREST_NEIGHBOR"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    name = "RESIZE_NEAREST_NEIGHBOR"
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def positions(self, size: int, wanted: int) -> Array:
         """Return the source row, of ``size``, for each of ``wanted`` rows; computed in float32."""
@@ -78,15 +74,14 @@ class ResizeNearestNeighbor(Resize):
         return (picked[:, :, self.positions(image.shape[2], columns)],)
 
 
-@dataclass(frozen=True)
 class ResizeBilinear(Resize):
     """Every pixel is a weighted mean of four pixels of the source; integers are computed in fixed point."""
 
     half_up: bool = field(default=False, repr=False)
     """Whether halves of stored integers are rounded up, as LiteRT does for uint8, which it computes in float32."""
 
-    name: ClassVar[str] = "RESIZE_BILINEAR"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "RESIZE_BILINEAR"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return super()._check(source, output) or (self._check_exact(source, output) if self.half_up else None)
@@ -114,7 +109,11 @@ class ResizeBilinear(Resize):
         return FRACTION_BITS - ((shares & -shares).bit_length() - 1)
 
     def line(self, size: int, wanted: int, dtype: DType) -> ResampledLine:
-        """Return the source rows, of ``size``, for ``wanted`` rows."""
+        """Return the source rows, of ``size``, for ``wanted`` rows.
+
+        Both lines of source rows are clamped to the image. Shares are float32, or int32 with ``FRACTION_BITS`` for
+        integer types, with LiteRT's fixed-point steps.
+        """
         length, result = self._spread(size, wanted)
         if dtype is DType.FLOAT32:
             scale, places = np.float32(length) / np.float32(result), np.arange(wanted, dtype=np.float32)

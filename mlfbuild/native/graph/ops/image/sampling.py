@@ -10,15 +10,12 @@ import enum
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 FARTHEST = float(1 << 24)
 """Positions are bounded by this number: beyond it, float32 has no pixels one apart."""
@@ -44,7 +41,6 @@ class Outside(enum.Enum):
     REFLECTION = 2
 
 
-@dataclass(frozen=True)
 class GridSample(Operator):
     """An image [batch, up to 3 sizes, channels] at the positions [batch, as many sizes, numbers] of the second input.
 
@@ -59,8 +55,8 @@ class GridSample(Operator):
     outside: Outside
     corners: bool
 
-    name: ClassVar[str] = "GRID_SAMPLE"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "GRID_SAMPLE"
+    types = (DType.FLOAT32,)
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -157,7 +153,6 @@ def _cubic(distance: Array) -> Array:
     return np.where(distance <= 1, near, far)
 
 
-@dataclass(frozen=True)
 class RoiAlign(Operator):
     """The boxes [count, 4] of images, each as an image of ``size``, from samples between the pixels.
 
@@ -177,8 +172,8 @@ class RoiAlign(Operator):
     """Whether the centre of the first pixel is at half a unit; if not, boxes have at least one pixel."""
     greatest: bool
 
-    name: ClassVar[str] = "ROI_ALIGN"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "ROI_ALIGN"
+    types = (DType.FLOAT32,)
 
     @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -256,7 +251,6 @@ def _corners(at: float, size: int) -> tuple[int, int, float]:
     return first, min(first + 1, size - 1), at - first
 
 
-@dataclass(frozen=True)
 class DeformConv(Operator):
     """A convolution whose every weight has an offset (row, column) to the pixel that it multiplies.
 
@@ -272,8 +266,8 @@ class DeformConv(Operator):
     groups: int
     offset_groups: int
 
-    name: ClassVar[str] = "DEFORM_CONV"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DEFORM_CONV"
+    types = (DType.FLOAT32,)
 
     @rules.takes(4, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -6,24 +6,20 @@ MATMUL_INTEGER is the product of rows with a computed zero point and a constant 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import centred, finish
 from mlfbuild.native.graph.bases.binary import binary_tensors
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, product_rescale, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale, product_rescale
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _LARGEST_INT16_DEPTH = 1 << 16
 """The number of products of two int16 whose sum is below 2**47."""
 
 
-@dataclass(frozen=True)
 class BatchMatmul(Operator):
     """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` transpose a matrix.
 
@@ -35,8 +31,8 @@ class BatchMatmul(Operator):
     rounded_product: bool = False
     """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    name: ClassVar[str] = "BATCH_MATMUL"
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    name = "BATCH_MATMUL"
+    types = weighted.TYPES
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -53,7 +49,7 @@ class BatchMatmul(Operator):
         return (
             rules.arithmetic(first, output, types=self.types)
             or rules.affine(second)
-            or (f"{second} must have the zero point 0" if zero_point_of(second) != 0 else None)
+            or (f"{second} must have the zero point 0" if second.affine.zero_point != 0 else None)
         )
 
     def _check_rescale(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
@@ -81,7 +77,11 @@ class BatchMatmul(Operator):
         return (rows, depth), (other, columns)
 
     def rescale(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
-        """Return the rescaling of sums of products; raises ``OverflowError``."""
+        """Return the rescaling of sums of products; raises ``OverflowError``.
+
+        The factor is the product of both scales divided by that of ``output``, for sums of stored values without their
+        zero points.
+        """
         return product_rescale(first, second, output, rounded=self.rounded_product)
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
@@ -98,7 +98,6 @@ class BatchMatmul(Operator):
         return (finish(sums, None, rescales, output, Activation.NONE, wide=wide),)
 
 
-@dataclass(frozen=True)
 class MatmulInteger(Operator):
     """Writes the sums of (row - zero point) * (weight - offset), which wrap at 32 bits.
 
@@ -106,9 +105,9 @@ class MatmulInteger(Operator):
     the offsets int32 [N]; without them, they are zeros.
     """
 
-    name: ClassVar[str] = "MATMUL_INTEGER"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    name = "MATMUL_INTEGER"
+    types = (DType.INT8,)
+    results = (DType.INT32,)
 
     @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 # The kernel needs a copy of a matrix in scratch memory, which grows with the square.
 _MOST_ROWS = 256
 
 
-@dataclass(frozen=True)
 class Determinant(Single):
     """The determinant of each matrix, float32 [..., rows, rows] to [...]."""
 
-    name: ClassVar[str] = "DETERMINANT"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DETERMINANT"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if len(source.shape) < 2 or source.shape[-1] != source.shape[-2]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.accumulate import Sums, centred, finish
 from mlfbuild.native.graph.bases.convolution import convolution_tensors
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.quantize import (
     Rescale,
@@ -20,13 +18,10 @@ from mlfbuild.native.graph.quantize import (
     double_scale,
     fully_connected_rescales,
     integer_range,
-    scale_of,
-    zero_point_of,
 )
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class FullyConnected(Operator):
     """Every output is a weighted sum of one row of inputs; ``keep_num_dims`` keeps the input's leading dimensions."""
 
@@ -43,8 +38,8 @@ class FullyConnected(Operator):
     fine: bool = field(default=False, repr=False)
     """Whether factors of int16 sums, which fit into 32 bits, have 32 bits after the point, as in ONNX networks."""
 
-    name: ClassVar[str] = "FULLY_CONNECTED"
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    name = "FULLY_CONNECTED"
+    types = weighted.TYPES
 
     @rules.takes(2, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -108,13 +103,15 @@ class FullyConnected(Operator):
 
     def _check_largest(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
         """Raise ``OverflowError`` if a sum may exceed 32 bits after it is multiplied by a double."""
-        inputs = max(abs(limit - zero_point_of(source)) for limit in integer_range(source.dtype))
+        inputs = max(abs(limit - source.affine.zero_point) for limit in integer_range(source.dtype))
         # A bound and not an estimate: as if every input had the worst value and the sign of its weight.
         largest = inputs * float(np.abs(centred(weights, weights.known)).sum(axis=1).max())
         if bias is not None and bias.data is not None:
             largest += float(np.abs(bias.data.astype(np.float64)).max())
         if largest * double_scale(source, weights, output).real >= 1 << 31:
-            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for sums of up to {largest:g}")
+            raise OverflowError(
+                f"the output's scale {output.affine.scale:g} is too small for sums of up to {largest:g}"
+            )
 
     def macs(self, inputs: Inputs, outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each row of inputs and each weight."""
@@ -135,6 +132,6 @@ class FullyConnected(Operator):
         """Return the int8 result of sums, which wrap at 32 bits."""
         # The cast to int32 wraps like the kernel's accumulator.
         whole = (sums if bias is None else sums + bias.reshape(-1)).astype(np.int64).astype(np.int32)
-        stored = round_half_away(whole.astype(np.float64) * scale) + zero_point_of(output)
+        stored = round_half_away(whole.astype(np.float64) * scale) + output.affine.zero_point
         clamped = np.clip(stored, *activation_range(self.activation, output))
         return np.asarray(clamped, output.dtype.numpy).reshape(output.shape)

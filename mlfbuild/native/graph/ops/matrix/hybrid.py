@@ -10,21 +10,20 @@ CONV_INTEGER writes only the sums, for an image with one computed zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules, weighted
 from mlfbuild.native.graph.bases.convolution import Convolution
-from mlfbuild.native.graph.operands import Inputs, Operands, Values
 from mlfbuild.native.graph.operator import Activation, Operator
 from mlfbuild.native.graph.ops.convolution.conv2d import Conv2D
 from mlfbuild.native.graph.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.native.graph.ops.matrix.fully_connected import FullyConnected
 from mlfbuild.native.graph.quantize import float_activation_range
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Operands, Tensor, Values
 
 # Rounded numbers become integers, and a float32 beyond their range is undefined in C. A zero point moves a number by
 # 128 at most, so any limit from 256 on gives the same int8.
@@ -32,7 +31,6 @@ _FAR = np.float32(512)
 """Numbers beyond it are out of range after a zero point is added, too."""
 
 
-@dataclass(frozen=True)
 class QuantizeRows(Operator):
     """Writes int8 numbers, the scale of each row and, if ``asymmetric``, its zero point as int32.
 
@@ -41,8 +39,8 @@ class QuantizeRows(Operator):
 
     asymmetric: bool = False
 
-    name: ClassVar[str] = "QUANTIZE_ROWS"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "QUANTIZE_ROWS"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         count = 3 if self.asymmetric else 2
@@ -106,18 +104,21 @@ class HybridTensors(NamedTuple):
 
 
 def hybrid_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> HybridTensors:
-    """Return the named tensors of a checked node."""
+    """Return the named tensors of a checked node.
+
+    For the arguments of ``Operator`` methods. ``zero_points`` and ``bias`` are ``None`` if the node does not have them;
+    ``check`` has accepted the others.
+    """
     return HybridTensors(inputs[0], inputs[1], inputs.optional(2), inputs[3], inputs.optional(4), outputs[0])
 
 
-@dataclass(frozen=True)
 class Hybrid(Operator):
     """A layer over the outputs of QUANTIZE_ROWS; ``layer`` has the attributes of the float32 layer."""
 
     layer: FullyConnected | Convolution
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    types = (DType.INT8,)
+    results = (DType.FLOAT32,)
 
     @property
     def activation(self) -> Activation:
@@ -209,37 +210,33 @@ class Hybrid(Operator):
         return self.layer.sums(tensors.values, tensors.weights, tensors.output, values, weights.astype(np.float64))
 
 
-@dataclass(frozen=True)
 class HybridFullyConnected(Hybrid):
     """FULLY_CONNECTED; every vector has its scale."""
 
-    name: ClassVar[str] = "HYBRID_FULLY_CONNECTED"
+    name = "HYBRID_FULLY_CONNECTED"
 
 
-@dataclass(frozen=True)
 class HybridConv2D(Hybrid):
     """CONV_2D; every image has its scale."""
 
-    name: ClassVar[str] = "HYBRID_CONV_2D"
+    name = "HYBRID_CONV_2D"
 
 
-@dataclass(frozen=True)
 class HybridDepthwiseConv2D(Hybrid):
     """DEPTHWISE_CONV_2D; every image has its scale."""
 
-    name: ClassVar[str] = "HYBRID_DEPTHWISE_CONV_2D"
+    name = "HYBRID_DEPTHWISE_CONV_2D"
 
 
-@dataclass(frozen=True)
 class BlockwiseFullyConnected(Operator):
     """FULLY_CONNECTED over QUANTIZE_ROWS with zero points; each block of the weights of an output has a scale.
 
     The inputs are those of a hybrid layer and the float32 scales [outputs, blocks]. LiteRT adds the blocks in float32.
     """
 
-    name: ClassVar[str] = "BLOCKWISE_FULLY_CONNECTED"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "BLOCKWISE_FULLY_CONNECTED"
+    types = (DType.INT8,)
+    results = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 6 or len(outputs) != 1:
@@ -285,7 +282,11 @@ class BlockwiseFullyConnected(Operator):
 
 
 def block_sums(weights: Array, scales: Array) -> Array:
-    """Return the sum of the real weights of each output, added block by block in float32."""
+    """Return the sum of the real weights of each output, added block by block in float32.
+
+    ``weights`` are int8 [outputs, inputs] and ``scales`` float32 [outputs, blocks]. The result is float32 [outputs];
+    times the zero point of a row, it is what LiteRT subtracts.
+    """
     sums = weights.reshape(*scales.shape, -1).sum(axis=2, dtype=np.int64).astype(np.float32)
     total = np.zeros(len(weights), np.float32)
     for at in range(scales.shape[1]):
@@ -293,7 +294,6 @@ def block_sums(weights: Array, scales: Array) -> Array:
     return total
 
 
-@dataclass(frozen=True)
 class ConvInteger(Operator):
     """Writes the sums of (pixel - zero point) * (weight - offset), which wrap at 32 bits; padding is the zero point.
 
@@ -304,9 +304,9 @@ class ConvInteger(Operator):
 
     layer: Conv2D | DepthwiseConv2D
 
-    name: ClassVar[str] = "CONV_INTEGER"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    name = "CONV_INTEGER"
+    types = (DType.INT8,)
+    results = (DType.INT32,)
 
     @rules.takes(3, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Picking(Operator):
-    """An operator that selects elements of the first input by the positions in the second one."""
+    """An operator that selects elements of the first input by the positions, or the lengths, in the second one."""
 
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    types = EVERY
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -37,14 +33,13 @@ class Picking(Operator):
 
     @abc.abstractmethod
     def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
-        """Return why ``indices`` are not positions in ``source``, or ``None``."""
+        """Return why ``indices`` are not positions or lengths in ``source``, or ``None``."""
 
     @abc.abstractmethod
     def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
         """Return the shape of the result."""
 
 
-@dataclass(frozen=True)
 class Gather(Picking):
     """Slices of the first input along ``axis`` at the positions in the second one.
 
@@ -55,7 +50,7 @@ class Gather(Picking):
     axis: int
     batch_dims: int = 0
 
-    name: ClassVar[str] = "GATHER"
+    name = "GATHER"
 
     def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):
@@ -84,14 +79,13 @@ class Gather(Picking):
         return (np.stack(picked).reshape((*common, *picked[0].shape)),)
 
 
-@dataclass(frozen=True)
 class GatherNd(Picking):
     """Slices of the first input; each row of the second one has positions in the leading dimensions.
 
     A computed position out of range is replaced by the nearest valid one.
     """
 
-    name: ClassVar[str] = "GATHER_ND"
+    name = "GATHER_ND"
 
     def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
         if not indices.shape or indices.shape[-1] > len(source.shape):

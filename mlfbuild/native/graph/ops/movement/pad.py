@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 Paddings = tuple[tuple[int, int], ...]
 """(before, after) of each dimension, in elements."""
 
 
-@dataclass(frozen=True)
 class Pad(Single):
     """Adds ``paddings[d] = (before, after)`` elements to dimension d: 0, or the output's zero point."""
 
     paddings: Paddings
 
-    name: ClassVar[str] = "PAD"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    name = "PAD"
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or padded_shape(self.paddings, source, output)
@@ -39,26 +35,24 @@ class Pad(Single):
         return (np.pad(value, self.paddings, constant_values=value.dtype.type(self.value(outputs[0]))),)
 
 
-@dataclass(frozen=True)
 class PadV2(Pad):
     """Adds elements with the stored value ``filling``."""
 
     filling: float
 
-    name: ClassVar[str] = "PADV2"
+    name = "PADV2"
 
     def value(self, output: Tensor) -> float:
         return self.filling
 
 
-@dataclass(frozen=True)
 class MirrorPad(Movement):
     """Adds elements that mirror the tensor at its borders; ``symmetric`` also repeats those on the border."""
 
     paddings: Paddings
     symmetric: bool
 
-    name: ClassVar[str] = "MIRROR_PAD"
+    name = "MIRROR_PAD"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         reason = padded_shape(self.paddings, inputs[0], outputs[0])

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import EVERY, Array, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Reshape(Single):
     """Copies the bytes unchanged; the new shape is the output's."""
 
-    name: ClassVar[str] = "RESHAPE"
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    name = "RESHAPE"
+    types = EVERY
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if source.dtype is not output.dtype:
@@ -30,21 +26,19 @@ class Reshape(Single):
         return (value.reshape(outputs[0].shape),)
 
 
-@dataclass(frozen=True)
 class Squeeze(Reshape):
     """Removes dimensions of size 1."""
 
-    name: ClassVar[str] = "SQUEEZE"
+    name = "SQUEEZE"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return super()._check(source, output) or _same_but_for_ones(source, output)
 
 
-@dataclass(frozen=True)
 class ExpandDims(Reshape):
     """Inserts a dimension of size 1."""
 
-    name: ClassVar[str] = "EXPAND_DIMS"
+    name = "EXPAND_DIMS"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return super()._check(source, output) or _same_but_for_ones(source, output)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import EVERY, Array, DType, Tensor
+from mlfbuild.native.graph.ops.movement.gather import Picking
+from mlfbuild.native.graph.tensors import Array, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
-class ReverseSequence(Operator):
+class ReverseSequence(Picking):
     """The first elements along ``sequence`` in reverse order, as many as the second input has for each ``batch``.
 
     Both attributes are dimensions. A computed length that is out of range is replaced by the nearest valid one.
@@ -24,30 +19,21 @@ class ReverseSequence(Operator):
     sequence: int
     batch: int
 
-    name: ClassVar[str] = "REVERSE_SEQUENCE"
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    name = "REVERSE_SEQUENCE"
 
-    @rules.takes(2)
-    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        (source, lengths), output = inputs, outputs[0]
-        return (
-            (None if source.dtype is output.dtype else f"mixes {source} and {output}")
-            or rules.arithmetic(lengths, types=(DType.INT32, DType.INT64))
-            or rules.same_quantization(source, output)
-            or rules.shape(output, source.shape)
-            or self._check_lengths(source, lengths)
-        )
-
-    def _check_lengths(self, source: Tensor, lengths: Tensor) -> str | None:
+    def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
         dimensions = range(len(source.shape))
         if self.sequence == self.batch or self.sequence not in dimensions or self.batch not in dimensions:
             return f"{self.sequence} and {self.batch} are not two dimensions of {source}"
-        if lengths.shape != (source.shape[self.batch],):
-            return f"{lengths} does not hold the lengths of {source.shape[self.batch]} sequences"
+        if indices.shape != (source.shape[self.batch],):
+            return f"{indices} does not hold the lengths of {source.shape[self.batch]} sequences"
         greatest = source.shape[self.sequence]
-        if lengths.data is not None and ((lengths.data < 0) | (lengths.data > greatest)).any():
-            return f"{lengths} holds lengths that are not from 0 to {greatest}"
+        if indices.data is not None and ((indices.data < 0) | (indices.data > greatest)).any():
+            return f"{indices} holds lengths that are not from 0 to {greatest}"
         return None
+
+    def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
+        return source.shape
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         value, lengths = values

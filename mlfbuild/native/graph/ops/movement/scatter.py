@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class ScatterNd(Operator):
     """The first input's slices, added to zeros at the positions in the rows of the second one.
 
     Slices with a computed position that is out of range are left out. Stored values of int8 are added to 0, and wrap.
     """
 
-    name: ClassVar[str] = "SCATTER_ND"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
+    name = "SCATTER_ND"
+    types = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

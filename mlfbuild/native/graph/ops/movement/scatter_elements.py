@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class ScatterUpdate(enum.Enum):
@@ -35,7 +33,6 @@ _COMBINE: Mapping[ScatterUpdate, Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass(frozen=True)
 class ScatterElements(Operator):
     """Elements [n] with updates [m] (input 2) at the positions [m] (input 1), one update after the other.
 
@@ -45,8 +42,8 @@ class ScatterElements(Operator):
 
     update: ScatterUpdate = ScatterUpdate.SET
 
-    name: ClassVar[str] = "SCATTER_ELEMENTS"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    name = "SCATTER_ELEMENTS"
+    types = tuple(DType)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         absent = len(inputs) > 0 and inputs.optional(0) is None

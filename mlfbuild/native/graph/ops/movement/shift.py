@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
-from mlfbuild.native.graph.operands import Inputs
-from mlfbuild.native.graph.tensors import Array, Tensor
+from mlfbuild.native.graph.tensors import Array, Inputs, Tensor
 
 
-@dataclass(frozen=True)
 class Shift(Movement):
     """The last elements of (kept, new) along ``axis``, as many as ``kept`` has; ``new`` has fewer."""
 
     axis: int
 
-    name: ClassVar[str] = "STRIDED_SLICE + CONCATENATION"
+    name = "STRIDED_SLICE + CONCATENATION"
 
     def _check_counts(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         return rules.operands(inputs, outputs, required=2)

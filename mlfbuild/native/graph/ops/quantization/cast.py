@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.quantize import integer_range
-from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Tensor
+from mlfbuild.native.graph.tensors import EVERY, UNSIGNED, Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Cast(Single):
     """Integers wrap, float32 is truncated and clamped (NaN becomes 0), any number other than 0 becomes true.
 
     Stored values of quantised tensors are converted without their scale.
     """
 
-    name: ClassVar[str] = "CAST"
-    types: ClassVar[tuple[DType, ...]] = (*EVERY, *UNSIGNED)
+    name = "CAST"
+    types = (*EVERY, *UNSIGNED)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.shape(output, source.shape)
@@ -40,12 +36,11 @@ class Cast(Single):
         return (value.astype(dtype.numpy),)
 
 
-@dataclass(frozen=True)
 class BitCast(Single):
     """The bits of each element, read as another type of the same size."""
 
-    name: ClassVar[str] = "BIT_CAST"
-    types: ClassVar[tuple[DType, ...]] = (*EVERY, *UNSIGNED)
+    name = "BIT_CAST"
+    types = (*EVERY, *UNSIGNED)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if source.dtype.size != output.dtype.size:

@@ -6,19 +6,17 @@ DYNAMIC_QUANTIZE also computes the scale and the zero point.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
 from mlfbuild.library import round_half_away
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_quantized
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale, integer_range, requantize_rescale
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
 """The types that can be quantised."""
@@ -27,7 +25,6 @@ _UNKNOWN = ({DType.FLOAT32, DType.INT32}, {DType.INT32})
 """Types that no runtime converts to each other."""
 
 
-@dataclass(frozen=True)
 class Quantize(Single):
     """Converts numbers to the output's type, scale and zero point.
 
@@ -38,9 +35,9 @@ class Quantize(Single):
     in_float32: bool = field(default=False, repr=False)
     """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
 
-    name: ClassVar[str] = "QUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
+    name = "QUANTIZE"
+    types = (*STORED, DType.INT32, DType.FLOAT32)
+    results = (*STORED, DType.INT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -58,7 +55,7 @@ class Quantize(Single):
         # Only an int32 has no spare bits for a left shift.
         if source.dtype is DType.INT32 and rescale.shift > 0:
             raise OverflowError(
-                f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
+                f"int32 with the scale {source.affine.scale:g} does not fit the scale {output.affine.scale:g}"
             )
         return rescale
 
@@ -67,7 +64,8 @@ class Quantize(Single):
             return rules.affine(source, offset=True)
         if source.dtype is DType.INT32:
             reason = rules.affine(source)
-            return f"{source} must have the zero point 0" if reason is None and zero_point_of(source) != 0 else reason
+            offset = reason is None and source.affine.zero_point != 0
+            return f"{source} must have the zero point 0" if offset else reason
         return rules.arithmetic(source, types=self.types)
 
     def _check_pair(self, source: Tensor, output: Tensor) -> str | None:
@@ -101,13 +99,12 @@ class Quantize(Single):
         return np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy)
 
 
-@dataclass(frozen=True)
 class Dequantize(Single):
     """Converts integers to float32."""
 
-    name: ClassVar[str] = "DEQUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = STORED
-    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DEQUANTIZE"
+    types = STORED
+    results = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -123,7 +120,6 @@ class Dequantize(Single):
             return (np.asarray(centred(source, values[0]) * source.affine.scale, np.float32),)
 
 
-@dataclass(frozen=True)
 class DynamicQuantize(Operator):
     """Converts float32 to int8 with a scale and a zero point, so that the range of the numbers and 0 is -128 to 127.
 
@@ -131,8 +127,8 @@ class DynamicQuantize(Operator):
     onnxruntime. NaN has no effect on the range, and becomes the zero point.
     """
 
-    name: ClassVar[str] = "DYNAMIC_QUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DYNAMIC_QUANTIZE"
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs.present) != 1 or len(outputs) != 3:

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _Real = npt.NDArray[np.float64]
 _INPUTS = 5
@@ -34,7 +32,7 @@ class _Sequence(Operator):
     """A layer of float32: inputs x, W, R, b and the first h; outputs all h' [time, batch, units], and the last one."""
 
     gates: ClassVar[int]
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    types = (DType.FLOAT32,)
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != _INPUTS or len(outputs) != 2 or len(inputs.present) < _INPUTS:
@@ -79,14 +77,13 @@ class _Sequence(Operator):
         """Return h' [batch, units] for ``row``, the products with x and their bias [batch, gates * units]."""
 
 
-@dataclass(frozen=True)
 class Gru(_Sequence):
     """A GRU layer; with ``reset_last``, the reset multiplies the product with the state instead of the state."""
 
     reset_last: bool = False
 
-    name: ClassVar[str] = "GRU"
-    gates: ClassVar[int] = 3
+    name = "GRU"
+    gates = 3
 
     def _step(self, row: _Real, hidden: _Real, recurrent: _Real, bias: _Real) -> _Real:
         units = hidden.shape[1]
@@ -101,7 +98,6 @@ class Gru(_Sequence):
         return after
 
 
-@dataclass(frozen=True)
 class Rnn(_Sequence):
     """An RNN layer with TANH, or RELU.
 
@@ -110,8 +106,8 @@ class Rnn(_Sequence):
 
     relu: bool = False
 
-    name: ClassVar[str] = "ELMAN_RNN"
-    gates: ClassVar[int] = 1
+    name = "ELMAN_RNN"
+    gates = 1
 
     def _step(self, row: _Real, hidden: _Real, recurrent: _Real, bias: _Real) -> _Real:
         sums = row + hidden @ recurrent.T + bias

@@ -12,8 +12,6 @@ As in TensorFlow Lite Micro, there are no peepholes, projections, layer normalis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,16 +26,14 @@ from mlfbuild.native.graph.bases.lstm_arithmetic import (
     real_step,
     whole_step,
 )
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 from mlfbuild.native.graph.wide_sums import LARGEST_SUM
 
 _OUTPUTS = 3
 _BIAS = {DType.INT8: DType.INT32, DType.INT16: DType.INT64, DType.FLOAT32: DType.FLOAT32}
 
 
-@dataclass(frozen=True)
 class UnidirectionalSequenceLstm(Operator):
     """An LSTM layer; if ``time_major``, sequences are [time, batch, features].
 
@@ -49,8 +45,8 @@ class UnidirectionalSequenceLstm(Operator):
     rounded_product: bool = False
     """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    name: ClassVar[str] = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def rescales(self, tensors: LstmTensors) -> LstmRescales:
         """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form."""

@@ -10,17 +10,15 @@ filters * memory] has the last ``memory`` features of each filter, the latest on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation, Operator
-from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier, scale_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale, quantize_multiplier
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
 class SvdfTensors(NamedTuple):
@@ -43,7 +41,6 @@ def svdf_tensors(inputs: Inputs, outputs: Sequence[Tensor]) -> SvdfTensors:
     return SvdfTensors(source, feature, time, bias, before, *outputs)
 
 
-@dataclass(frozen=True)
 class Svdf(Operator):
     """A layer of ``rank`` filters for each unit; int8 is clamped only to its range, regardless of ``activation``.
 
@@ -55,7 +52,7 @@ class Svdf(Operator):
     rounded_product: bool = False
     """Whether factors are computed in float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    name: ClassVar[str] = "SVDF"
+    name = "SVDF"
 
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != 5 or len(outputs) != 2:
@@ -103,8 +100,8 @@ class Svdf(Operator):
         time scale divided by output scale.
         """
         kind = np.float32 if self.rounded_product else np.float64
-        scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
-        more = [kind(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
+        scales = [kind(tensor.affine.scale) for tensor in (tensors.source, tensors.feature, tensors.before)]
+        more = [kind(tensor.affine.scale) for tensor in (tensors.before, tensors.time, tensors.output)]
         with np.errstate(over="ignore", under="ignore"):
             # The order of the operations matters in float32.
             first, second = (float(x * y / z) for x, y, z in (scales, more))

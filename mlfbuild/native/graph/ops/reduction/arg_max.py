@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Arg(Single):
     """The position along ``axis`` (counted from 0) of the first extreme element."""
 
     axis: int
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.INT64)
+    types = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    results = (DType.INT32, DType.INT64)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):
@@ -33,22 +29,20 @@ class Arg(Single):
         )
 
 
-@dataclass(frozen=True)
 class ArgMax(Arg):
     """The position of the greatest element."""
 
-    name: ClassVar[str] = "ARG_MAX"
+    name = "ARG_MAX"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         # NaN is replaced by the worst number, so that it never wins; np.argmax would select it.
         return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), outputs[0].dtype.numpy),)
 
 
-@dataclass(frozen=True)
 class ArgMin(Arg):
     """The position of the least element."""
 
-    name: ClassVar[str] = "ARG_MIN"
+    name = "ARG_MIN"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), outputs[0].dtype.numpy),)

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Activation
 from mlfbuild.native.graph.rescales import SUM_LEFT_SHIFT, add_rescales
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 HALF_BITS = SUM_LEFT_SHIFT[DType.INT8] - 1
 """Fraction bits of int8 summands, as in ADD after it rescaled both inputs to twice the greater scale."""
 
 
-@dataclass(frozen=True)
 class Cumsum(Single):
     """The sum of each element and all before (or after) it along ``axis`` (counted from 0); integers wrap."""
 
@@ -31,8 +27,8 @@ class Cumsum(Single):
     reverse: bool = False
     """Whether the elements after it are summed."""
 
-    name: ClassVar[str] = "CUMSUM"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, *WHOLE, DType.FLOAT32)
+    name = "CUMSUM"
+    types = (DType.INT8, *WHOLE, DType.FLOAT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):

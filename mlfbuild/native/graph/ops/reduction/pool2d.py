@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import finish_float
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.bases.window import Padding, Pair, Window
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import activation_range, integer_range, scale_of, zero_point_of
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import activation_range, integer_range
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Pool2D(Single):
     """A window moving over an NHWC image; filter and stride are (height, width), padding is explicit."""
 
@@ -29,7 +26,7 @@ class Pool2D(Single):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def window(self) -> Window:
         """Return the window of this pool."""
@@ -55,7 +52,6 @@ class Pool2D(Single):
         return rules.same_quantization(source, output)
 
 
-@dataclass(frozen=True)
 class AveragePool2D(Pool2D):
     """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
 
@@ -64,7 +60,7 @@ class AveragePool2D(Pool2D):
     half_even: bool = field(default=False, repr=False)
     """Whether the output has its own scale, to which sums are brought with one rounding, half to even, as in ONNX."""
 
-    name: ClassVar[str] = "AVERAGE_POOL_2D"
+    name = "AVERAGE_POOL_2D"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
@@ -109,8 +105,8 @@ class AveragePool2D(Pool2D):
         """
         least, greatest = integer_range(source.dtype)
         # The greatest distance from the zero point, which bounds each pixel of the sum.
-        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
-        return half_even_rescale(scale_of(source) / scale_of(output) / count, count * reach)
+        reach = max(greatest - source.affine.zero_point, source.affine.zero_point - least)
+        return half_even_rescale(source.affine.scale / output.affine.scale / count, count * reach)
 
     def _rescaled(self, source: Tensor, output: Tensor, sums: Array, counts: Array) -> Array:
         """Return the means of ``sums`` of stored integers; ``counts`` has the pixels under each window."""
@@ -118,17 +114,16 @@ class AveragePool2D(Pool2D):
         # Windows at the border have fewer pixels, and each number of pixels has a factor of its own.
         for count in np.unique(counts):
             here = np.broadcast_to(counts == count, output.shape)
-            real = sums[here] - count * zero_point_of(source)
+            real = sums[here] - count * source.affine.zero_point
             stored[here] = rescale_half_even(real, self.rescale(source, output, int(count)))
-        stored += zero_point_of(output)
+        stored += output.affine.zero_point
         return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
 
 
-@dataclass(frozen=True)
 class MaxPool2D(Pool2D):
     """The greatest of the elements in the window, ignoring NaN."""
 
-    name: ClassVar[str] = "MAX_POOL_2D"
+    name = "MAX_POOL_2D"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]

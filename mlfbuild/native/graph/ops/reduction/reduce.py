@@ -5,30 +5,20 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import field
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.native.graph.bases.binary import WHOLE
-from mlfbuild.native.graph.bases.single import Single
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.half_even import HalfEvenRescale, half_even_rescale, rescale_half_even
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Activation
-from mlfbuild.native.graph.quantize import (
-    Rescale,
-    integer_range,
-    mean_rescale,
-    requantize_rescale,
-    scale_of,
-    zero_point_of,
-)
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.quantize import Rescale, integer_range, mean_rescale, requantize_rescale
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Reduction(Single):
     """Reduces ``axes`` (ascending, from 0), which are kept as dimensions of size 1 if ``keep_dims``."""
 
@@ -69,14 +59,13 @@ class Reduction(Single):
         return math.prod(shape[axis] for axis in self.axes)
 
 
-@dataclass(frozen=True)
 class Summing(Reduction):
     """A reduction by addition; integers that are not quantised wrap."""
 
     half_even: bool = field(default=False, repr=False)
     """Whether sums are brought to the output's scale with one rounding, half to even, as in ONNX."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         rescale = self.half_even_rescale if self.half_even else self.rescale
@@ -87,11 +76,15 @@ class Summing(Reduction):
         """Return the rescaling of a sum of stored values without zero points; raises ``OverflowError``."""
 
     def half_even_rescale(self, source: Tensor, output: Tensor) -> HalfEvenRescale:
-        """Return the same with ``half_even``."""
+        """Return the same with ``half_even``.
+
+        One rounding, half to even, from a bound on the sum, which follows from the type and the number of elements.
+        Raises ``OverflowError`` if the factor has no such form.
+        """
         least, greatest = integer_range(source.dtype)
         # The greatest distance from the zero point, which bounds each term of a sum, whatever the input.
-        reach = max(greatest - zero_point_of(source), zero_point_of(source) - least)
-        factor = scale_of(source) / scale_of(output) / self._divisor(source)
+        reach = max(greatest - source.affine.zero_point, source.affine.zero_point - least)
+        factor = source.affine.scale / output.affine.scale / self._divisor(source)
         return half_even_rescale(factor, self.count(source.shape) * reach)
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
@@ -102,7 +95,7 @@ class Summing(Reduction):
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / self._divisor(source), Activation.NONE),)
         if self.half_even:
-            stored = rescale_half_even(sums, self.half_even_rescale(source, output)) + zero_point_of(output)
+            stored = rescale_half_even(sums, self.half_even_rescale(source, output)) + output.affine.zero_point
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
         rescale = self.rescale(source, output)
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
@@ -119,11 +112,10 @@ class Summing(Reduction):
         return 1
 
 
-@dataclass(frozen=True)
 class Mean(Summing):
     """The mean."""
 
-    name: ClassVar[str] = "MEAN"
+    name = "MEAN"
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
         return mean_rescale(source, output, self.count(source.shape))
@@ -132,18 +124,16 @@ class Mean(Summing):
         return self.count(source.shape)
 
 
-@dataclass(frozen=True)
 class Sum(Summing):
     """The sum."""
 
-    name: ClassVar[str] = "SUM"
+    name = "SUM"
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
         # The scale of a sum is that of its terms, so that the factor is the quotient of both scales.
         return requantize_rescale(source, output)
 
 
-@dataclass(frozen=True)
 class ReduceExtreme(Reduction):
     """Selects one of the elements; input and output have the same scale.
 
@@ -151,7 +141,7 @@ class ReduceExtreme(Reduction):
     to that infinity; the infinity itself is ours, because ONNX networks mask elements with it.
     """
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
+    types = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
@@ -169,32 +159,29 @@ def _without_nan(value: Array, instead: float) -> Array:
     return np.where(np.isnan(value), value.dtype.type(instead), value) if value.dtype.kind == "f" else value
 
 
-@dataclass(frozen=True)
 class ReduceMax(ReduceExtreme):
     """The greatest."""
 
-    name: ClassVar[str] = "REDUCE_MAX"
+    name = "REDUCE_MAX"
 
     def _pick(self, value: Array) -> Array:
         return np.asarray(np.max(_without_nan(value, -np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
-@dataclass(frozen=True)
 class ReduceMin(ReduceExtreme):
     """The least."""
 
-    name: ClassVar[str] = "REDUCE_MIN"
+    name = "REDUCE_MIN"
 
     def _pick(self, value: Array) -> Array:
         return np.asarray(np.min(_without_nan(value, np.inf), axis=self.axes, keepdims=self.keep_dims))
 
 
-@dataclass(frozen=True)
 class ReduceProd(Reduction):
     """The product; integers wrap."""
 
-    name: ClassVar[str] = "REDUCE_PROD"
-    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+    name = "REDUCE_PROD"
+    types = (*WHOLE, DType.FLOAT32)
 
     # Overflow and NaN are results of the product.
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
@@ -204,28 +191,25 @@ class ReduceProd(Reduction):
             return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)
 
 
-@dataclass(frozen=True)
 class Logical(Reduction):
     """A reduction of booleans."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    types = (DType.BOOL,)
 
 
-@dataclass(frozen=True)
 class ReduceAll(Logical):
     """Whether all are true."""
 
-    name: ClassVar[str] = "REDUCE_ALL"
+    name = "REDUCE_ALL"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].all(axis=self.axes, keepdims=self.keep_dims)),)
 
 
-@dataclass(frozen=True)
 class ReduceAny(Logical):
     """Whether at least one is true."""
 
-    name: ClassVar[str] = "REDUCE_ANY"
+    name = "REDUCE_ANY"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.asarray(values[0].any(axis=self.axes, keepdims=self.keep_dims)),)

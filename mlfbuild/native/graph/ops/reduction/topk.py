@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class TopkV2(Operator):
     """The first ``k`` elements of each row, the last dimension, in descending order, and their positions as int32.
 
@@ -24,8 +20,8 @@ class TopkV2(Operator):
     k: int
     least: bool = False
 
-    name: ClassVar[str] = "TOPK_V2"
-    types: ClassVar[tuple[DType, ...]] = (
+    name = "TOPK_V2"
+    types = (
         DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32
     )  # fmt: skip
 

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class Dft(Operator):
     """The discrete Fourier transform of ``length`` samples of each frame; absent samples are 0.
 
@@ -34,8 +30,8 @@ class Dft(Operator):
     inverse: bool = False
     mirrored: bool = False
 
-    name: ClassVar[str] = "DFT"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "DFT"
+    types = (DType.FLOAT32,)
 
     @rules.takes(1, optional=1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -110,7 +106,6 @@ class Dft(Operator):
         return np.stack([np.cos(phases), np.sin(phases)], axis=-1).astype(np.float32)
 
 
-@dataclass(frozen=True)
 class Rfft2d(Single):
     """The first half of the spectrum of real images of ``height`` rows and ``width`` columns.
 
@@ -120,8 +115,8 @@ class Rfft2d(Single):
     height: int
     width: int
 
-    name: ClassVar[str] = "RFFT2D"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "RFFT2D"
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if len(source.shape) < 2:
@@ -147,11 +142,10 @@ class Rfft2d(Single):
         return Dft(self.height, 1)
 
 
-@dataclass(frozen=True)
 class ComplexPart(Single):
     """A real number that follows from each complex number."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    types = (DType.FLOAT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if source.shape[-1:] != (2,):
@@ -159,31 +153,28 @@ class ComplexPart(Single):
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape[:-1])
 
 
-@dataclass(frozen=True)
 class Real(ComplexPart):
     """The real parts."""
 
-    name: ClassVar[str] = "REAL"
+    name = "REAL"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (values[0][..., 0],)
 
 
-@dataclass(frozen=True)
 class Imag(ComplexPart):
     """The imaginary parts."""
 
-    name: ClassVar[str] = "IMAG"
+    name = "IMAG"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (values[0][..., 1],)
 
 
-@dataclass(frozen=True)
 class ComplexAbs(ComplexPart):
     """The magnitudes."""
 
-    name: ClassVar[str] = "COMPLEX_ABS"
+    name = "COMPLEX_ABS"
 
     def reference(self, inputs: Inputs, values: Values, outputs: Sequence[Tensor]) -> tuple[Array, ...]:
         return (np.hypot(values[0][..., 0], values[0][..., 1]),)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 _WORD = (1 << 32) - 1
 _LN_2 = 45426
@@ -22,7 +19,6 @@ GAINS = 125
 """Elements of a table of gains: 3 for the least inputs, and 3 of every 4 for each further bit of the others."""
 
 
-@dataclass(frozen=True)
 class SignalFilterBank(Operator):
     """The energies of ``channels`` bands that overlap by half.
 
@@ -32,9 +28,9 @@ class SignalFilterBank(Operator):
 
     channels: int
 
-    name: ClassVar[str] = "SignalFilterBank"
-    types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
-    results: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
+    name = "SignalFilterBank"
+    types = (DType.UINT32,)
+    results = (DType.UINT64,)
 
     @rules.takes(6)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -76,13 +72,12 @@ def _check_bands(energies: Tensor, constants: Sequence[Tensor]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
 class SignalFilterBankSquareRoot(Operator):
     """Square roots, rounded to the nearest and shifted right by a number of bits that is computed at run time."""
 
-    name: ClassVar[str] = "SignalFilterBankSquareRoot"
-    types: ClassVar[tuple[DType, ...]] = (DType.UINT64,)
-    results: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
+    name = "SignalFilterBankSquareRoot"
+    types = (DType.UINT64,)
+    results = (DType.UINT32,)
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -111,7 +106,6 @@ def _root(value: int) -> int:
     return floor + (value - floor * floor > floor and floor != greatest)
 
 
-@dataclass(frozen=True)
 class SignalFilterBankSpectralSubtraction(Operator):
     """Energies minus an estimate of the noise, which is an average over the runs, the second output and the state.
 
@@ -129,8 +123,8 @@ class SignalFilterBankSpectralSubtraction(Operator):
     clamping: bool
     channels: int
 
-    name: ClassVar[str] = "SignalFilterBankSpectralSubtraction"
-    types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
+    name = "SignalFilterBankSpectralSubtraction"
+    types = (DType.UINT32,)
 
     @rules.takes(2, writes=3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -162,14 +156,13 @@ class SignalFilterBankSpectralSubtraction(Operator):
         return ((product & ((1 << 64) - 1)) >> self.bits) & _WORD
 
 
-@dataclass(frozen=True)
 class SignalPcan(Operator):
     """Per-channel gains: energies times a function of the noise, interpolated in a table, then compressed."""
 
     snr_shift: int
 
-    name: ClassVar[str] = "SignalPCAN"
-    types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
+    name = "SignalPCAN"
+    types = (DType.UINT32,)
 
     @rules.takes(3)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -207,16 +200,15 @@ def _gain(level: int, gains: Sequence[int]) -> int:
     return (value + (1 << 15)) % (1 << 16) - (1 << 15)
 
 
-@dataclass(frozen=True)
 class SignalFilterBankLog(Single):
     """The natural logarithm of energies shifted left by ``correction``, times ``scale``; 0 for 0 and 1."""
 
     correction: int
     scale: int
 
-    name: ClassVar[str] = "SignalFilterBankLog"
-    types: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16,)
+    name = "SignalFilterBankLog"
+    types = (DType.UINT32,)
+    results = (DType.INT16,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

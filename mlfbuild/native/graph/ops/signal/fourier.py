@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.bases.unary import Single
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 LONGEST = 1 << 15
 """Samples of a transform; more do not fit into the memory of any microcontroller."""
@@ -24,13 +23,12 @@ _Complex = tuple[Array, Array]
 """Real and imaginary parts: int64 for integers, or float32."""
 
 
-@dataclass(frozen=True)
 class SignalFourier(Single):
     """A Fourier transform of ``length`` real numbers."""
 
     length: int
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32, DType.FLOAT32)
+    types = (DType.INT16, DType.INT32, DType.FLOAT32)
     inverse: ClassVar[bool]
 
     def _check_length(self, source: Tensor, output: Tensor) -> str | None:
@@ -116,15 +114,14 @@ class SignalFourier(Single):
         return numbers.sum(first, last), numbers.product(numbers.difference(first, last), (roots[:, 0], roots[:, 1]))
 
 
-@dataclass(frozen=True)
 class SignalRfft(SignalFourier):
     """The first half of the spectrum of ``length`` samples, complex; absent samples are 0.
 
     Integers are divided by ``length``.
     """
 
-    name: ClassVar[str] = "SignalRfft"
-    inverse: ClassVar[bool] = False
+    name = "SignalRfft"
+    inverse = False
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -152,15 +149,14 @@ class SignalRfft(SignalFourier):
         return (spectra.astype(outputs[0].dtype.numpy).reshape(outputs[0].shape),)
 
 
-@dataclass(frozen=True)
 class SignalIrfft(SignalFourier):
     """The ``length`` samples whose spectrum has the input as its first half.
 
     Integers are divided by ``length`` once more than the sum of a spectrum that SignalRfft computes.
     """
 
-    name: ClassVar[str] = "SignalIrfft"
-    inverse: ClassVar[bool] = True
+    name = "SignalIrfft"
+    inverse = True
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (

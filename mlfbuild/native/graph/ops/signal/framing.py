@@ -5,21 +5,40 @@ COL2IM adds overlapping windows of up to three dimensions in one run.
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.operands import Inputs, Values
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
-class SignalFramer(Operator):
+class Collecting(Operator):
+    """Collects int16 samples of several runs; writes them, whether they are complete, and the state."""
+
+    types = (DType.INT16,)
+    results = (DType.INT16, DType.BOOL)
+
+    @rules.takes(2, writes=3)
+    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
+        samples, before = inputs
+        return (
+            rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, outputs[0], outputs[2]))
+            or rules.typed(outputs[1], DType.BOOL)
+            or rules.vectors(samples)
+            or rules.shape(outputs[1], ())
+            or self._check_sizes(samples, before, outputs)
+        )
+
+    @abc.abstractmethod
+    def _check_sizes(self, samples: Tensor, before: Tensor, outputs: Sequence[Tensor]) -> str | None:
+        """Return why the attributes and shapes do not fit each other, or ``None``."""
+
+
+class SignalFramer(Collecting):
     """Frames of ``size`` samples that begin every ``step`` samples, and whether all of them were full.
 
     Frames that need samples from before the first run are not full, and 0; with ``prefill`` those samples are 0. The
@@ -30,16 +49,9 @@ class SignalFramer(Operator):
     step: int
     prefill: bool
 
-    name: ClassVar[str] = "SignalFramer"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
+    name = "SignalFramer"
 
-    @rules.takes(2, writes=3)
-    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = _check_kept(inputs, outputs)
-        if reason is not None:
-            return reason
-        samples, before = inputs
+    def _check_sizes(self, samples: Tensor, before: Tensor, outputs: Sequence[Tensor]) -> str | None:
         *rows, count = samples.shape
         wanted = math.prod(rows) * self.kept + 1
         return (
@@ -73,8 +85,7 @@ class SignalFramer(Operator):
         return frames.reshape(outputs[0].shape), np.array(missed == 0), after
 
 
-@dataclass(frozen=True)
-class SignalStacker(Operator):
+class SignalStacker(Collecting):
     """The features of ``left`` runs, of one run and of ``right`` runs after it, every ``step`` runs, and when they are.
 
     In other runs the features are 0. Runs before the first one had its features. The state is the features of the last
@@ -86,19 +97,12 @@ class SignalStacker(Operator):
     right: int
     step: int
 
-    name: ClassVar[str] = "SignalStacker"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.BOOL)
+    name = "SignalStacker"
 
-    @rules.takes(2, writes=3)
-    def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-        reason = _check_kept(inputs, outputs)
-        if reason is not None:
-            return reason
-        features, before = inputs
+    def _check_sizes(self, samples: Tensor, before: Tensor, outputs: Sequence[Tensor]) -> str | None:
         frames, most = self.left + self.right + 1, (1 << 15) - 2
         return (
-            rules.shape(features, (self.channels,))
+            rules.shape(samples, (self.channels,))
             or rules.within("stacker_left_context", self.left, 0, most)
             or rules.within("stacker_right_context", self.right, 0, most)
             or rules.within("the number of runs in an output", frames, 1, most)
@@ -121,7 +125,6 @@ class SignalStacker(Operator):
         return line if full else np.zeros_like(line), np.array(full), after
 
 
-@dataclass(frozen=True)
 class SignalOverlapAdd(Operator):
     """The sum of frames that begin every ``step`` samples; int16 is saturated after each addition.
 
@@ -130,8 +133,8 @@ class SignalOverlapAdd(Operator):
 
     step: int
 
-    name: ClassVar[str] = "SignalOverlapAdd"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.FLOAT32)
+    name = "SignalOverlapAdd"
+    types = (DType.INT16, DType.FLOAT32)
 
     @rules.takes(2, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -164,18 +167,6 @@ def _sum(first: Array, second: Array) -> Array:
     return np.clip(first.astype(np.int32) + second, -(1 << 15), (1 << 15) - 1).astype(np.int16)
 
 
-def _check_kept(inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
-    """Check the types of samples, a truth value and a state, and that there are samples."""
-    samples, before = inputs
-    return (
-        rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, outputs[0], outputs[2]))
-        or rules.typed(outputs[1], DType.BOOL)
-        or rules.vectors(samples)
-        or rules.shape(outputs[1], ())
-    )
-
-
-@dataclass(frozen=True)
 class Col2Im(Operator):
     """Images from their windows: [images, places in a window, windows] to [images, ``size``], added where they overlap.
 
@@ -190,8 +181,8 @@ class Col2Im(Operator):
     before: tuple[int, ...]
     counts: tuple[int, ...]
 
-    name: ClassVar[str] = "COL2IM"
-    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    name = "COL2IM"
+    types = (DType.FLOAT32,)
 
     @rules.takes(1)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

@@ -6,26 +6,22 @@ Samples are integers without a scale; TensorFlow Lite Micro ignores one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from mlfbuild.native.graph.bases import rules
-from mlfbuild.native.graph.bases.single import Single
-from mlfbuild.native.graph.operands import Inputs, Values
+from mlfbuild.native.graph.bases.unary import Single
 from mlfbuild.native.graph.operator import Operator
-from mlfbuild.native.graph.tensors import Array, DType, Tensor
+from mlfbuild.native.graph.tensors import Array, DType, Inputs, Tensor, Values
 
 
-@dataclass(frozen=True)
 class SignalWindow(Operator):
     """The product of samples and the weights of a window, which repeats, shifted right by ``shift`` and saturated."""
 
     shift: int
 
-    name: ClassVar[str] = "SignalWindow"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
+    name = "SignalWindow"
+    types = (DType.INT16,)
 
     @rules.takes(2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -45,13 +41,12 @@ class SignalWindow(Operator):
         return (np.clip(products, -(1 << 15), (1 << 15) - 1).astype(np.int16).reshape(samples.shape),)
 
 
-@dataclass(frozen=True)
 class SignalFftAutoScale(Operator):
     """Samples times the greatest power of two for which none overflows, and its exponent."""
 
-    name: ClassVar[str] = "SignalFftAutoScale"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT16, DType.INT32)
+    name = "SignalFftAutoScale"
+    types = (DType.INT16,)
+    results = (DType.INT16, DType.INT32)
 
     @rules.takes(1, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:
@@ -78,7 +73,6 @@ class SignalFftAutoScale(Operator):
         return scaled, np.array(bits, np.int32)
 
 
-@dataclass(frozen=True)
 class SignalEnergy(Single):
     """The squared magnitudes of the complex elements from ``start`` to before ``end`` of a spectrum; 0 elsewhere.
 
@@ -88,9 +82,9 @@ class SignalEnergy(Single):
     start: int
     end: int
 
-    name: ClassVar[str] = "SignalEnergy"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
-    results: ClassVar[tuple[DType, ...]] = (DType.UINT32,)
+    name = "SignalEnergy"
+    types = (DType.INT16,)
+    results = (DType.UINT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -109,14 +103,13 @@ class SignalEnergy(Single):
         return (energies,)
 
 
-@dataclass(frozen=True)
 class SignalDelay(Operator):
     """Samples ``length`` elements later than they are read; the state has those that are still to be written."""
 
     length: int
 
-    name: ClassVar[str] = "SignalDelay"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
+    name = "SignalDelay"
+    types = (DType.INT16,)
 
     @rules.takes(2, writes=2)
     def check(self, inputs: Inputs, outputs: Sequence[Tensor]) -> str | None:

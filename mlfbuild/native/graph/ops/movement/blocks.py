@@ -1,12 +1,14 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: move blocks of elements between dimensions 1, 2 ... and the batch."""
+"""Blocks of elements that move between dimensions.
+
+SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND move them between dimensions 1, 2 ... and the batch, SPACE_TO_DEPTH and
+DEPTH_TO_SPACE between the pixels of an image and its channels.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from mlfbuild.native.graph.bases import rules
 from mlfbuild.native.graph.bases.movement import Move, Movement
@@ -14,7 +16,6 @@ from mlfbuild.native.graph.ops.movement.pad import Paddings
 from mlfbuild.native.graph.tensors import Array, Tensor
 
 
-@dataclass(frozen=True)
 class Phases(Movement):
     """Moves blocks of ``block`` elements in dimensions 1, 2 and so on of a fine tensor to the batch of a coarse one.
 
@@ -40,7 +41,11 @@ class Phases(Movement):
         return rules.shape(coarse, (fine.shape[0] * math.prod(self.block), *blocks, *fine.shape[1 + spatial :]))
 
     def phases(self, fine: Array, coarse: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block."""
+        """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block.
+
+        The pairs are in the order of the batches of the coarse tensor. Positions whose elements all lie in the margins
+        are left out.
+        """
         batch = fine.shape[0]
         # Row-major over the positions in a block, which is the order of the batches in TFLite.
         for index, place in enumerate(itertools.product(*(range(size) for size in self.block))):
@@ -62,14 +67,13 @@ class Phases(Movement):
         return slice(start, start + (last - first) * step + 1, step), slice(first, last + 1)
 
 
-@dataclass(frozen=True)
 class SpaceToBatchNd(Phases):
     """The margins are filled with 0 or the output's zero point, as in LiteRT.
 
     TensorFlow Lite Micro does not initialise them.
     """
 
-    name: ClassVar[str] = "SPACE_TO_BATCH_ND"
+    name = "SPACE_TO_BATCH_ND"
 
     def filling(self, output: Tensor) -> int | None:
         if not any(any(pair) for pair in self.margins):
@@ -84,11 +88,10 @@ class SpaceToBatchNd(Phases):
         yield from self.phases(sources[0], outputs[0])
 
 
-@dataclass(frozen=True)
 class BatchToSpaceNd(Phases):
     """The margins are cropped."""
 
-    name: ClassVar[str] = "BATCH_TO_SPACE_ND"
+    name = "BATCH_TO_SPACE_ND"
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return self._check_phases(outputs[0], inputs[0])
@@ -96,3 +99,50 @@ class BatchToSpaceNd(Phases):
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         for fine, coarse in self.phases(outputs[0], sources[0]):
             yield coarse, fine
+
+
+class Blocks(Movement):
+    """Squares of ``block`` by ``block`` pixels of one NHWC image are the channels of single pixels of another."""
+
+    block: int
+
+    def _check_block(self, fine: Tensor, coarse: Tensor) -> str | None:
+        if len(fine.shape) != 4 or self.block < 1 or fine.shape[1] % self.block or fine.shape[2] % self.block:
+            return f"{fine} cannot be cut into squares of {self.block}"
+        batch, rows, columns, channels = fine.shape
+        return rules.shape(coarse, (batch, rows // self.block, columns // self.block, channels * self.block**2))
+
+    def _squares(self, fine: Array) -> Array:
+        """Return ``fine`` as (batch, row, column, row in the square, column in it, channel)."""
+        batch, rows, columns, channels = fine.shape
+        sizes = (batch, rows // self.block, self.block, columns // self.block, self.block, channels)
+        # Splitting both sides into blocks makes the move one transposed assignment, without a loop.
+        squares: Array = fine.reshape(sizes).transpose(0, 1, 3, 2, 4, 5)
+        return squares
+
+    def _channels(self, coarse: Array) -> Array:
+        return coarse.reshape(*coarse.shape[:3], self.block, self.block, coarse.shape[3] // self.block**2)
+
+
+class SpaceToDepth(Blocks):
+    """Each square of pixels becomes the channels of one."""
+
+    name = "SPACE_TO_DEPTH"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return self._check_block(inputs[0], outputs[0])
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        yield self._squares(sources[0]), self._channels(outputs[0])
+
+
+class DepthToSpace(Blocks):
+    """The channels of each pixel become a square of pixels."""
+
+    name = "DEPTH_TO_SPACE"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return rules.rank(outputs[0], 4) or self._check_block(outputs[0], inputs[0])
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        yield self._channels(sources[0]), self._squares(outputs[0])

@@ -1,4 +1,7 @@
-"""ConvTranspose; on volumes, it is the sum of one for images for each depth of the filter."""
+"""Conv and ConvTranspose.
+
+On volumes, both are the sum of one for images for each depth of the filter.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.native.frontends.onnx.conversion.arithmetic import Converter, summed
 from mlfbuild.native.frontends.onnx.conversion.convolution import (
     channel_groups,
     check_filter,
+    conv,
+    convolved_image,
     filter_groups,
     filter_shape,
     is_computed,
@@ -21,14 +25,60 @@ from mlfbuild.native.frontends.onnx.conversion.convolution import (
     two_dimensional,
     weighted_sum,
 )
-from mlfbuild.native.frontends.onnx.conversion.image import from_image, image, pair_of, values_of
+from mlfbuild.native.frontends.onnx.conversion.image import (
+    WindowLine,
+    across,
+    from_image,
+    image,
+    lines,
+    pair_of,
+    values_of,
+)
 from mlfbuild.native.frontends.onnx.conversion.parameters import LayerParameters, integer_parameters, real_parameters
 from mlfbuild.native.frontends.onnx.conversion.selection import sliced
 from mlfbuild.native.frontends.onnx.layout import Value, channels_last
-from mlfbuild.native.frontends.onnx.op_context import OpContext
+from mlfbuild.native.frontends.onnx.op_context import Converter, OpContext
 from mlfbuild.native.graph import Array, GraphError, Quantization, Tensor, ops
 from mlfbuild.native.graph.bases import Padding, Pair
-from mlfbuild.native.graph.ops import Steps
+
+_MOST_TAPS = 64
+
+
+def _conv_of_volumes(op: OpContext, value: Value, parameters: LayerParameters) -> Value:
+    check_filter(op, value, parameters.weights.shape)
+    depth, rows, columns = lines(op, value.shape[2:], parameters.weights.shape[2:])
+    if depth.filter > _MOST_TAPS:
+        raise op.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
+    # The graph has convolutions of images only: each depth of the filter is one of them.
+    source = _padded(op, op.builder.stored(value, channels_last(5)), depth)
+
+    def at_depth(tap: int) -> Tensor:
+        # The bias is added once, with the first depth.
+        own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
+        return op.required(convolved_image(op, _slices(op, source, depth, tap), own, across(rows, columns), None))
+
+    total = op.summed(map(at_depth, range(depth.filter)))
+    made = op.builder.reshaped(total, (source.shape[0], depth.output, *total.shape[1:]))
+    return Value(made, channels_last(5))
+
+
+def _padded(op: OpContext, source: Tensor, depth: WindowLine) -> Tensor:
+    """Return the volume ``source`` [batch, depth, height, width, channels], padded with zeros along the depth."""
+    if not any(depth.padding):
+        return source
+    paddings = ((0, 0), depth.padding, (0, 0), (0, 0), (0, 0))
+    shape = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
+    return op.moved(ops.Pad(paddings), source, shape)
+
+
+def _slices(op: OpContext, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
+    """Return the images that depth ``tap`` of the filter covers, one per output position, joined in the batch."""
+    # Depth is moved into the batch, so that one convolution computes all output depths of this tap.
+    seen = ops.Steps(tap * depth.dilation, depth.stride, depth.output)
+    shape = (source.shape[0], depth.output, *source.shape[2:])
+    steps = (ops.Steps(0, 1, shape[0]), seen, *(ops.Steps(0, 1, size) for size in shape[2:]))
+    part = op.moved(ops.StridedSlice(steps), source, shape)
+    return op.builder.reshaped(part, (shape[0] * shape[1], *shape[2:]))
 
 
 def _conv_transpose(op: OpContext) -> tuple[Value, ...]:
@@ -75,7 +125,7 @@ def _of_volumes(op: OpContext, value: Value, weights: Value) -> Value:
         apart = _moved_apart(op, op.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
         return _placed(op, apart, tap * dilation[0] - margin[0], length)
 
-    total = summed(op, map(at_depth, range(taps)))
+    total = op.summed(map(at_depth, range(taps)))
     made = plus_bias(op, op.builder.reshaped(total, (batch * length, *total.shape[2:])))
     return Value(op.builder.reshaped(made, total.shape), channels_last(5))
 
@@ -103,7 +153,7 @@ def _placed(op: OpContext, volume: Tensor, before: int, length: int) -> Tensor:
     if volume.shape[1] == length and before >= 0:
         return volume
     shape = (batch, length, *rest)
-    steps = (Steps(0, 1, batch), Steps(max(-before, 0), 1, length), *(Steps(0, 1, size) for size in rest))
+    steps = (ops.Steps(0, 1, batch), ops.Steps(max(-before, 0), 1, length), *(ops.Steps(0, 1, size) for size in rest))
     return op.moved(ops.StridedSlice(steps), volume, shape)
 
 
@@ -176,7 +226,7 @@ def _spread_computed(op: OpContext, filters: Tensor, dilation: Pair) -> Tensor:
     padded = op.moved(ops.Pad(gaps), apart, (inputs, rows, dilation[0], columns, dilation[1], outputs))
     whole = op.builder.reshaped(padded, (inputs, rows * dilation[0], columns * dilation[1], outputs))
     shape = (inputs, (rows - 1) * dilation[0] + 1, (columns - 1) * dilation[1] + 1, outputs)
-    return op.moved(ops.StridedSlice(tuple(Steps(0, 1, size) for size in shape)), whole, shape)
+    return op.moved(ops.StridedSlice(tuple(ops.Steps(0, 1, size) for size in shape)), whole, shape)
 
 
 def _check_dilation(op: OpContext, dilation: Pair) -> None:
@@ -185,7 +235,6 @@ def _check_dilation(op: OpContext, dilation: Pair) -> None:
 
 
 _GREATEST_DILATION = 64
-_MOST_TAPS = 64
 
 
 @dataclass(frozen=True)
@@ -234,5 +283,6 @@ def _lines(
 
 
 OPERATORS: Mapping[str, Converter] = {
+    "Conv": lambda op: (_conv_of_volumes(op, op.value(0), real_parameters(op)),) if op.held(0).rank == 5 else conv(op),
     "ConvTranspose": _conv_transpose,
 }
