@@ -212,14 +212,14 @@ def figure_of(image: _Json, name: str) -> int | None:
 
 
 def _most_used(image: _Json) -> BudgetUse | None:
-    found = max(_uses(image), default=None)
+    found = max(budget_uses(image), default=None)
     if found is None:
         return None
     part, of, taken, limit = found
     return BudgetUse("over" if taken > limit == 0 else numbers.share(taken, limit or 1), of, part > 1)
 
 
-def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
+def budget_uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
     """Yield (part, whose, taken, limit) of each budget whose figure is known."""
     for owner in (image, *image["models"]):
         for name in (*_FIGURES, *_MODELLED):
@@ -285,8 +285,8 @@ class ImageView:
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return the data of each image; ``against`` is the report to compare with."""
-    images = [_linked(image) for image in report["images"]]
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    images = [linked_only(image) for image in report["images"]]
+    former = {title_of(image): linked_only(image) for image in against["images"]} if against else {}
     compared = compare_reports(report, against) if against else None
     changes = {(change.firmware, change.target): change for change in compared.images} if compared else {}
     return tuple(
@@ -302,14 +302,14 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
 
 def overview_of(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
     """Return the table of all images, with the keys of ``views``."""
-    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    former = {title_of(image): linked_only(image) for image in against["images"]} if against else {}
     return overview(
-        (f"image-{index}", title_of(image), _linked(image), former.get(title_of(image)))
+        (f"image-{index}", title_of(image), linked_only(image), former.get(title_of(image)))
         for index, image in enumerate(report["images"])
     )
 
 
-def _linked(image: _Json) -> _Json:
+def linked_only(image: _Json) -> _Json:
     """Return an image without the models of its project that are not linked into it."""
     # A model without bytes would be an empty chapter; the notes of the link name it.
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
