@@ -105,10 +105,11 @@ def _notes(found: Fleet, options: SharedOptions, parsed: int) -> Iterator[str]:
         yield f"{counted(found.files, 'file')} read, {parsed:,} of them parsed, the others from the cache"
     if found.shallow:
         yield "note: the clone is shallow, so older commits are missing; `git fetch --unshallow` fetches them"
+    # The first file that cannot be read now is the error that ends the command.
     lines = [
-        f"note: {each.problem.place}{f' in commit {each.commit.id[:8]}' if each.commit else ''}: {each.problem.reason}"
-        for each in found.unreadable
-        if not each.current
+        f"note: {f'commit {each.commit.id[:8]}: ' if each.commit else ''}{each.problem.place}: {each.problem.reason}"
+        for index, each in enumerate(found.unreadable)
+        if index or not each.current
     ]
     lines += [
         f"note: {title} is in {counted(len(paths), 'file')}, each with a row: {listed(paths)}"

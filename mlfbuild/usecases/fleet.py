@@ -27,7 +27,7 @@ def fleet_report(folders: Sequence[Path], revisions: str = "", pattern: str = ""
         raise InputFileError(
             "no-reports",
             place=f"--git {revisions}" if revisions else listed([str(folder) for folder in folders]),
-            reason=f"{counted(found.files, 'JSON file')}, of which none is a report or a baseline of mlfbuild",
+            reason=f"no report or baseline of mlfbuild among {counted(found.files, 'file')}",
             hint=f"{_WRITE}{' and commit it' if revisions else ''}",
         )
     return found, table.parsed

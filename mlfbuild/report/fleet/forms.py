@@ -15,7 +15,6 @@ from mlfbuild.core import UsageError, counted, markdown_code, markdown_table, re
 from mlfbuild.jobs import check_replaced
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Column
 from mlfbuild.report.fleet.overview import FigureChange, Fleet, FleetImage, iso_date
-from mlfbuild.report.html.numbers import signed
 
 FORMAT = 1
 """Version of the JSON form."""
@@ -32,7 +31,7 @@ SHORT = 8
 """Digits of a commit."""
 _SHOWN = 10
 """Changes that the text lists."""
-_IN_TEXT = {"image", "target", "flash", "ram", "stack", "cycles", "latency", "budget", "verified"}
+_IN_TEXT = {"image", "target", "flash", "ram", "stack", "cycles", "latency", "budget", "verified", "instructions"}
 """Columns of the text, except with ``-v``; it must fit a terminal."""
 GROWTH = ("flash", "ram")
 """Columns whose growth over the range is shown beside them."""
@@ -131,7 +130,11 @@ def summary(fleet: Fleet) -> str:
 def change_cells(change: FigureChange) -> tuple[str, str, str, str]:
     """Return the image, the figure, the new value, and the difference of a change."""
     column = COLUMNS[INDEX[change.column]]
-    return change.image.title, column.title, column.text(change.now), signed(change.now - change.before)
+    return change.image.title, column.title, column.text(change.now), _signed(change.now - change.before)
+
+
+def _signed(more: int) -> str:
+    return f"{more:+,}" if more else "same"
 
 
 def known_columns(fleet: Fleet) -> list[Column]:
@@ -144,13 +147,12 @@ def known_columns(fleet: Fleet) -> list[Column]:
     ]
 
 
-def cell_text(image: FleetImage, column: Column) -> str:
-    """Return the present value of a column, with those that are shown in its cell; empty if it is unknown."""
-    text = column.text(image.now[column.name])
-    for other in COLUMNS:
-        if text and other.beside == column.name and image.now[other.name] is not None:
-            text += f" {other.title} {other.text(image.now[other.name])}"
-    return text
+def beside(image: FleetImage, column: Column) -> str:
+    """Return what is shown in the cell of ``column`` besides its present value, such as ``on mps2-an386``."""
+    others = (other for other in COLUMNS if other.beside == column.name)
+    return " ".join(
+        f"{each.title} {each.text(value)}" for each in others if (value := image.now[each.name]) is not None
+    )
 
 
 def _table(fleet: Fleet, *, verbose: bool) -> tuple[list[str], str, list[list[str]]]:
@@ -160,19 +162,21 @@ def _table(fleet: Fleet, *, verbose: bool) -> tuple[list[str], str, list[list[st
     comes last, and the path of the report if several have the same image.
     """
     columns = [column for column in known_columns(fleet) if verbose or column.name in _IN_TEXT]
+    if not verbose and "cycles" in {column.name for column in columns}:
+        columns = [column for column in columns if column.name != "instructions"]  # cycles say more
     grown = {name for name in GROWTH if any(image.growth(name) for image in fleet.present)}
     header, align = [], ""
     for column in columns:
-        header += [column.title, *(["\N{PLUS-MINUS SIGN}"] if column.name in grown else [])]
-        align += "r" if column.plotted or column.name == "latency" else "l"
+        header += [column.title, *(["change"] if column.name in grown else [])]
+        align += "r" if column.kind is int else "l"
         align += "r" if column.name in grown else ""
     header += [*(["commit"] if fleet.commits else []), *(["report"] if fleet.repeated else [])]
     listed = []
     for image in fleet.present:
         cells = []
         for column in columns:
-            cells.append(cell_text(image, column) or "-")
-            cells += [signed(image.growth(column.name) or 0)] if column.name in grown else []
+            cells.append(f"{column.text(image.now[column.name]) or '-'} {beside(image, column)}".rstrip())
+            cells += [_signed(image.growth(column.name) or 0)] if column.name in grown else []
         commit = image.now.commit
         cells += [f"{commit.id[:SHORT]} {image.now.date[:10]}"] if commit else []
         listed.append([*cells, *([image.report] if fleet.repeated else [])])
@@ -224,7 +228,7 @@ def check_fleet_output(output: Path) -> None:
         data = path.read_bytes()
         return not data or _MARKS[output.suffix].match(data) is not None
 
-    check_replaced(output, (), "overview", f"overview in this form ({output.suffix})", is_ours)
+    check_replaced(output, (), "overview", f"fleet overview in this form ({output.suffix})", is_ours)
 
 
 def write_fleet(path: Path, fleet: Fleet) -> None:

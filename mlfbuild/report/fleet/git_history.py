@@ -45,6 +45,8 @@ _FILE = re.compile(r":\d+ (\d+) \S+ (\S+) ([A-Z])\d*")
 """An entry of ``--raw``: the new mode, the new id, and the kind of change (gitformat, "raw output format")."""
 _REGULAR = "100"
 """Modes of regular files begin with it; links and submodules are no reports."""
+_LATEST = 253_402_300_799
+"""The last second of the year 9999, the last one of Python's calendar."""
 _UNSHALLOW = "fetch it with `git fetch --unshallow`"
 
 
@@ -97,7 +99,8 @@ def history(revisions: str, pattern: str) -> History:
     and ``ToolNotFoundError``.
     """
     shallow = _is_shallow()
-    found = _RANGE.fullmatch(revisions)
+    # Three dots are another range of Git, which has no order.
+    found = None if "..." in revisions else _RANGE.fullmatch(revisions)
     new = _commit(found["new"] if found else revisions, shallow=shallow)
     old = _commit(found["old"], shallow=shallow) if found else ""
     paths = ("--", f":(glob){pattern}")
@@ -108,11 +111,11 @@ def history(revisions: str, pattern: str) -> History:
     # The state before the first change in the range. It is the parent of that commit and not `old`, which may be on
     # another branch.
     changed = tuple((commit, changes) for commit, _, changes in listed)
-    before = (listed[0][1] or [""])[0] if listed else new
+    before = (listed[0][1] or [""])[0] if listed else old or new
     if not before:
         return History(None, (), changed, shallow)
     files = _git("diff-tree", *raw, _EMPTY_TREE[len(new)], before, *paths).split("\0")
-    ((start, _, _),) = _commits(_git("log", "-z", "--no-walk", "--no-patch", form, old if listed and old else before))
+    ((start, _, _),) = _commits(_git("log", "-z", "--no-walk", "--no-patch", form, old or before))
     return History(start, tuple(map(_change, files[:-1:2], files[1::2])), changed, shallow)
 
 
@@ -133,8 +136,7 @@ def _is_shallow() -> bool:
 def _commit(revision: str, *, shallow: bool) -> str:
     """Return the id of the commit that ``revision`` is; empty is ``HEAD``."""
     name = revision or "HEAD"
-    # A third dot, or the options of Git: neither is a revision, and Git must not read it as something else.
-    if not name.startswith(("-", ".")):
+    if not name.startswith("-"):  # it would be an option of Git
         try:
             return _git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
         except ProcessFailedError:
@@ -161,8 +163,9 @@ def _commits(output: str) -> Iterator[tuple[Commit, list[str], tuple[FileChange,
         if line.startswith(":"):
             found[-1][2].append(_change(line, next(fields)))
         elif line:
-            name, time, *parents = line.split()
-            found.append((Commit(name, int(time), printable(next(fields))), parents, []))
+            name, time, parents = line.split(" ", 2)
+            seconds = min(int(time), _LATEST) if time.isdigit() else 0  # it is empty for a damaged date
+            found.append((Commit(name, seconds, printable(next(fields))), parents.split(), []))
     return ((commit, parents, tuple(changes)) for commit, parents, changes in found)
 
 

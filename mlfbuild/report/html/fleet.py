@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.report.document.compare import Change
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Column
-from mlfbuild.report.fleet.forms import GROWTH, SHORT, cell_text, known_columns, summary
+from mlfbuild.report.fleet.forms import GROWTH, SHORT, beside, known_columns, summary
 from mlfbuild.report.fleet.overview import Fleet, FleetImage, changes_of, iso_date
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.document import rendered
@@ -63,6 +63,7 @@ class FleetCell:
 
     value: Cell | None
     text: str = ""
+    small: str = ""
     state: str = ""
     growth: Change | None = None
     """Since the first commit; ``None`` in columns without it."""
@@ -114,7 +115,7 @@ def fleet_page(fleet: Fleet) -> str:
         _SCRIPTS,
         summary=summary(fleet),
         span=[f"{iso_date(commit)[:10]}" for commit in (fleet.commits[0], fleet.commits[-1])] if fleet.commits else [],
-        titles=[(column.title, column.plotted or column.name == "latency", column.name in grown) for column in columns],
+        titles=[(column.title, column.kind is not str, column.name in grown) for column in columns],
         rows=[
             FleetRow(
                 keys[id(image)],
@@ -141,14 +142,14 @@ def _whole(image: FleetImage, column: Column) -> int | None:
 
 
 def _cell(image: FleetImage, column: Column, most: int, *, grown: bool) -> FleetCell:
-    value, text = _whole(image, column), cell_text(image, column) or numbers.NONE
+    value = image.now[column.name]
+    text = column.text(value) or numbers.NONE
     growth = image.growth(column.name)
     change = Change(0, growth) if grown and growth is not None else None
     if column.plotted:
-        return FleetCell(Cell(text, numbers.step(value, most), column.name), growth=change)
-    used = image.now["budget"] if column.name == "budget" else None
-    over = isinstance(used, float) and used > 1
-    return FleetCell(None, text, "more" if over else _STATES.get(str(image.now[column.name]), ""))
+        return FleetCell(Cell(text, numbers.step(_whole(image, column), most), column.name), growth=change)
+    over = column.name == "budget" and isinstance(value, float) and value > 1
+    return FleetCell(None, text, beside(image, column), "more" if over else _STATES.get(str(value), ""))
 
 
 def _chapter(image: FleetImage, keys: dict[int, str], times: dict[str, int], commits: Sequence[Commit]) -> FleetChapter:
