@@ -48,6 +48,7 @@ def test_the_table_has_the_growth_over_the_range(fleet: Folder, repo: FleetRepo)
 
 @pytest.mark.usefixtures("repo")
 def test_files_have_the_form_of_their_suffix(fleet: Folder) -> None:
+    pytest.importorskip("pyarrow")
     names = ["fleet.html", "fleet.txt", "fleet.md", "fleet.csv", "fleet.json", "fleet.parquet"]
     outputs = [word for name in names for word in ("-o", name)]
     for _ in range(2):  # the second time, it replaces its own files
@@ -135,3 +136,16 @@ def test_a_cache_that_cannot_be_written_is_not_needed(fleet: Folder, monkeypatch
     fleet.write("file", "in the way")
     monkeypatch.setenv("XDG_CACHE_HOME", str(fleet.root / "file"))
     assert "3 of them parsed" in fleet.run("fleet", "report", "--git", "main", "-v", status=0).err
+
+
+@pytest.mark.usefixtures("repo")
+def test_a_damaged_cache_is_named(fleet: Folder) -> None:
+    for number in range(200):
+        fleet.write(f"many/{number}.json", app(number))
+    fleet.run("fleet", "report", str(fleet.root / "many"), status=0)
+    path = fleet.root / "cache/mlfbuild/fleet/figures.sqlite"
+    content = path.read_bytes()
+    path.write_bytes(content[: 3 * 4096] + bytes(len(content) - 3 * 4096))
+    assert fleet.refused("fleet", "report", str(fleet.root / "many")) == (8, "fleet-cache-unusable", str(path))
+    path.write_bytes(b"no database")
+    fleet.run("fleet", "report", str(fleet.root / "many"), status=0)

@@ -67,7 +67,7 @@ def test_each_image_has_the_commits_that_changed_it(repo: FleetRepo, table: Figu
     assert [commit.id for commit in fleet.commits] == repo.commits
     (broken,) = fleet.unreadable
     assert (broken.current, broken.commit and broken.commit.id) == (False, repo.commits[3])
-    assert (broken.problem.code, broken.problem.place) == ("json-invalid", "a b/app.json")
+    assert broken.problem.place == "a b/app.json" and "not valid JSON" in broken.problem.reason
 
 
 def test_a_range_begins_with_the_state_before_it(table: FigureTable) -> None:
@@ -196,12 +196,11 @@ def test_folders_have_no_commits(tmp_path: Path, table: FigureTable) -> None:
     assert fleet.repeated == {"app for m4": [f"{tmp_path}/x/app.json", f"{tmp_path}/y/app.json"]}
     assert fleet.changes == fleet.commits == ()
     (old,) = fleet.unreadable
-    assert (old.problem.code, old.current) == ("report-version", True)
+    assert old.current and "the report has format 1" in old.problem.reason
 
 
 def test_csv_json_and_parquet_have_the_same_rows(table: FigureTable) -> None:
-    from pyarrow import parquet
-
+    parquet = pytest.importorskip("pyarrow.parquet")
     fleet = fleet_of_commits("main", ALL, table)
     listed = json.loads(fleet_json(fleet))["rows"]
     assert [(row["image"], row["current"]) for row in listed] == [

@@ -19,7 +19,7 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Column:
+class FleetColumn:
     """A column: where its value is in the JSON of an image, and how it is shown."""
 
     name: str
@@ -72,49 +72,51 @@ def _measured(image: Report) -> int | None:
 
 
 COLUMNS = (
-    Column("image", "image", str, "Name of the firmware", lambda image: str(image["firmware"])),
-    Column("target", "target", str, "Target of the project", lambda image: image.get("target")),
-    Column("cpu", "CPU", str, "Processor core of the target", lambda image: image.get("cpu")),
-    Column(
+    FleetColumn("image", "image", str, "Name of the firmware", lambda image: str(image["firmware"])),
+    FleetColumn("target", "target", str, "Target of the project", lambda image: image.get("target")),
+    FleetColumn("cpu", "CPU", str, "Processor core of the target", lambda image: image.get("cpu")),
+    FleetColumn(
         "models", "models", str, "Models in the image", lambda image: _joined(each["name"] for each in image["models"])
     ),
-    Column("flash", "flash", int, "Bytes of flash", _figure("flash"), _count, plotted=True),
-    Column("ram", "RAM", int, "Bytes of RAM, including the reserved stack", _figure("ram"), _count, plotted=True),
-    Column(
+    FleetColumn("flash", "flash", int, "Bytes of flash", _figure("flash"), _count, plotted=True),
+    FleetColumn("ram", "RAM", int, "Bytes of RAM, including the reserved stack", _figure("ram"), _count, plotted=True),
+    FleetColumn(
         "stack", "stack", int, "Bytes of stack in the worst case: of `main`, or else of the deepest model",
         _figure("stack"), _count, plotted=True,
     ),
-    Column(
+    FleetColumn(
         "instructions", "instructions", int, "Instructions of one run of each model", _figure("instructions"), _count,
         plotted=True,
     ),
-    Column(
+    FleetColumn(
         "cycles", "cycles", int, "Modelled cycles of one run of each model", _figure("cycles"), _count, plotted=True,
     ),
-    Column("latency", "latency", int, "Modelled nanoseconds of one run of each model", _figure("latency"), _latency),
-    Column(
+    FleetColumn(
+        "latency", "latency", int, "Modelled nanoseconds of one run of each model", _figure("latency"), _latency,
+    ),
+    FleetColumn(
         "measured_cycles", "cycles, measured", int, "Median of the cycles that the device measured", _measured, _count,
         plotted=True,
     ),
-    Column(
+    FleetColumn(
         "budget", "budget", float, "Used part of the budget that is used most, 1 if it is used up",
         lambda image: max((each[0] for each in budget_uses(image)), default=None), _share,
     ),
-    Column(
+    FleetColumn(
         "budget_of", "of", str, "That budget, such as `RAM of digits`",
         lambda image: max(((each[0], each[1]) for each in budget_uses(image)), default=(0, None))[1],
         beside="budget",
     ),
-    Column(
+    FleetColumn(
         "verified", "verified", str, "Result of `mlfbuild verify`, the worst of all models",
         lambda image: state_of(image["models"]) or None,
     ),
-    Column(
+    FleetColumn(
         "board", "on", str, "Where it ran",
         lambda image: _joined(each.get("board", "") for model in image["models"] for each in model.get("verify", ())),
         beside="verified",
     ),
-    Column("sha256", "SHA-256", str, "Of the ELF file", lambda image: image["sha256"]),
+    FleetColumn("sha256", "SHA-256", str, "Of the ELF file", lambda image: image["sha256"]),
 )  # fmt: skip
 INDEX = {column.name: index for index, column in enumerate(COLUMNS)}
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from mlfbuild.core import UsageError, counted, markdown_code, markdown_table, require_extra, text_table, write_atomic
 from mlfbuild.jobs import check_replaced
-from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Column
-from mlfbuild.report.fleet.overview import FigureChange, Fleet, FleetImage, iso_date
+from mlfbuild.report.fleet.columns import COLUMNS, INDEX
+from mlfbuild.report.fleet.overview import FigureChange, Fleet
+from mlfbuild.report.fleet.shown import GROWTH, SHORT, beside, known_columns, summary
 
 FORMAT = 1
 """Version of the JSON form."""
@@ -27,14 +28,10 @@ PLACE = {
     "current": "Whether they are the last ones of the image, and the image is still there",
 }
 """The first columns of CSV, JSON and Parquet, with their meaning; those of ``COLUMNS`` follow."""
-SHORT = 8
-"""Digits of a commit."""
 _SHOWN = 10
 """Changes that the text lists."""
 _IN_TEXT = {"image", "target", "flash", "ram", "stack", "cycles", "latency", "budget", "verified", "instructions"}
 """Columns of the text, except with ``-v``; it must fit a terminal."""
-GROWTH = ("flash", "ram")
-"""Columns whose growth over the range is shown beside them."""
 
 
 def rows(fleet: Fleet) -> Iterator[tuple[Any, ...]]:
@@ -112,21 +109,6 @@ def fleet_markdown(fleet: Fleet) -> str:
     return f"{summary(fleet)}\n\n{markdown_table(header, cells, align=align)}"
 
 
-def summary(fleet: Fleet) -> str:
-    """Return one line: how many images, targets, reports and commits there are."""
-    images = fleet.present
-    targets = {image.now["target"] for image in images} - {None}
-    reports = {image.report for image in images}
-    text = f"{counted(len(images), 'image')}"
-    text += f" for {counted(len(targets), 'target')}" if targets else ""
-    text += f" in {counted(len(reports), 'file')}"
-    if fleet.commits:
-        first, last = fleet.commits[0], fleet.commits[-1]
-        text += f"; {counted(len(fleet.commits), 'commit')}, {first.id[:SHORT]} of {iso_date(first)[:10]}"
-        text += f" to {last.id[:SHORT]} of {iso_date(last)[:10]}" if first != last else ""
-    return text
-
-
 def change_cells(change: FigureChange) -> tuple[str, str, str, str]:
     """Return the image, the figure, the new value, and the difference of a change."""
     column = COLUMNS[INDEX[change.column]]
@@ -135,24 +117,6 @@ def change_cells(change: FigureChange) -> tuple[str, str, str, str]:
 
 def _signed(more: int) -> str:
     return f"{more:+,}" if more else "same"
-
-
-def known_columns(fleet: Fleet) -> list[Column]:
-    """Return the columns with a cell of their own of which a value is known."""
-    images = fleet.present
-    return [
-        column
-        for column in COLUMNS
-        if not column.beside and any(image.now[column.name] is not None for image in images)
-    ]
-
-
-def beside(image: FleetImage, column: Column) -> str:
-    """Return what is shown in the cell of ``column`` besides its present value, such as ``on mps2-an386``."""
-    others = (other for other in COLUMNS if other.beside == column.name)
-    return " ".join(
-        f"{each.title} {each.text(value)}" for each in others if (value := image.now[each.name]) is not None
-    )
 
 
 def _table(fleet: Fleet, *, verbose: bool) -> tuple[list[str], str, list[list[str]]]:

@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 
-from mlfbuild.core import Diagnostic, printable, read_bytes, sha256, walk_visible
+from mlfbuild.core import printable, read_bytes, sha256, walk_visible
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Figures, Value
 from mlfbuild.report.fleet.git_history import Commit, FileChange, contents, history
-from mlfbuild.report.fleet.table import BlobFigures, FigureTable
+from mlfbuild.report.fleet.table import BlobFigures, FigureTable, FileProblem
 
 _TITLE = slice(INDEX["image"], INDEX["target"] + 1)
 
@@ -82,7 +82,7 @@ class FigureChange:
 class Unreadable:
     """A report or baseline that cannot be read."""
 
-    problem: Diagnostic
+    problem: FileProblem
     """Its place begins with the path."""
     commit: Commit | None
     current: bool

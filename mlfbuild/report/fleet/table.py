@@ -15,7 +15,7 @@ from pathlib import Path
 
 from typing_extensions import Self
 
-from mlfbuild.core import Diagnostic, InputFileError, StorageError, cache_folder, package_fingerprint
+from mlfbuild.core import InputFileError, StorageError, cache_folder, package_fingerprint
 from mlfbuild.report.fleet.columns import COLUMNS, Figures
 from mlfbuild.report.fleet.reading import read_figures
 
@@ -27,11 +27,21 @@ _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
 _MARKS = ", ".join("?" * (1 + len(COLUMNS)))
 _SCHEMA = f"""
 CREATE TABLE mlfbuild (fingerprint TEXT);
-CREATE TABLE blobs (id TEXT PRIMARY KEY, code TEXT, place TEXT, reason TEXT, hint TEXT) WITHOUT ROWID;
+CREATE TABLE blobs (id TEXT PRIMARY KEY, place TEXT, reason TEXT, hint TEXT) WITHOUT ROWID;
 CREATE TABLE figures (blob TEXT, {", ".join(f"{column.name} {_TYPES[column.kind]}" for column in COLUMNS)});
 CREATE INDEX of_blob ON figures (blob);
 """
-"""A blob with a code is damaged, and one without figures is neither a report nor a baseline."""
+"""A blob with a reason is damaged, and one without figures is neither a report nor a baseline."""
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """Why a report or baseline cannot be read."""
+
+    place: str
+    """Within the file; empty if it is the whole file."""
+    reason: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,7 @@ class BlobFigures:
     """What is known about the content of a file; the images are empty if it is neither a report nor a baseline."""
 
     images: tuple[Figures, ...] = ()
-    problem: Diagnostic | None = None
-    """Why it cannot be read; its place is within the file."""
+    problem: FileProblem | None = None
 
 
 class FigureTable:
@@ -50,21 +59,20 @@ class FigureTable:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Open the table in the file ``path``; ``None`` is a table in memory that nothing remembers."""
+        """Open the table in the file ``path``; ``None`` is a table in memory that nothing remembers.
+
+        A file that cannot be opened or written, or is locked for a minute, is left alone: the table is in memory then.
+        """
         self.parsed = 0
         try:
             self._open(path)
+        except sqlite3.OperationalError:
+            self._open(None)
         except sqlite3.DatabaseError:  # not a database, or half a file
-            if path is None:
-                raise
+            assert path is not None
             self._database.close()
-            with contextlib.suppress(OSError):
-                path.unlink()
-            try:
-                self._open(path)
-            except sqlite3.Error:  # such as a full disk: the overview needs no cache
-                self._database.close()
-                self._open(None)
+            path.unlink()
+            self._open(path)
 
     def __enter__(self) -> Self:
         return self
@@ -103,7 +111,7 @@ class FigureTable:
             self.parsed += len(found)
             with self._database:
                 self._database.executemany(
-                    "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?, ?)",
+                    "INSERT OR IGNORE INTO blobs VALUES (?, ?, ?, ?)",
                     ((blob, *_fields(each.problem)) for blob, each in found.items()),
                 )
                 self._database.executemany("DELETE FROM figures WHERE blob = ?", ((blob,) for blob in found))
@@ -121,9 +129,9 @@ class FigureTable:
         ):
             images.setdefault(blob, []).append(tuple(figures))
         found = {blob: BlobFigures(tuple(each)) for blob, each in images.items()}
-        damaged = "SELECT id, code, place, reason, hint FROM wanted JOIN blobs USING (id) WHERE code IS NOT NULL"
+        damaged = "SELECT id, place, reason, hint FROM wanted JOIN blobs USING (id) WHERE reason IS NOT NULL"
         return found | {
-            blob: BlobFigures(problem=Diagnostic(*fields)) for blob, *fields in self._database.execute(damaged)
+            blob: BlobFigures(problem=FileProblem(*fields)) for blob, *fields in self._database.execute(damaged)
         }
 
     def _want(self, blobs: Iterable[str]) -> None:
@@ -134,8 +142,8 @@ class FigureTable:
             self._database.executemany("INSERT INTO wanted VALUES (?)", ((blob,) for blob in blobs))
 
 
-def _fields(problem: Diagnostic | None) -> tuple[str | None, ...]:
-    return (problem.code, problem.place, problem.reason, problem.hint) if problem else (None, None, None, None)
+def _fields(problem: FileProblem | None) -> tuple[str | None, ...]:
+    return (problem.place, problem.reason, problem.hint) if problem else (None, None, None)
 
 
 _NO_PLACE = Path("\0")
@@ -147,15 +155,26 @@ def _parsed(data: bytes) -> BlobFigures:
         return BlobFigures(read_figures(data, _NO_PLACE))
     except InputFileError as error:
         place = error.place.removeprefix(str(_NO_PLACE)).removeprefix(": ")
-        return BlobFigures(problem=Diagnostic(error.code, place, error.reason, error.hint))
+        return BlobFigures(problem=FileProblem(place, error.reason, error.hint))
 
 
 @contextlib.contextmanager
 def figure_table() -> Iterator[FigureTable]:
-    """Yield the table in the user's cache, or one in memory if there is no room for it or no permission."""
+    """Yield the table in the user's cache, or one in memory if there is no permission for it.
+
+    Raises ``StorageError`` if the table turns out to be damaged, or if the disk is full.
+    """
     try:
         path: Path | None = cache_folder("fleet") / "figures.sqlite"
     except StorageError:
         path = None
-    with FigureTable(path) as table:
-        yield table
+    try:
+        with FigureTable(path) as table:
+            yield table
+    except sqlite3.Error as error:
+        raise StorageError(
+            "fleet-cache-unusable",
+            place=path,
+            reason=f"the cache cannot be used: {error}",
+            hint="check free space, or remove the file, which is made again",
+        ) from None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlfbuild.report.document.compare import Change
-from mlfbuild.report.fleet.columns import COLUMNS, INDEX, Column
-from mlfbuild.report.fleet.forms import GROWTH, SHORT, beside, known_columns, summary
+from mlfbuild.report.fleet.columns import COLUMNS, INDEX, FleetColumn
 from mlfbuild.report.fleet.overview import Fleet, FleetImage, changes_of, iso_date
+from mlfbuild.report.fleet.shown import GROWTH, SHORT, beside, known_columns, summary
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.document import rendered
 from mlfbuild.report.html.operators import Cell
@@ -136,12 +136,12 @@ def fleet_page(fleet: Fleet) -> str:
     )
 
 
-def _whole(image: FleetImage, column: Column) -> int | None:
+def _whole(image: FleetImage, column: FleetColumn) -> int | None:
     value = image.now[column.name]
     return value if isinstance(value, int) else None
 
 
-def _cell(image: FleetImage, column: Column, most: int, *, grown: bool) -> FleetCell:
+def _cell(image: FleetImage, column: FleetColumn, most: int, *, grown: bool) -> FleetCell:
     value = image.now[column.name]
     text = column.text(value) or numbers.NONE
     growth = image.growth(column.name)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import Diagnostic
 from mlfbuild.report.fleet.columns import figures_in
 from mlfbuild.report.fleet.git_history import Commit
 from mlfbuild.report.fleet.overview import Fleet, FleetImage, Unreadable, Version
+from mlfbuild.report.fleet.table import FileProblem
 from mlfbuild.report.html import fleet_page
 from support.browser import Browser
 from support.page_elements import HOSTILE, Elements
@@ -29,7 +29,7 @@ def one(name: str, *sizes: int, removed: bool = False) -> FleetImage:
 def fleet(number: int) -> Fleet:
     """Return an overview of ``number`` images, of which one is removed, and a report that cannot be read."""
     images = [one(f"app{index:02}", 8000, 8000 + 100 * index, 8800 + index) for index in range(number - 1)]
-    problem = Unreadable(Diagnostic("x", "bad.json", "it is damaged"), COMMITS[2], current=True)
+    problem = Unreadable(FileProblem("bad.json", "it is damaged", ""), COMMITS[2], current=True)
     return Fleet((*images, one("old", 500, 600, removed=True)), COMMITS, (problem,))
 
 
