@@ -2,13 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.command import Folder
-from support.fleet_repo import FleetRepo, app
+from support.fleet_repo import FleetRepo, app, git
 from support.markdown import rows
 
 
@@ -120,15 +119,17 @@ def test_an_image_in_two_reports_has_two_rows(fleet: Folder) -> None:
     assert [line.split("  ")[-1] for line in ended.out.splitlines()[3:]] == ["x y/app.json", "z/app.json"]
 
 
-def test_a_shallow_clone_is_noted(
-    fleet: Folder, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
-) -> None:
-    from support.fleet_repo import git
-
-    assert tool("git")
+def test_a_shallow_clone_is_noted(fleet: Folder, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     git(fleet.root, "clone", "-q", "--depth=1", f"file://{repo.folder}", "clone")
     monkeypatch.chdir(fleet.root / "clone")
     assert "`git fetch --unshallow`" in fleet.run("fleet", "report", "--git", "HEAD", status=0).err
+
+
+def test_a_partial_clone_is_not_fetched(fleet: Folder, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repo.folder, "config", "uploadpack.allowFilter", "true")
+    git(fleet.root, "clone", "-q", "-n", "--filter=blob:none", f"file://{repo.folder}", "clone")
+    monkeypatch.chdir(fleet.root / "clone")
+    assert fleet.refused("fleet", "report", "--git", "HEAD")[:2] == (7, "git-clone-partial")
 
 
 @pytest.mark.usefixtures("repo")

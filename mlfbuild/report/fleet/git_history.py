@@ -30,10 +30,10 @@ from mlfbuild.core import (
 
 _KEPT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_EXEC_PATH", "GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY")
 """Prefixes of Git's variables that say where the repository is; others would change what commands print."""
-# Settings of the user that would change what is printed, or run programs.
+# Settings that would change what is printed, run programs, or fetch what a partial clone lacks.
 _OPTIONS = (
     "--no-pager", "-c", "log.follow=false", "-c", "log.showSignature=false", "-c", "log.diffMerges=separate",
-    "-c", "core.fsmonitor=false",
+    "-c", "core.fsmonitor=false", "-c", "protocol.allow=never",
 )  # fmt: skip
 _EMPTY_TREE = {
     40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -47,6 +47,7 @@ _REGULAR = "100"
 """Modes of regular files begin with it; links and submodules are no reports."""
 _LATEST = 253_402_300_799
 """The last second of the year 9999, the last one of Python's calendar."""
+_REFETCH = "fetch them with `git fetch --refetch --filter=blob:limit=1m`, or clone without --filter"
 _UNSHALLOW = "fetch it with `git fetch --unshallow`"
 
 
@@ -220,6 +221,9 @@ def _failed(verb: str, status: int, errors: IO[bytes]) -> ProcessFailedError:
     errors.seek(0)
     output = "\n".join(map(printable, errors.read().decode(errors="replace").splitlines()))
     reason = f"git {verb} failed with exit status {status}"
+    if "promisor remote" in output:
+        reason = "the clone is partial and lacks files of these commits"
+        return ProcessFailedError("git-clone-partial", output, place="--git", reason=reason, hint=_REFETCH)
     return ProcessFailedError("git-history-failed", output, place="--git", reason=reason, hint="see its output below")
 
 
@@ -229,6 +233,5 @@ def _command(*words: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name.startswith(_KEPT)}
-    # English messages, of which one is recognised; other objects must not stand in for those of commits; and a partial
-    # clone must not access the network.
-    return kept | {"LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    # English messages, of which one is recognised; and other objects must not stand in for those of commits.
+    return kept | {"LC_ALL": "C", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_OPTIONAL_LOCKS": "0"}
