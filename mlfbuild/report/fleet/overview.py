@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from mlfbuild.core import printable, read_bytes, sha256, walk_visible
@@ -233,11 +233,15 @@ class _States:
         ]
         images.sort(key=lambda image: image.report)  # stable, so that images of a report keep its order
         unreadable = (*self.unreadable.values(), *self.replaced)
-        told = {each.commit for each in unreadable} | {image.removed for image in images}
-        told |= {version.commit for image in images for version in image.versions}
-        return Fleet(tuple(images), tuple(commit for commit in commits if commit in told), unreadable, files, shallow)
+        named = [*(each.commit for each in unreadable), *(image.removed for image in images)]
+        named += (version.commit for image in images for version in image.versions)
+        told = {commit.id for commit in named if commit is not None}
+        return Fleet(
+            tuple(images), tuple(commit for commit in commits if commit.id in told), unreadable, files, shallow
+        )
 
 
+@cache
 def printable_path(path: str) -> str:
     """Return a path as text that every output can have: bytes that are not UTF-8 and control characters as escapes."""
     return printable(os.fsencode(path).decode(errors="backslashreplace"))

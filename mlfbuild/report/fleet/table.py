@@ -23,6 +23,8 @@ _BATCH = 500
 """Blobs of a transaction: what is lost if the command is interrupted."""
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes the table."""
+_SETTINGS = ("temp_store = MEMORY", "cache_size = -262144", "mmap_size = 1073741824")
+"""Look-ups by id jump through the file: without memory for all of it (in KiB and bytes), each would read a page."""
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
 _MARKS = ", ".join("?" * (1 + len(COLUMNS)))
 _SCHEMA = f"""
@@ -82,6 +84,8 @@ class FigureTable:
 
     def _open(self, path: Path | None) -> None:
         self._database = sqlite3.connect(path or ":memory:", timeout=_PATIENCE)
+        for setting in _SETTINGS:
+            self._database.execute(f"PRAGMA {setting}")
         with self._database:
             self._database.execute("BEGIN IMMEDIATE")  # two first commands at a time make one table
             found = self._database.execute("SELECT name FROM sqlite_master WHERE name = 'mlfbuild'").fetchone()
@@ -139,7 +143,7 @@ class FigureTable:
         with self._database:
             self._database.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (id TEXT PRIMARY KEY) WITHOUT ROWID")
             self._database.execute("DELETE FROM wanted")
-            self._database.executemany("INSERT INTO wanted VALUES (?)", ((blob,) for blob in blobs))
+            self._database.executemany("INSERT INTO wanted VALUES (?)", ((blob,) for blob in sorted(blobs)))
 
 
 def _fields(problem: FileProblem | None) -> tuple[str | None, ...]:
