@@ -72,6 +72,41 @@ def reports(folder: Path) -> tuple[Path, Path]:
     return pages
 
 
+CHANGES = {
+    "Add the digits": ("", ""),
+    "Use the smallest arena": ("    vectors:", "    options: {memory: smallest}\n    vectors:"),
+    "Optimise for size": ("    vectors:", "    optimize: Os\n    vectors:"),
+    "Use the larger network": ("", ""),
+}
+"""The subject of each commit of the fleet, and what it replaces in the project file."""
+
+
+def fleet(folder: Path) -> Path:
+    """Commit real reports of the example after each of ``CHANGES``, and return the page of all of them."""
+    project = folder / "fleet"
+    shutil.copytree(ROOT / "examples/digits", project, ignore=shutil.ignore_patterns("build", ".scons*"))
+    settings = project / "mlfbuild.yml"
+    text = settings.read_text().replace("    source:", f"{BUDGETS}    source:", 1)
+    settings.write_text(text.replace("board: mps2-an386", "board: mps2-an386, mcu: stm32l4r5"))
+    for name, words in {"init": ["-q", "-b", "main"], "config": ["user.name", "A"]}.items():
+        subprocess.run(["git", name, *words], cwd=project, check=True)
+    mlfbuild = [sys.executable, "-m", "mlfbuild"]
+    for day, (subject, (old, new)) in enumerate(CHANGES.items(), start=1):
+        settings.write_text(settings.read_text().replace(old, new, 1))
+        if "larger" in subject:
+            (project / "models/digits.tflite").write_bytes(larger_network())
+        else:
+            subprocess.run([*mlfbuild, "verify", "-q"], cwd=project, check=True)
+        subprocess.run([*mlfbuild, "report", "-q", "--profile", "-o", "reports/digits.json"], cwd=project, check=True)
+        subprocess.run(["git", "add", "mlfbuild.yml", "models", "reports"], cwd=project, check=True)
+        date = {"GIT_COMMITTER_DATE": f"2026-03-{4 * day:02}T12:00:00Z"}
+        commit = ["git", "-c", "user.email=a@example.com", "commit", "-q", "-m", subject]
+        subprocess.run(commit, cwd=project, check=True, env={**os.environ, **date})
+    page = folder / "fleet.html"
+    subprocess.run([*mlfbuild, "fleet", "report", "--git", "HEAD", "-o", str(page)], cwd=project, check=True)
+    return page
+
+
 SESSION = (
     "mlfbuild init my-firmware -q --model digits.tflite --vectors digits.npz",
     "cd my-firmware",
@@ -169,6 +204,9 @@ def main() -> None:
             camera.take(report, "report-arena.png", ".timeline", ".timeline", dark=True)
             camera.take(report, "report-network.png", ".timeline", ".operators", dark=True)
             camera.take(changes, "report-changes.png", ".top", ".differences")
+            page = fleet(Path(folder))
+            camera.take(page, "fleet.png", ".top", "#images .wide")
+            camera.take(page, "fleet-image.png", "article.image", "article .gauges", dark=True)
         finally:
             camera.driver.quit()
 

@@ -72,6 +72,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Images": {
         "report": "Build, then report the flash and RAM that each model uses.",
+        "fleet": "Collect the reports of many images and commits in one table.",
         "sbom": "Write a software bill of materials.",
         "bundle": "Pack the data with which another machine verifies an image.",
         "params": "Write the constants of the image ELF to a file.",

@@ -6,7 +6,7 @@ A report goes through these rooms:
   ``operators`` divides models by operator, and counts instructions and cycles of runs.
 - ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
 - ``budgets`` checks limits and growth after a link, ``link`` where the linker put models; ``sbom`` writes the bill of
-  materials.
+  materials; ``fleet`` collects reports of many images and commits.
 
 Example: the flash of each model in any ELF image with a map of GNU ld::
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
     from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, read_project, what
     from mlfbuild.usecases.flash import flash_firmware
+    from mlfbuild.usecases.fleet import check_readable, fleet_report
     from mlfbuild.usecases.generate import chosen_model, generate_model
     from mlfbuild.usecases.inspect import archive_text, inspect_archive, models_in_image
     from mlfbuild.usecases.lock.frozen import check_lock, freeze_beforehand

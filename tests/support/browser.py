@@ -50,9 +50,13 @@ class Browser:
         at: str = "",
     ) -> None:  # fmt: skip
         """Open the page of ``report`` at the fragment ``at``."""
+        self.open_page(page(report, against), width=width, dark=dark, script=script, at=at)
+
+    def open_page(self, text: str, *, width: int = 1280, dark: bool = False, script: bool = True, at: str = "") -> None:
+        """Open a page from a file."""
         self.opened += 1
         path = self.folder / f"report{self.opened}.html"
-        path.write_text(page(report, against), encoding="utf-8", newline="\n")
+        path.write_text(text, encoding="utf-8", newline="\n")
         self.narrow(width, dark=dark)
         self.command("Emulation.setScriptExecutionDisabled", value=not script)
         self.messages(), self.requests()

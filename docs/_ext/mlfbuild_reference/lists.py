@@ -12,6 +12,7 @@ from pathlib import Path
 from mlfbuild.native.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
 from mlfbuild.native.graph import EVERY, DType
 from mlfbuild.native.graph.ops import operator_class
+from mlfbuild.report.fleet import COLUMNS, PLACE
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
 from mlfbuild_reference.scons import scons_reference
@@ -118,6 +119,12 @@ def _feature_rows(path: Path) -> Iterator[tuple[str, str, str]]:
         yield title, " to ".join(dict.fromkeys((which[0], which[-1]))), works
 
 
+def with_fleet_columns(page: str) -> str:
+    """Return ``docs/report.md`` with the columns of the overview."""
+    columns = [*PLACE.items(), *((column.name, column.about) for column in COLUMNS)]
+    return _with_table(page, "column", [f"| {code(name)} | {about} |" for name, about in columns])
+
+
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
     """Return ``page`` with ``rows`` for those lines of its first table whose first cell is a ``key``."""
     found = re.search(rf"(?:^\| {key} \|.*\n)+", page, re.MULTILINE)
@@ -140,5 +147,6 @@ LISTS: Mapping[str, Callable[[str], str]] = {
     "verify.md": with_boards,
     "archive.md": with_archive_features,
     "scons.md": with_scons_reference,
+    "report.md": with_fleet_columns,
 }
 """By the page's name in ``docs``."""

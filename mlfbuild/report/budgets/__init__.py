@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.budgets.check import check_budgets
     from mlfbuild.report.budgets.growth import (
-        baseline_of, check_baseline, difference_lines, differences, unchecked, update_baseline,
+        baseline_in, baseline_of, check_baseline, difference_lines, differences, unchecked, update_baseline,
     )
     from mlfbuild.report.budgets.link import LinkBudgets, exceeded, link_budgets, not_checked, without_budget
     from mlfbuild.report.budgets.runs import budgeted_jobs, check_profiles, check_runs

@@ -48,7 +48,11 @@ def read_baseline(path: Path) -> Baseline:
 
     Raises ``InputFileError`` if the file is missing, damaged, not a baseline or of another format version.
     """
-    data = read_bytes(path, "baseline")
+    return baseline_in(read_bytes(path, "baseline"), path)
+
+
+def baseline_in(data: bytes, path: Path) -> Baseline:
+    """Return the baseline in ``data``, the content of a file ``path``, which need not exist; as ``read_baseline``."""
     top = Fields(parse_json(data, str(path), _RESTORE), str(path), advice=_RESTORE)
     if _VERSION not in top:
         raise InputFileError("not-a-baseline", place=path, reason="the file is not a baseline of sizes", hint=_RESTORE)

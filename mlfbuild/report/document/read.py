@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
 from mlfbuild.timing import CycleCount
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema import Draft202012Validator, ValidationError
 
     from mlfbuild.verify import CycleRuns, Spread
 
@@ -56,16 +57,23 @@ def mistake_in(value: object, schema: Mapping[str, Any]) -> tuple[str, str] | No
     ``None`` if ``value`` fits the JSON Schema ``schema`` (draft 2020-12). The place is empty if it is the whole value.
     Integers have at most 64 bits, and strings have no lone surrogates, which no encoding can write.
     """
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
+
+    error = best_match(_strict_validator()(schema).iter_errors(value))
+    return None if error is None else _described(error)
+
+
+@cache
+def _strict_validator() -> type[Draft202012Validator]:
+    """Return the validator class; it is kept, because making it takes as long as checking a small report."""
+    from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     # JSON Schema counts 1.0 as an integer, which Python does not take as an index; a lone surrogate cannot be written
     # in UTF-8.
     types = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "string": _is_text})
-    strict = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # jsonschema has no annotation for it
-    error = best_match(strict(schema).iter_errors(value))
-    return None if error is None else _described(error)
+    strict: type[Draft202012Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]  # jsonschema has no annotation for it
+    return strict
 
 
 def _is_integer(_checker: object, value: object) -> bool:
@@ -126,6 +134,8 @@ Report = Mapping[str, Any]
 """The JSON form of a report."""
 _VERSION = "mlfbuild_report"
 _HINT = "create the report with `mlfbuild report -o FILE.json`"
+_schema = cache(report_schema)
+"""A copy that is not changed, so that a thousand reports read the file of the schema once."""
 
 
 def read_report(path: Path) -> Report:
@@ -136,7 +146,12 @@ def read_report(path: Path) -> Report:
 
     Raises ``InputFileError`` if it is missing, damaged, not a report, of another format version, or inconsistent.
     """
-    found = library.parse_json(read_bytes(path, "report"), str(path), _HINT)
+    return report_in(read_bytes(path, "report"), path)
+
+
+def report_in(data: bytes, path: Path) -> Report:
+    """Return the report in ``data``, the content of a file ``path``, which need not exist; as ``read_report``."""
+    found = library.parse_json(data, str(path), _HINT)
     if not isinstance(found, dict) or _VERSION not in found:
         raise InputFileError("not-a-report", place=path, reason="the file is not a report", hint=_HINT)
     version = found[_VERSION]
@@ -148,7 +163,7 @@ def read_report(path: Path) -> Report:
             hint="create the report with this version of mlfbuild",
         )
     # Sums are only compared if the types fit.
-    mistake = mistake_in(found, report_schema()) or next(_contradictions(found), None)
+    mistake = mistake_in(found, _schema()) or next(_contradictions(found), None)
     if mistake is not None:
         where, reason = mistake
         raise InputFileError("report-damaged", place=f"{path}: {where}" if where else path, reason=reason, hint=_HINT)

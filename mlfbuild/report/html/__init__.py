@@ -6,7 +6,8 @@ it from the JSON of a report, and of a second one to compare with, never from im
 Data: ``views`` turns the JSON into ``ImageView`` and ``OverviewRow``, frozen classes whose texts are ready to be shown;
 ``model_view``, ``operators`` and ``owners`` do the same for parts of an image. ``graph``, ``layers``
 and ``nodes`` compute the drawing of a network, ``timeline`` that of its memory. ``templates`` has the HTML, ``style``
-and ``script`` the files that ``document`` puts into the page.
+and ``script`` the files that ``document`` puts into the page. ``fleet`` makes the other page, that of many images over
+time, by the same rules.
 
 Rules
 
@@ -38,5 +39,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.report.html.document import page
+    from mlfbuild.report.html.fleet import fleet_page
 else:
     __getattr__ = lazy_attributes(__name__)

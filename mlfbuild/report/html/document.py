@@ -41,22 +41,35 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
 
         Path("report.html").write_text(page(read_report(Path("now.json")), read_report(Path("before.json"))))
     """
-    style = _joined("style", _STYLES, "css") + _STEPS
-    script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
     images = views(report, against)
     here = {title_of(image) for image in report["images"]}
     gone = [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
+    return rendered(
+        "page.html",
+        _STYLES,
+        _SCRIPTS,
+        images=images,
+        rows=overview(report, against),
+        gone=gone,
+        data=_data(images),
+    )
+
+
+def rendered(template: str, styles: tuple[str, ...], scripts: tuple[str, ...], **values: Any) -> str:
+    """Return the page of ``template`` with these files of the folders ``style`` and ``script`` in it.
+
+    ``values`` are what the template places; their texts are escaped.
+    """
+    style = _joined("style", styles, "css") + _STEPS
+    script = f'"use strict";\n(() => {{\n{_joined("script", scripts, "js")}}})();\n'
     return (
         _environment()
-        .get_template("page.html")
+        .get_template(template)
         .render(
-            images=images,
-            rows=overview(report, against),
-            gone=gone,
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
             policy=_policy(style, script),
-            data=_data(images),
+            **values,
         )
     )
 

@@ -176,7 +176,7 @@ def overview(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
 
     Without another report, changes are those since the baseline, if the project has one.
     """
-    listed, former = [_linked(image) for image in report["images"]], _by_title(against)
+    listed, former = [linked_only(image) for image in report["images"]], _by_title(against)
     names = [*_FIGURES, *(["cycles"] if any(image_figure(image, "cycles") is not None for image in listed) else [])]
     figures = [{name: image_figure(image, name) for name in names} for image in listed]
     most = {name: max((found[name] or 0 for found in figures), default=0) for name in names}
@@ -194,7 +194,7 @@ def overview(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
 
 
 def _by_title(report: _Json | None) -> dict[str, _Json]:
-    return {title_of(image): _linked(image) for image in report["images"]} if report else {}
+    return {title_of(image): linked_only(image) for image in report["images"]} if report else {}
 
 
 def image_figure(image: _Json, name: str) -> int | None:
@@ -213,14 +213,14 @@ def image_figure(image: _Json, name: str) -> int | None:
 
 
 def _most_used(image: _Json) -> BudgetUse | None:
-    found = max(_uses(image), default=None)
+    found = max(budget_uses(image), default=None)
     if found is None:
         return None
     part, of, taken, limit = found
     return BudgetUse("over" if taken > limit == 0 else numbers.share(taken, limit or 1), of, part > 1)
 
 
-def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
+def budget_uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
     """Yield (part, whose, taken, limit) of each budget whose figure is known."""
     for owner in (image, *image["models"]):
         for name in (*_FIGURES, *_MODELLED):
@@ -270,7 +270,7 @@ class ImageView:
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return the data of each image; ``against`` is the report to compare with."""
-    images = [_linked(image) for image in report["images"]]
+    images = [linked_only(image) for image in report["images"]]
     former = _by_title(against)
     compared = compare_reports(report, against) if against else None
     changes = {(change.firmware, change.target): change for change in compared.images} if compared else {}
@@ -285,7 +285,7 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     )
 
 
-def _linked(image: _Json) -> _Json:
+def linked_only(image: _Json) -> _Json:
     """Return an image without the models of its project that are not linked into it."""
     # A model without bytes would be an empty chapter; the notes of the link name it.
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}

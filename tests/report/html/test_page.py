@@ -2,7 +2,6 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -11,41 +10,8 @@ from mlfbuild.report.document.read import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from support import report_sketch as sketch
+from support.page_elements import HOSTILE, Elements
 from support.schemas import validator
-
-HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"
-
-
-class Elements(HTMLParser):
-    """The elements of a page with their attributes, and their texts."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        if tag not in {"meta", "link", "br"}:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag, f"</{tag}> closes another element"
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.texts.append((self._open[-1], data))
-
-    @property
-    def words(self) -> str:
-        shown = (text for tag, text in self.texts if tag not in {"script", "style"})
-        return " ".join(" ".join(shown).split())
 
 
 def digits(**about: object) -> sketch.Json:
