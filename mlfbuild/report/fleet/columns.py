@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mlfbuild.report.document.read import Report
+from mlfbuild.report.html.model_view import state_of
 from mlfbuild.report.html.numbers import count
-from mlfbuild.report.html.verified import state_of
 from mlfbuild.report.html.views import budget_uses, image_figure, linked_only
 from mlfbuild.report.operators.cycles import latency_text
 

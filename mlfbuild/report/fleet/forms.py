@@ -11,7 +11,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import UsageError, counted, markdown_code, markdown_table, require_extra, text_table, write_atomic
+from mlfbuild.core import (
+    UsageError,
+    counted,
+    lazy_module,
+    markdown_code,
+    markdown_table,
+    require_extra,
+    text_table,
+    write_atomic,
+)
 from mlfbuild.jobs import check_replaced
 from mlfbuild.report.fleet.columns import COLUMNS, INDEX
 from mlfbuild.report.fleet.overview import FigureChange, Fleet
@@ -69,9 +78,7 @@ def fleet_json(fleet: Fleet) -> str:
 def fleet_parquet(fleet: Fleet) -> bytes:
     """Return ``rows`` as a Parquet file: dates are timestamps in UTC; raises ``ToolNotFoundError`` without pyarrow."""
     require_extra("parquet", "fleet", "writing Parquet")
-    import pyarrow as pa  # type: ignore[import-untyped]  # it has no annotations
-    from pyarrow import parquet
-
+    pa, parquet = lazy_module("pyarrow"), lazy_module("pyarrow.parquet")
     kinds: dict[object, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
     types = dict.fromkeys(PLACE, pa.string()) | {column.name: kinds[column.kind] for column in COLUMNS}
     types |= {"date": pa.timestamp("s", tz="UTC"), "current": pa.bool_()}
