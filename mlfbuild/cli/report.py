@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, report_error, show, show_as_it_is, show_json
+from mlfbuild.cli.output.printing import note, note_all, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import LinkFaultsError, UsageError
 
@@ -95,8 +95,7 @@ def report(
     _raise_failures(options, built, document)
     if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
-        if not options.quiet:
-            note(f"{path}: {'written; commit it' if changed else 'has these sizes already'}")
+        note_all(options, [f"{path}: {'written; commit it' if changed else 'has these sizes already'}"])
 
 
 def _check_options(
@@ -226,6 +225,4 @@ def _show(options: SharedOptions, document: ReportDocument, outputs: tuple[Path,
         show_as_it_is(document.as_markdown())
     elif not options.quiet:
         show(document.as_text(verbose=options.verbose))
-    if not options.quiet:
-        for path in outputs:
-            note(f"{path}: written")
+    note_all(options, [f"{path}: written" for path in outputs])

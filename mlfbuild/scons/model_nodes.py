@@ -35,6 +35,7 @@ from mlfbuild.jobs import (
     target_jobs,
     tree_is_whole,
     trees_locked,
+    write_params_binary,
 )
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
@@ -59,10 +60,8 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import write_params
-
     section = env.subst("$MLFSECTION")
-    written = write_params(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
+    written = write_params_binary(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
     show(f"{target[0]}: {written.size:,} bytes of {section} for address {written.address:#010x}")
 
 

@@ -123,7 +123,7 @@ def build_project(
     """
     watch = progress or Progress()
     if locked is not None:
-        from mlfbuild.usecases.lock import freeze  # reads lock files, which most builds do not
+        from mlfbuild.usecases.lock.frozen import freeze  # reads lock files, which most builds do not
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))

@@ -33,7 +33,7 @@ def chosen_model(
             hint="choose it with --target and --model",
         )
     if frozen:  # the compiler was checked when CMake was configured
-        from mlfbuild.usecases.lock import freeze_beforehand
+        from mlfbuild.usecases.lock.frozen import freeze_beforehand
 
         jobs = freeze_beforehand(project, jobs, toolchains=False)
     return jobs[0].models[0]

@@ -121,6 +121,17 @@ def show_json(value: Any) -> None:
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 
+def show_result(options: SharedOptions, value: Any, text: str) -> None:
+    """Print a result of a verb: ``value`` as JSON with ``--format json``, otherwise ``text`` unless ``-q`` is given.
+
+    Raises as ``show_json``. For results that are printed even with ``-q``, call ``show``.
+    """
+    if options.json:
+        show_json(value)
+    elif not options.quiet:
+        show(text)
+
+
 _MOST_NOTES = 5
 
 
@@ -133,6 +144,12 @@ def show_notes(options: SharedOptions, subject: str, notes: Sequence[str]) -> No
         note(f"note: {subject}: {printable(text)}")
     if len(notes) > len(listed):
         note(f"note: {subject}: {len(notes) - len(listed)} more such operators; -v or `mlfbuild inspect` lists them")
+
+
+def note_all(options: SharedOptions, lines: Iterable[object], about: str = "") -> None:
+    """Print ``lines`` as diagnostics, each after ``about``, unless ``-q`` is given; raises nothing, as ``write``."""
+    for line in () if options.quiet else lines:
+        note(f"{about}{line}")
 
 
 def note_unless_quiet(options: SharedOptions) -> Callable[[str], None]:

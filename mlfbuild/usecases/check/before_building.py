@@ -64,7 +64,7 @@ def missing_tools(project: Project) -> dict[str, list[str]]:
 
     The interpreters of ``compiler: tvm`` are not run; `mlfbuild doctor` does that.
     """
-    from mlfbuild.usecases.doctor.compiler_programs import model_programs  # runs find_program only
+    from mlfbuild.usecases.doctor.needs import model_programs  # runs find_program only
 
     own = [model for model in project.models.values() if model.compiler != "tvm"]
     programs = [program for program in model_programs(own) if program.missing]

@@ -30,10 +30,15 @@ from mlfbuild.targets import (
     require_compiler,
     toolchain_file,
 )
-from mlfbuild.usecases.check import Foreseen, foreseen
-from mlfbuild.usecases.doctor.compiler_programs import ModelProgram, model_programs
-from mlfbuild.usecases.doctor.packages import conflicting_packages
-from mlfbuild.usecases.doctor.providers import ProviderState, dependency_states, needed_on
+from mlfbuild.usecases.check.before_building import Foreseen, foreseen
+from mlfbuild.usecases.doctor.needs import (
+    ModelProgram,
+    ProviderState,
+    conflicting_packages,
+    dependency_states,
+    model_programs,
+    needed_on,
+)
 from mlfbuild.usecases.init import outdated_lines
 
 _PROGRAMS = (

@@ -16,13 +16,12 @@ from mlfbuild.project import TEMPLATE_FILE
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.devices import ProjectDevice, project_devices
-from mlfbuild.usecases.init.placeholders import filled
 from mlfbuild.usecases.init.project_network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
-from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, SCONS_TOOL, TEMPLATES, TREE, template_called
+from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, SCONS_TOOL, TEMPLATES, TREE, filled, template_called
 from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
 
 DEFAULT_BOARD = "mps2-an386"

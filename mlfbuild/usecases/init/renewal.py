@@ -8,9 +8,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlfbuild.usecases.init.placeholders import filled
-from mlfbuild.usecases.init.templates import CMAKE_FILE, SCHEMA_FILE, SCONS_TOOL
-from mlfbuild.usecases.schema import project_schema, schema_text
+from mlfbuild.usecases.init.templates import CMAKE_FILE, SCHEMA_FILE, SCONS_TOOL, filled, schema_text
 
 _SCHEMA_LINE = re.compile(r"^# yaml-language-server: *\$schema=(?!\w+:)(\S+)", re.MULTILINE)
 """The line in a project file that names a schema which is a file."""
@@ -57,8 +55,10 @@ def _is_another_schema(text: str) -> bool:
     """Return whether ``text`` is a schema of mlfbuild, but not that of this version."""
     if not text:
         return False
+    from mlfbuild.project import json_schema  # needs pydantic, which most commands do not
+
     try:
-        found, own = json.loads(text), project_schema()
+        found, own = json.loads(text), json_schema()
     except ValueError:
         return False
     # Values are compared, so that a formatter of JSON does not make a schema outdated.

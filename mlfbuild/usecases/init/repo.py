@@ -13,11 +13,9 @@ from mlfbuild.library.keys import port_problem
 from mlfbuild.targets import GCC, Board, Cpu, compiler_program, development_board
 from mlfbuild.usecases.init.devices import ProjectDevice
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
-from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
 from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
-from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
-from mlfbuild.usecases.schema import schema_text
+from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template, filled, runtime_text, schema_text, worded
 
 # Words that YAML 1.1 reads as a bool or as nothing. ``n`` and ``y`` are usual names of tensors.
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})

@@ -29,8 +29,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import TEMPLATE_FILE, TemplateKeys, git_problem, load_template, template_error
 from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, shown_address
-from mlfbuild.usecases.init.limits import within_limits
-from mlfbuild.usecases.init.rendering import rendered, unsound
+from mlfbuild.usecases.init.rendering import rendered, unsound, within_limits
 from mlfbuild.usecases.init.templates import TEMPLATES
 
 SUFFIX = ".jinja"

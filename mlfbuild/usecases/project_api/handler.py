@@ -23,8 +23,14 @@ from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
 from mlfbuild.runners import SerialPort, command_words
 from mlfbuild.usecases.flash import flash_firmware
 from mlfbuild.usecases.init import read_template
-from mlfbuild.usecases.project_api.generated import generate_project
-from mlfbuild.usecases.project_api.options import OPTIONS, ProjectOption, option_values, options_json, template_options
+from mlfbuild.usecases.project_api.projects import (
+    OPTIONS,
+    ProjectOption,
+    generate_project,
+    option_values,
+    options_json,
+    template_options,
+)
 from mlfbuild.usecases.project_api.rpc import (
     SERVER_ERROR,
     Method,

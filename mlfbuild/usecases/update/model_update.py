@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.core import CheckFailedError
-from mlfbuild.usecases.lock import Locked
+from mlfbuild.usecases.lock.locking import Locked
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mlfbuild.project import ModelSpec, Project, source_suffix
 from mlfbuild.report.budgets import check_profiles
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.lock import lock_project
+from mlfbuild.usecases.lock.locking import lock_project
 from mlfbuild.usecases.update.model_update import ModelUpdate, PortDifference, UpdatedFigure
 from mlfbuild.usecases.update.outputs import output_differences
 from mlfbuild.usecases.vectors import renewed_vectors
