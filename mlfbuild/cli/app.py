@@ -131,7 +131,11 @@ _ARCHIVES = {".tar", ".elf", ".axf"}
 
 
 def verb_called(name: str) -> Verb:
-    """Return the verb ``name``, which is one of ``VERBS``, from its module."""
+    """Return the verb ``name``, which is one of ``VERBS``, from its module.
+
+    This imports the module, and with it click's description of the options, but none of the rooms that the verb uses
+    when it runs.
+    """
     module = next((module for module, verbs in MODULES.items() if name in verbs), name.replace("-", "_"))
     found = vars(importlib.import_module(f"mlfbuild.cli.{module}")).values()
     return next(value for value in found if isinstance(value, Verb) and value.name == name)

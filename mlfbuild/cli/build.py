@@ -89,7 +89,11 @@ def _note_firmware_without_models(project: Project, targets: set[str], built: se
 
 
 def model_json(result: ModelResult) -> dict[str, Any]:
-    """Return a model that was built as JSON values."""
+    """Return a model that was built as JSON values.
+
+    ``compiled`` is false if the archive was up to date or copied from another target, ``written`` counts files of the
+    tree. `mlfbuild generate` prints the same.
+    """
     job = result.job
     return {
         "model": job.model,
