@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.show import FunctionText, ProgramPart, function_called, program_parts
     from mlfbuild.usecases.split import SplitModule, split_archive
     from mlfbuild.usecases.unpack import unpack_file
-    from mlfbuild.usecases.update.model_update import ModelUpdate, OutputDifference, UpdatedFigure
+    from mlfbuild.usecases.update.differences import ModelUpdate, OutputDifference, UpdatedFigure
     from mlfbuild.usecases.update.replacing import update_model
     from mlfbuild.usecases.validate import validate_archive
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors

@@ -77,7 +77,10 @@ def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, on_progress: On
 
 
 def what(fetched: Fetched) -> str:
-    """Return version and commit, such as ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
+    """Return version and commit, such as ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``.
+
+    For one line of progress or of a result. Commits and hashes are cut to twelve digits, which is enough to find them.
+    """
     provider = fetched.provider
     if fetched.pin is None:
         return f"archive {provider.sha256[:12]}"

@@ -322,13 +322,10 @@ def _fitted(job: CompileJob, judge: str, array: Array, name: str, graph: Graph) 
     converted = array.astype(dtype)
     # Nothing is rounded to fit: a judge with another type computes something else.
     if array.size != int(np.prod(shape)) or not np.array_equal(converted, array, equal_nan=dtype.kind == "f"):
-        raise UsageError(
-            "judge-disagrees",
-            place=job.request.source,
-            reason=f"the output {quoted(name)} of {printable(judge)} is {array.dtype}{list(array.shape[1:])}, "
-            f"that of mlfbuild {dtype}{list(tensor.shape)}",
-            hint="report it with the model",
-        )
+        theirs, own = f"{array.dtype}{list(array.shape[1:])}", f"{dtype}{list(tensor.shape)}"
+        reason = f"the output {quoted(name)} of {printable(judge)} is {theirs}, that of mlfbuild {own}"
+        hint = "report it with the model"
+        raise UsageError("judge-disagrees", place=job.request.source, reason=reason, hint=hint)
     return converted.reshape(shape)
 
 

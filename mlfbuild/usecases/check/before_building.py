@@ -41,7 +41,11 @@ class Foreseen:
 
 
 def foreseen(project: Project) -> Foreseen:
-    """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped."""
+    """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped.
+
+    Nothing is compiled: headers of model files, paths, options and runners are checked with the functions that refuse
+    them in a build. Missing programs are those of ``missing_tools``.
+    """
     try:
         # Without providers, whose mistakes `requirements` reports with better places.
         jobs = target_jobs(replace(project, dependencies={}))

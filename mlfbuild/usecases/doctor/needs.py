@@ -132,17 +132,19 @@ def conflicting_packages() -> list[str]:
     labgrid brings a fork of pyserial as ``pyserial-labgrid``. Both install the package ``serial`` in the same folder:
     whichever came last has overwritten files of the other, and removing one of them removes files of both.
     """
-    if not (_is_installed("pyserial") and _is_installed("pyserial-labgrid")):
+    if not (installed_version("pyserial") and installed_version("pyserial-labgrid")):
         return []
     # labgrid needs its own fork, so that one stays if labgrid is installed.
-    remove, keep = ("pyserial", "pyserial-labgrid") if _is_installed("labgrid") else ("pyserial-labgrid", "pyserial")
+    remove, keep = (
+        ("pyserial", "pyserial-labgrid") if installed_version("labgrid") else ("pyserial-labgrid", "pyserial")
+    )
     repair = f"pip uninstall --yes {remove} && pip install --force-reinstall --no-deps {keep}"
     return [f"pyserial and pyserial-labgrid overwrite each other: {repair}"]
 
 
-def _is_installed(name: str) -> bool:
+def installed_version(package: str) -> str:
+    """Return the version of a Python package in this environment; empty if it is not installed."""
     try:
-        metadata.distribution(name)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return ""

@@ -174,7 +174,11 @@ def _written_alone(folder: Path, name: str, text: str) -> InitReport:
 
 
 def init_update(folder: Path) -> InitReport:
-    """Write the ``outdated_files`` of the repository ``folder`` again; raises ``StorageError``."""
+    """Write the ``outdated_files`` of the repository ``folder`` again; raises ``StorageError``.
+
+    If no file is outdated, nothing is written, and ``notes`` of the result say so. ``folder`` is that of the project
+    file.
+    """
     outdated = outdated_files(folder / "mlfbuild.yml")
     for path, text in outdated.items():
         write_atomic(path, text.encode())

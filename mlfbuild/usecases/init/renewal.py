@@ -24,7 +24,11 @@ def outdated_files(project_file: Path) -> dict[Path, str]:
 
 
 def outdated_lines(project_file: Path) -> list[str]:
-    """Return a line for each of the ``outdated_files``, with the command that writes it again."""
+    """Return a line for each of the ``outdated_files``, with the command that writes it again.
+
+    Empty if all files are of this version, or none was written by mlfbuild. `mlfbuild check` and `mlfbuild doctor`
+    print the lines.
+    """
     root = project_file.parent
     command = f"mlfbuild init --update{'' if root == Path() else f' {shlex.quote(str(root))}'}"
     reason = "another version of mlfbuild wrote this file"

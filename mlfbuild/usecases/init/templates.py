@@ -169,12 +169,9 @@ def template_called(name: str) -> Template:
     if name in _OTHERS:
         return _OTHERS[name]
     if name not in TEMPLATES:
-        raise UsageError(
-            "unknown-template",
-            place=f"--template {name}",
-            reason=f"unknown template{suggestion(name, TEMPLATES)}",
-            hint=f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml",
-        )
+        reason = f"unknown template{suggestion(name, TEMPLATES)}"
+        hint = f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml"
+        raise UsageError("unknown-template", place=f"--template {name}", reason=reason, hint=hint)
     return TEMPLATES[name]
 
 

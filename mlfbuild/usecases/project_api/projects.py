@@ -12,19 +12,10 @@ from mlfbuild.archive import open_archive
 from mlfbuild.core import ConflictError, UsageError, holds, listed, quoted, suggestion, write_atomic
 from mlfbuild.project import TemplateKeys
 from mlfbuild.targets import BOARDS
-from mlfbuild.usecases.init import (
-    DEFAULT_BOARD,
-    PROJECT_API,
-    PROJECT_API_EXAMPLE,
-    PROJECT_API_SERVER,
-    InitRequest,
-    init_project,
-    project_api_server,
-    staged,
-)
+from mlfbuild.usecases import init
 
 PROJECT_TYPES: Mapping[str, str] = MappingProxyType(
-    {"host_driven": PROJECT_API, "example_project": PROJECT_API_EXAMPLE}
+    {"host_driven": init.PROJECT_API, "example_project": init.PROJECT_API_EXAMPLE}
 )
 """Templates of ``mlfbuild init`` by project type; the first is the default."""
 
@@ -53,7 +44,7 @@ OPTIONS: tuple[ProjectOption, ...] = (
     ),
     ProjectOption(
         "board", tuple(BOARDS), None, "str", None, ("generate_project",),
-        f"Board that QEMU emulates; by default that of the archive, or {DEFAULT_BOARD}.",
+        f"Board that QEMU emulates; by default that of the archive, or {init.DEFAULT_BOARD}.",
     ),
     ProjectOption("verbose", None, False, "bool", None, ("build",), "Print the steps of the build."),
     ProjectOption(
@@ -133,10 +124,10 @@ def write_server(folder: Path) -> Path:
 
     Raises ``ConflictError`` if the file has another content, and ``StorageError``.
     """
-    path, content = folder / PROJECT_API_SERVER, project_api_server().encode()
+    path, content = folder / init.PROJECT_API_SERVER, init.project_api_server().encode()
     if not holds(path, content):
-        with staged(folder) as stage:
-            write_atomic(stage / PROJECT_API_SERVER, content)
+        with init.staged(folder) as stage:
+            write_atomic(stage / init.PROJECT_API_SERVER, content)
     return path
 
 
@@ -163,10 +154,10 @@ def generate_project(
     # Of the request, of the archive, or the default, in this order.
     base = PROJECT_TYPES[project_type or _recorded_type(archive) or next(iter(PROJECT_TYPES))]
     if template is None:
-        init_project(InitRequest(folder, base, board, archive=archive))
+        init.init_project(init.InitRequest(folder, base, board, archive=archive))
     else:
-        request = InitRequest(folder, f"{template}/", board, archive=archive, settings=settings or {}, base=base)
-        init_project(request)
+        request = init.InitRequest(folder, f"{template}/", board, archive=archive, settings=settings or {}, base=base)
+        init.init_project(request)
 
 
 def _recorded_type(archive: Path) -> str:
