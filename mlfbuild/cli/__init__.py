@@ -1,7 +1,8 @@
 """The command ``mlfbuild``: the only room that prints and exits.
 
-Verb ``x`` is in ``x.py``, and its work in ``mlfbuild.usecases.x``. ``app`` lists the verbs, ``options`` has the options
-that they share, and ``output`` prints results and progress, and turns every error into its message and exit code.
+Verb ``x`` is in ``x.py`` and its work in ``mlfbuild.usecases.x``; verbs that are read together share a module, such as
+``archives``. ``app`` lists the verbs, ``options`` has the options that they share, and ``output`` prints results and
+progress, and turns every error into its message and exit code.
 
 A verb's module is imported when that verb is called, and imports the rooms that it needs when it runs.
 """

@@ -1,15 +1,16 @@
-"""The command ``mlfbuild`` and its verbs, each in the module of its name.
+"""The command ``mlfbuild`` and its verbs.
 
 The command is a thin layer: a verb parses its options, calls one function of ``mlfbuild.usecases``, and prints the
 result. Whatever could serve SCons, CMake or pytest belongs into the use case.
 
-Data: ``SECTIONS`` has the short help of each verb by section; ``VERBS`` are their names in this order.
+Data: ``SECTIONS`` has the short help of each verb by section; ``VERBS`` are their names in this order; ``MODULES`` are
+the modules with several verbs.
 ``SharedOptions`` (``options``) has the values of the options that many verbs share, and which of them were given.
 
 Rules
-  1. Verb ``run-firmware`` is the one function in ``cli/run_firmware.py`` with ``@verb(...)``, which names the shared
-     options that apply to it. Its work is in ``usecases/run_firmware.py``, its tests in ``tests/cli``. A test compares
-     the three lists with ``VERBS``.
+  1. Verb ``run-firmware`` is the function ``run_firmware`` with ``@verb(...)``, which names the shared options that
+     apply to it. It is in the module of its name, or in one of ``MODULES`` with verbs that are read together. Its work
+     is in ``usecases/run_firmware.py``, its tests in ``tests/cli``. A test compares the three lists with ``VERBS``.
   2. A verb's module is imported when that verb runs or prints its help, and it imports rooms inside its function:
      ``mlfbuild --help`` and shell completion import none of them and take a tenth of a second, not one.
   3. Shared options may be before or after the verb. Before it, all of them are accepted, and a verb refuses those that
@@ -23,7 +24,7 @@ completion of later words works), finds ``verify`` in ``VERBS`` and imports ``ml
 checks that ``--target`` is one of its options and calls its function with ``SharedOptions``. If an output is wrong, the
 use case returns it, the verb prints it and raises ``CheckFailedError``, and the exit status is 1.
 
-A new verb needs a row in ``SECTIONS``, the two modules and the test; ``make generate`` writes the reference page.
+A new verb needs a row in ``SECTIONS``, its two functions and the test; ``make generate`` writes the reference page.
 """
 
 from __future__ import annotations
@@ -97,6 +98,13 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
 }
 VERBS = tuple(name for verbs in SECTIONS.values() for name in verbs)
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "archives": ("inspect", "validate", "convert", "merge", "split", "compare", "unpack"),
+    "devices": ("flash", "run-firmware", "calibrate"),
+    "images": ("params", "clashes"),
+    "tool": ("boards", "schema", "cmake-dir", "completion"),
+}
+"""Modules with several verbs; every other verb is in the module of its name."""
 _HELP = {name: text for verbs in SECTIONS.values() for name, text in verbs.items()}
 _ARCHIVE = next(tuple(verbs) for title, verbs in SECTIONS.items() if title.startswith("Archives"))
 _OTHER_TOOLS = {
@@ -124,9 +132,14 @@ _ARCHIVES = {".tar", ".elf", ".axf"}
 
 
 def verb_called(name: str) -> Verb:
-    """Return the verb ``name``, which is one of ``VERBS``, from its module."""
-    module = importlib.import_module(f"mlfbuild.cli.{name.replace('-', '_')}")
-    return next(value for value in vars(module).values() if isinstance(value, Verb))
+    """Return the verb ``name``, which is one of ``VERBS``, from its module.
+
+    This imports the module, and with it click's description of the options, but none of the rooms that the verb uses
+    when it runs.
+    """
+    module = next((module for module, verbs in MODULES.items() if name in verbs), name.replace("-", "_"))
+    found = vars(importlib.import_module(f"mlfbuild.cli.{module}")).values()
+    return next(value for value in found if isinstance(value, Verb) and value.name == name)
 
 
 class _Group(click.Group):

@@ -9,7 +9,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output.markdown import usage_markdown
-from mlfbuild.cli.output.printing import note, show, show_as_it_is, show_json, show_notes
+from mlfbuild.cli.output.printing import note, note_all, show, show_as_it_is, show_json, show_notes
 from mlfbuild.cli.output.progress import building
 from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import UsageError
@@ -75,8 +75,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
         packages = [f"{target.tree}: package for {', '.join(target.systems)}" for target in targets if target.systems]
         show("\n".join([*trees, *packages, *(f"{job.title}: {job.elf}" for job in report.firmware)]))
 
-    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
-        note(f"warning: {line}")
+    note_all(options, unchecked_budgets(project) if tree is None else (), "warning: ")
     if options.model and tree is None and not options.quiet:
         _note_firmware_without_models(project, {target.name for target in targets}, {job.name for job in firmware})
     for result in report.models:
@@ -90,7 +89,11 @@ def _note_firmware_without_models(project: Project, targets: set[str], built: se
 
 
 def model_json(result: ModelResult) -> dict[str, Any]:
-    """Return a model that was built as JSON values."""
+    """Return a model that was built as JSON values.
+
+    ``compiled`` is false if the archive was up to date or copied from another target, ``written`` counts files of the
+    tree. `mlfbuild generate` prints the same.
+    """
     job = result.job
     return {
         "model": job.model,

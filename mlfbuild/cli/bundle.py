@@ -9,7 +9,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, complete_board, complete_cpu, verb
 from mlfbuild.cli.output.hashes import bundle_json, bundle_rows
-from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.printing import note, show_result
 from mlfbuild.cli.output.progress import building, working
 from mlfbuild.core import UsageError, text_table
 
@@ -89,9 +89,7 @@ def _show(options: SharedOptions, written: WrittenBundle) -> None:
     for model in found.models:
         if model.vectors is None and not options.quiet:
             note(f"no vectors for module {model.subject.name}: its ID is compared, but it is not run")
-    if options.json:
-        show_json({"bundle": written.path, **bundle_json(found, written.sha256)})
-    elif not options.quiet:
-        rows = bundle_rows(found, written.sha256)
-        rows += [("image", "only this one", found.image_sha256)] if found.image_sha256 else []
-        show(f"{written.path}: written\n{text_table(rows, indent=2)}")
+    rows = bundle_rows(found, written.sha256)
+    rows += [("image", "only this one", found.image_sha256)] if found.image_sha256 else []
+    value = {"bundle": written.path, **bundle_json(found, written.sha256)}
+    show_result(options, value, f"{written.path}: written\n{text_table(rows, indent=2)}")

@@ -42,7 +42,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--python", default="", metavar="PROGRAM", help="With --compiler tvm: Python that has TVM.")
 @click.option("--extension", "facts", multiple=True, metavar="NAME=VALUE", help="Fact to record; repeatable.")
 @PLACE
-def compile_model(
+def compile_(
     options: SharedOptions,
     model: Path,
     cpu: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.printing import show_result
 from mlfbuild.cli.output.progress import showing_progress
 
 if TYPE_CHECKING:
@@ -20,18 +20,17 @@ def fetch(options: SharedOptions) -> None:
     and hash its files before each use. Only fetch and lock access the network.
     """
     from mlfbuild.jobs import locked
-    from mlfbuild.usecases import fetch_dependencies, read_project, what
+    from mlfbuild.project import load_project
+    from mlfbuild.usecases import fetch_dependencies, what
 
     # Not ``load``, as files that the project names need not exist yet.
-    project = read_project(options.file)
+    project = load_project(options.file)
     with showing_progress(options, "fetch") as progress:
         # At the locked commits, so that a build after `fetch` has what the lock file lists.
         found = fetch_dependencies(project, pins=locked(project), progress=progress)
-    if options.json:
-        show_json([_json(each) for each in found])
-    elif not options.quiet:
-        lines = [f"{each.provider.name}: {what(each)}{'' if each.new else ', already fetched'}" for each in found]
-        show("\n".join(lines or ["nothing to fetch: no provider is a repository or an archive on a server"]))
+    lines = [f"{each.provider.name}: {what(each)}{'' if each.new else ', already fetched'}" for each in found]
+    text = "\n".join(lines or ["nothing to fetch: no provider is a repository or an archive on a server"])
+    show_result(options, [_json(each) for each in found], text)
 
 
 def _json(found: Fetched) -> dict[str, Any]:

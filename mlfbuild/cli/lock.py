@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import PASSED, note, show, show_json
+from mlfbuild.cli.output.printing import PASSED, note_all, show, show_json, show_result
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import DriftError
 
@@ -44,8 +44,7 @@ def _check(options: SharedOptions) -> None:
         if options.json:
             show_json({"lock": path, "drift": error.problems})
         raise
-    for line in () if options.quiet else notes:
-        note(f"not checked: {line}")
+    note_all(options, notes, "not checked: ")
     if options.json:
         show_json({"lock": path, "drift": []})
     elif not options.quiet:
@@ -66,11 +65,8 @@ def _write(options: SharedOptions) -> None:
             jobs=options.jobs,
             progress=progress,
         )
-    for line in () if options.quiet else locked.notes:
-        note(line)
-    if options.json:
-        show_json({"lock": locked.path, "written": locked.written, "changes": locked.changes})
-    elif not options.quiet:
-        show("\n".join(locked.changes or (f"{locked.path}: everything is as locked",)))
-        if locked.written:
-            note(f"{locked.path}: written; commit it")
+    note_all(options, locked.notes)
+    value = {"lock": locked.path, "written": locked.written, "changes": locked.changes}
+    show_result(options, value, "\n".join(locked.changes or (f"{locked.path}: everything is as locked",)))
+    if locked.written and not options.json:
+        note_all(options, [f"{locked.path}: written; commit it"])

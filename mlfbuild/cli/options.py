@@ -202,13 +202,14 @@ class Verb(click.Command):
 
 
 def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
-    """Return a decorator that makes a function the verb of its module, with these shared options.
+    """Return a decorator that makes a function the verb of its name, with these shared options.
 
     The function gets ``SharedOptions`` first, then its own options by name.
     """
 
     def decorate(function: Callable[..., None]) -> Verb:
-        name = function.__module__.rpartition(".")[2].replace("_", "-")
+        # The function of ``compile`` ends with an underscore, because its name is one of Python's.
+        name = function.__name__.rstrip("_").replace("_", "-")
         command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(function)))
         assert isinstance(command, Verb)
         command.params.sort(key=lambda parameter: parameter.name in {"directory", *_OPTIONS})  # its own come first
@@ -237,10 +238,11 @@ runner_option = click.option(
 )
 
 
-def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
-    """Return the option --timeout; its help names the ``usual`` limit."""
+def timeout_option(
+    *, default: float | None = None, usual: int = 60, what: str = "Time limit of a case"
+) -> Callable[[F], F]:
+    """Return the option --timeout; its help names ``what`` is limited, and the ``default`` or the ``usual`` limit."""
     # A limit of 0 would end every case.
     seconds = click.FloatRange(min=0, min_open=True)
-    return click.option(
-        "--timeout", type=seconds, default=default, metavar="SECONDS", help=f"Time limit of a case, default {usual}."
-    )
+    text = f"{what}, default {default or usual:g}."
+    return click.option("--timeout", type=seconds, default=default, metavar="SECONDS", help=text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.printing import note_all, show, show_json
 from mlfbuild.cli.output.progress import building
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
-    for line in () if options.quiet else not_profiled(targets):
-        note(f"not profiled: {line}")
-    for line in () if options.quiet else unchecked_in_runs(project, targets):
-        note(f"not checked: {line}")
+    note_all(options, not_profiled(targets), "not profiled: ")
+    note_all(options, unchecked_in_runs(project, targets), "not checked: ")
     with building(options, project) as progress:
         found = profile_models(
             project,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.printing import show_result
 from mlfbuild.core import UsageError
 
 
@@ -33,10 +33,9 @@ def project_api(options: SharedOptions, folder: Path, read_fd: int | None, write
     # Without pipes, a person runs the command; the server passes both.
     if read_fd is None and write_fd is None:
         path = write_server(folder)
-        if options.json:
-            show_json({"written": path, "template": not (folder / "mlfbuild.yml").is_file()})
-        elif not options.quiet:
-            show(f"{path}: {'server of the project' if (folder / 'mlfbuild.yml').is_file() else 'template'}")
+        is_project = (folder / "mlfbuild.yml").is_file()
+        value = {"written": path, "template": not is_project}
+        show_result(options, value, f"{path}: {'server of the project' if is_project else 'template'}")
         return
     if read_fd is None or write_fd is None:
         raise UsageError.needs_another(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, report_error, show, show_as_it_is, show_json
+from mlfbuild.cli.output.printing import note, note_all, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import LinkFaultsError, UsageError
 
@@ -69,9 +70,9 @@ def report(
     from mlfbuild.report import check_report_output, compared_with, read_report, saved_report
     from mlfbuild.usecases import ProjectReport, accept_sizes
 
-    _check_options(options, elf, linker_map, saved, {"--update-baseline": update, "--profile": profile}, check=check)
-    _check_budget_options(options, elf, check=check, budgets=budgets, firmware=firmware)
-    _check_operators(elf, old, given=operators)
+    given = {"--elf": elf, "--map": linker_map, "--from": saved, "--compare": old, "--budgets": budgets}
+    flags = {"--update-baseline": update, "--profile": profile, "--operators": operators, "--fail-over-budget": check}
+    _check_options(options, {**given, **flags, "--firmware": firmware})
     # Before the build, which may take minutes; a damaged file ends the command at once.
     for path in outputs:
         check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
@@ -95,65 +96,43 @@ def report(
     _raise_failures(options, built, document)
     if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
-        if not options.quiet:
-            note(f"{path}: {'written; commit it' if changed else 'has these sizes already'}")
+        note_all(options, [f"{path}: {'written; commit it' if changed else 'has these sizes already'}"])
 
 
-def _check_options(
-    options: SharedOptions,
-    elf: Path | None,
-    linker_map: Path | None,
-    saved: Path | None,
-    flags: dict[str, bool],
-    *,
-    check: bool,
-) -> None:
-    if saved is not None and elf is not None:
+def _check_options(options: SharedOptions, given: Mapping[str, object]) -> None:
+    """Refuse options of the report that exclude each other, or that need another one; ``given`` has their values."""
+    elf, check = given["--elf"], given["--fail-over-budget"]
+    if given["--from"] is not None and elf is not None:
         raise UsageError.exclusive("--from and --elf", "these are two reports", "omit one")
-    if linker_map is not None and elf is None:
+    if given["--map"] is not None and elf is None:
         raise UsageError.needs_another(
             "--map", "images of a project have their map beside them", "add --elf, or omit it"
         )
-    source = "--elf" if elf is not None else "--from" if saved is not None else ""
-    if not source:
-        return
-    reasons = {name: _ONLY_OF_PROJECTS[name] for name, given in flags.items() if given}
+    source = "--elf" if elf is not None else "--from" if given["--from"] is not None else ""
+    reasons = {name: reason for name, reason in _ONLY_OF_PROJECTS.items() if given[name]}
     shared = sorted(options.given & ({"frozen"} if check else {"file", "target", "frozen"}))
     reasons |= dict.fromkeys([f"--{name}" for name in shared], "nothing is built")
-    for name, reason in reasons.items():
+    for name, reason in reasons.items() if source else ():
         raise UsageError.not_applicable(name, reason, f"omit it with {source}")
-
-
-def _check_operators(elf: Path | None, old: Path | None, *, given: bool) -> None:
-    """Refuse a list of operators of an image, or of a comparison."""
-    if given and (elf is not None or old is not None):
-        raise UsageError.not_applicable(
-            "--operators",
-            "operators are listed in the archives of a project" if elf else "a comparison lists no operators",
-            f"omit it with {'--elf' if elf else '--compare'}",
-        )
-
-
-def _check_budget_options(
-    options: SharedOptions, elf: Path | None, *, check: bool, budgets: Path | None, firmware: str | None
-) -> None:
-    """Refuse options of a comparison with budgets if there is none, or if they exclude each other."""
     if check and elf is None:
         raise UsageError.needs_another(
             "--fail-over-budget",
             "a build of the project fails anyway if an image is over its budget",
             "omit it, or name an image of another build with --elf",
         )
-    given = {"--budgets": budgets is not None, "--firmware": firmware is not None, "--model": bool(options.model)}
-    for name in (name for name, value in given.items() if value and not check):
+    of_budgets = {"--budgets": given["--budgets"], "--firmware": given["--firmware"], "--model": options.model or None}
+    for name in (name for name, value in of_budgets.items() if value is not None and not check):
         raise UsageError.needs_another(
             name, "the option selects the budgets of an image", "add --elf FILE --fail-over-budget, or omit it"
         )
-    if budgets is not None and options.given & {"file", "target"}:
-        raise UsageError.exclusive(
-            f"--budgets and --{min(options.given & {'file', 'target'})}",
-            "the file has the budgets of one target",
-            "omit one",
+    if given["--budgets"] is not None and options.given & {"file", "target"}:
+        both = f"--budgets and --{min(options.given & {'file', 'target'})}"
+        raise UsageError.exclusive(both, "the file has the budgets of one target", "omit one")
+    other = next((name for name in ("--elf", "--compare") if given[name] is not None), "")
+    if given["--operators"] and other:
+        reason = "operators are listed in the archives of a project"
+        raise UsageError.not_applicable(
+            "--operators", reason if elf else "a comparison lists no operators", f"omit it with {other}"
         )
 
 
@@ -226,6 +205,4 @@ def _show(options: SharedOptions, document: ReportDocument, outputs: tuple[Path,
         show_as_it_is(document.as_markdown())
     elif not options.quiet:
         show(document.as_text(verbose=options.verbose))
-    if not options.quiet:
-        for path in outputs:
-            note(f"{path}: written")
+    note_all(options, [f"{path}: written" for path in outputs])

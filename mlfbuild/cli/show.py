@@ -54,15 +54,11 @@ def show(options: SharedOptions, archive: Path, part: str | None, function: str 
         show_json({"archive": archive, "parts": [_part_json(each) for each in parts]})
     # For ``mlfbuild show A.tar graph > graph.json``: the bytes as they are in the archive.
     elif len(parts) == 1 and not sys.stdout.isatty():
-        _copy(parts[0].content)
+        from mlfbuild.library import chunks
+
+        copy(chunks(parts[0].content))
     else:
         _show_parts(parts)
-
-
-def _copy(content: Content) -> None:
-    from mlfbuild.library import chunks
-
-    copy(chunks(content))
 
 
 def _show_function(options: SharedOptions, archive: Path, found: FunctionText) -> None:
@@ -144,12 +140,11 @@ def _place(function: CodeFunction) -> str:
 def _tensors(operator: ProgramOperator) -> str:
     if not operator.inputs and not operator.outputs:
         return ""
-    inputs, outputs = (", ".join(map(_tensor, side)) for side in (operator.inputs, operator.outputs))
+    inputs, outputs = (
+        ", ".join(f"{tensor.dtype}[{','.join(map(str, tensor.shape or ()))}]" for tensor in side)
+        for side in (operator.inputs, operator.outputs)
+    )
     return f"{inputs} -> {outputs}" if outputs else inputs
-
-
-def _tensor(tensor: TensorInfo) -> str:
-    return f"{tensor.dtype}[{','.join(map(str, tensor.shape or ()))}]"
 
 
 def _part_json(part: ProgramPart) -> dict[str, Any]:

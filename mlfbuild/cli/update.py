@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.printing import note_all, show_result
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import change_text, counted, printable, text_table
 
@@ -54,22 +54,13 @@ def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, c
             jobs=options.jobs,
             progress=progress,
         )
-    if options.json:
-        show_json(_json(found))
-    elif not options.quiet:
-        show("\n".join(_lines(found)))
+    show_result(options, _json(found), "\n".join(_lines(found)))
     # After the comparison was printed, which shows what differs.
     if found.problem is not None and not accept:
         raise found.problem
-    if not options.quiet:
-        _note_written(found)
-
-
-def _note_written(found: ModelUpdate) -> None:
-    for path in found.written:
-        note(f"{path}: replaced; commit it")
+    note_all(options, [f"{path}: replaced; commit it" for path in found.written])
     if found.locked is not None and found.locked.written:
-        note(f"{found.locked.path}: written; commit it")
+        note_all(options, [f"{found.locked.path}: written; commit it"])
 
 
 def _json(found: ModelUpdate) -> dict[str, Any]:

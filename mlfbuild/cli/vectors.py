@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, show, show_json
+from mlfbuild.cli.output.printing import note_all, show_result
 from mlfbuild.cli.output.progress import working
 from mlfbuild.core import UsageError, counted
 
@@ -46,14 +46,9 @@ def vectors(
     project = load(options.file, vectors=False)
     with working(options, f"computing vectors of {name}"):
         found = recompute_vectors(project, name, cases=cases, seed=seed, inputs=inputs, own=own)
-    if options.json:
-        fields = {"model": found.model, "file": found.path, "cases": found.cases, "origin": asdict(found.origin)}
-        show_json({**fields, "written": found.written, "notes": found.notes})
-    elif not options.quiet:
-        by = f"outputs by {found.origin.judge}" + ("" if found.origin.checked else ", not by a second implementation")
-        show(f"{found.path}: {counted(found.cases, 'case')}, {by}")
-        for path in found.written:
-            note(f"{path}: written; commit it")
-    if not options.quiet:
-        for line in found.notes:
-            note(line)
+    fields = {"model": found.model, "file": found.path, "cases": found.cases, "origin": asdict(found.origin)}
+    by = f"outputs by {found.origin.judge}" + ("" if found.origin.checked else ", not by a second implementation")
+    text = f"{found.path}: {counted(found.cases, 'case')}, {by}"
+    show_result(options, {**fields, "written": found.written, "notes": found.notes}, text)
+    note_all(options, [] if options.json else [f"{path}: written; commit it" for path in found.written])
+    note_all(options, found.notes)

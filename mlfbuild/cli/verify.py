@@ -12,7 +12,7 @@ from mlfbuild.cli.options import SharedOptions, bundle_option, complete_board, r
 from mlfbuild.cli.output.ci_formats import JUnitCase, write_junit
 from mlfbuild.cli.output.hashes import hashes_json, shown_image
 from mlfbuild.cli.output.markdown import verify_markdown
-from mlfbuild.cli.output.printing import FAILED, PASSED, note, report_error, show, show_as_it_is, show_json
+from mlfbuild.cli.output.printing import FAILED, PASSED, note, note_all, report_error, show, show_as_it_is, show_json
 from mlfbuild.cli.output.progress import building, showing_progress
 from mlfbuild.cli.output.usage import show_usages
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
@@ -202,10 +202,8 @@ def _verify_project(
         jobs = jobs_in_image(jobs, image, flash=flash)
     # Noted, so that a model without vectors is not taken for one that passed.
     skipped = left_out(project, targets)
-    for omitted in () if options.quiet else skipped:
-        note(f"not verified: {omitted}")
-    for line in () if options.quiet or image else unchecked_in_runs(project, targets):
-        note(f"not checked: {line}")
+    note_all(options, skipped, "not verified: ")
+    note_all(options, () if image else unchecked_in_runs(project, targets), "not checked: ")
     try:
         with building(options, project) as progress:
             results = verify_project(
@@ -217,8 +215,7 @@ def _verify_project(
         _write_cases(options, junit, _cases(project, [(job, error) for job in jobs], skipped, None))
         raise
     _write_cases(options, junit, _cases(project, results, skipped, excess))
-    for line in () if options.quiet or image else models_not_in_images(project, targets):
-        note(line)
+    note_all(options, () if image else models_not_in_images(project, targets))
     if options.json:
         show_json([_json(job, result) for job, result in results])
     elif options.format in _FOR_PEOPLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import note, report_error, show
+from mlfbuild.cli.output.printing import note_all, report_error, show
 from mlfbuild.cli.output.progress import building
 from mlfbuild.core import MlfError, OverBudgetError, counted, listed
 
@@ -32,11 +32,8 @@ def watch(options: SharedOptions) -> None:
     before: Stamps = {}
     while True:
         before = _build(options, before, sizes)
-        if not options.quiet:
-            note(f"watching {counted(len(before), 'file')}, Ctrl-C to end")
-        changed = wait_for_change(before)
-        if not options.quiet:
-            note(f"changed: {listed([str(path) for path in changed])}")
+        note_all(options, [f"watching {counted(len(before), 'file')}, Ctrl-C to end"])
+        note_all(options, [f"changed: {listed([str(path) for path in wait_for_change(before)])}"])
 
 
 def _build(options: SharedOptions, before: Stamps, sizes: Sizes) -> Stamps:

@@ -109,7 +109,11 @@ class MlfError(Exception):
         return _text(self.place, self.reason, self.hint)
 
     def diagnostic(self) -> Diagnostic:
-        """Return the fields of this error."""
+        """Return the fields of this error.
+
+        For an error that collects findings of several places: code, place, reason and hint are copied, the class with
+        its exit code is not.
+        """
         return Diagnostic(self.code, self.place, self.reason, self.hint)
 
     def within(self, place: object) -> Self:
@@ -162,12 +166,8 @@ class CheckFailedError(MlfError):
         self.problems = tuple(problems)
 
 
-class OverBudgetError(CheckFailedError):
-    """Images, or models in them, exceed budgets; the images have been built and stay.
-
-    ``problems`` has one for each budget, ``reports`` the files with details. The error's fields are those of the first
-    problem.
-    """
+class _ImageError(CheckFailedError):
+    """Findings about images, which have been linked and stay; the error's fields are those of the first finding."""
 
     problems: tuple[Diagnostic, ...]
 
@@ -180,19 +180,12 @@ class OverBudgetError(CheckFailedError):
         return "\n".join([*map(str, self.problems), *([f"see {', '.join(self.reports)}"] if self.reports else [])])
 
 
-class LinkFaultsError(CheckFailedError):
-    """A link put data of models where they cannot be; the image has been linked and stays.
+class OverBudgetError(_ImageError):
+    """Images, or models in them, exceed budgets; ``problems`` has one for each, ``reports`` the files with details."""
 
-    ``problems`` has one for each fault. The error's fields are those of the first.
-    """
 
-    def __init__(self, problems: Sequence[Diagnostic]) -> None:
-        first = problems[0]
-        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint)
-        self.problems = tuple(problems)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
+class LinkFaultsError(_ImageError):
+    """A link put data of models where they cannot be; ``problems`` has one for each fault."""
 
 
 class DriftError(CheckFailedError):
@@ -211,17 +204,28 @@ class UsageError(MlfError):
 
     @classmethod
     def needs_another(cls, option: str, reason: str, hint: str) -> Self:
-        """Return the error for an ``option`` that means nothing without another one."""
+        """Return the error for an ``option`` that means nothing without another one.
+
+        ``option`` is as the user writes it, such as ``--vectors``; ``reason`` explains why it means nothing alone, and
+        ``hint`` names the option to add.
+        """
         return cls("option-needs-another", place=option, reason=reason, hint=hint)
 
     @classmethod
     def not_applicable(cls, option: str, reason: str, hint: str) -> Self:
-        """Return the error for an ``option`` that has no meaning beside another one."""
+        """Return the error for an ``option`` that has no meaning beside another one.
+
+        ``option`` is as the user writes it, ``reason`` explains why it has no effect here, and ``hint`` names the
+        option with which it must be omitted.
+        """
         return cls("option-not-applicable", place=option, reason=reason, hint=hint)
 
     @classmethod
     def exclusive(cls, options: str, reason: str, hint: str) -> Self:
-        """Return the error for ``options`` that contradict each other."""
+        """Return the error for ``options`` that contradict each other.
+
+        ``options`` names them in one text, such as ``--from and --elf``; ``hint`` says which of them to omit.
+        """
         return cls("options-exclude-each-other", place=options, reason=reason, hint=hint)
 
 

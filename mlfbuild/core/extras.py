@@ -39,12 +39,9 @@ def require_extra(extra: str, place: object, purpose: str) -> None:
     """
     missing = [requirement for module, requirement in EXTRAS[extra].items() if not _is_there(module)]
     if missing:
-        raise ToolNotFoundError(
-            "extra-not-installed",
-            place=place,
-            reason=f"{purpose} requires Python packages that are not installed",
-            hint=f"pip install {shlex.join(missing)}",
-        )
+        reason = f"{purpose} requires Python packages that are not installed"
+        hint = f"pip install {shlex.join(missing)}"
+        raise ToolNotFoundError("extra-not-installed", place=place, reason=reason, hint=hint)
 
 
 def _is_there(module: str) -> bool:

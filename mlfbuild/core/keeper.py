@@ -24,7 +24,11 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def kept(process: subprocess.Popen[bytes], *, group: bool = False) -> Iterator[None]:
-    """Kill ``process`` and its children if this process is killed in the ``with`` block; with ``group``, its group."""
+    """Kill ``process`` and its children if this process is killed in the ``with`` block; with ``group``, its group.
+
+    ``group`` is for a program that leads its own process group. Nothing happens on Windows, and nothing fails if the
+    keeper itself was killed.
+    """
     number = f"-{process.pid}" if group else str(process.pid)
     _tell(f"+ {number}\n")
     try:

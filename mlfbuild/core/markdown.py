@@ -27,7 +27,10 @@ def markdown_code(text: str) -> str:
 
 
 def markdown_block(text: str) -> str:
-    """Return ``text`` of several lines as a fenced code block, without its control characters."""
+    """Return ``text`` of several lines as a fenced code block, without its control characters.
+
+    The fence has more backticks than the text has in a row, at least three, so that no line of the text ends the block.
+    """
     clean = terminal_text(text)
     fence = "`" * _fence(clean, 3)
     return f"{fence}\n{clean}\n{fence}"

@@ -17,6 +17,9 @@ from typing import Any
 from mlfbuild.core.errors import Diagnostic
 from mlfbuild.core.text import in_quotes
 
+_FEW = 5
+"""Known words that a message lists if none is near."""
+
 
 class Mistake(ValueError):  # noqa: N818 - usually returned as a value, not raised
     """A reason to refuse a value: the fields of an error without its place, which the reader of the file adds.
@@ -61,11 +64,8 @@ def unknown(what: str, word: str, known: Iterable[str], code: str = "") -> Mista
     Its code is ``code``, or ``unknown-`` and ``what``.
     """
     words = list(known)
-    near = suggestion(word, words) or f" (known: {_few(words)})"
+    few = ", ".join(words[:_FEW]) + (", ..." if len(words) > _FEW else "")
+    near = suggestion(word, words) or f" (known: {few})"
     return Mistake(
         code or f"unknown-{what.lower().replace(' ', '-')}", reason=f"unknown {what} {in_quotes(word)}{near}"
     )
-
-
-def _few(words: list[str], most: int = 5) -> str:
-    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")

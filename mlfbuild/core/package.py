@@ -46,12 +46,19 @@ def _names() -> tuple[str, ...]:
 
 
 def table_of_package(path: Path) -> dict[str, Any]:
-    """Return the values in ``path``, a TOML file of the package: data that a module keeps beside its code."""
+    """Return the values in ``path``, a TOML file of the package: data that a module keeps beside its code.
+
+    The file is UTF-8. It belongs to the package, so that a mistake in it is a defect of mlfbuild, and ``ValueError``
+    keeps its traceback.
+    """
     return parsed_toml(path.read_text(encoding="utf-8"))
 
 
 def parsed_toml(text: str) -> dict[str, Any]:
-    """Return the content of a TOML file; raises ``ValueError`` with line and column in its text."""
+    """Return the content of a TOML file; raises ``ValueError`` with line and column in its text.
+
+    Python before 3.11 has no reader of TOML: there, the package tomli reads it, which has the same interface.
+    """
     if sys.version_info >= (3, 11):
         import tomllib
     else:

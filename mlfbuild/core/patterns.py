@@ -15,19 +15,31 @@ _CACHE = "__pycache__"
 
 
 def is_pattern(entry: str, folder: Path) -> bool:
-    """Return whether ``entry`` is a pattern and not a file or folder of that name in ``folder``."""
+    """Return whether ``entry`` is a pattern and not a file or folder of that name in ``folder``.
+
+    A file named ``model[1].tflite`` is one, although its name has the characters of a pattern. ``entry`` is relative to
+    ``folder``, or absolute.
+    """
     return glob.has_magic(entry) and not (folder / entry).exists()
 
 
 def matching_files(pattern: str, folder: Path) -> Iterator[Path]:
-    """Yield the files below ``folder`` that ``pattern`` matches; ``**`` matches any folders."""
+    """Yield the files below ``folder`` that ``pattern`` matches; ``**`` matches any folders.
+
+    The order is that of the file system. Hidden files are not matched by ``*``, and links to folders are followed. An
+    absolute ``pattern`` ignores ``folder``.
+    """
     names = glob.iglob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - Path.glob() matches hidden names
     found = (folder / name for name in names)
     yield from (file for file in found if file.is_file() and _CACHE not in file.parts)
 
 
 def folders_of_pattern(pattern: str, folder: Path) -> Iterator[Path]:
-    """Yield every folder below ``folder`` in which ``pattern`` could match a new file."""
+    """Yield every folder below ``folder`` in which ``pattern`` could match a new file.
+
+    These are the folders to watch, as a new file in one of them may be another match. A pattern without ``*`` above its
+    last part has one folder.
+    """
     *above, _ = Path(pattern).parts
     base = folder.joinpath(*itertools.takewhile(lambda part: not glob.has_magic(part), above))
     deep = any(glob.has_magic(part) for part in above)
@@ -35,7 +47,11 @@ def folders_of_pattern(pattern: str, folder: Path) -> Iterator[Path]:
 
 
 def walk_visible(folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield ``folder`` and each folder below it, with the sorted names of its files."""
+    """Yield ``folder`` and each folder below it, with the sorted names of its files.
+
+    Hidden files and folders and ``__pycache__`` are left out. The order is the same on every file system, so that
+    hashes of the result are.
+    """
     for inside, folders, files in os.walk(folder):
         # In place, so that os.walk() does not enter the folders that are left out; sorted, because the order of a file
         # system is not the same everywhere.

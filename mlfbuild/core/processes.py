@@ -53,7 +53,11 @@ _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
 
 def no_progress(doing: str, done: int = 0, of: int = 0) -> None:
-    """Do nothing."""
+    """Do nothing.
+
+    The default of parameters of the type ``OnProgress``: code that reports progress needs no case for callers that do
+    not want it.
+    """
 
 
 def tool_variable(name: str) -> str:
@@ -148,15 +152,11 @@ def run_ninja(command: Sequence[str | Path], on_progress: OnProgress = no_progre
     with running(words, end=signal.SIGTERM) as process:  # so that Ninja stops its own child processes
         for line in map(_text, pipe_of(process.stdout)):
             lines.append(line)
-            _report_step(line, on_progress)
+            if step := _NINJA_STEP.match(line):
+                doing = "linking" if step[3].startswith("Linking") else "building"
+                on_progress(doing, int(step[1]), int(step[2]))
     _check_status(words[0], process.returncode, "".join(lines))
     return "".join(lines)
-
-
-def _report_step(line: str, on_progress: OnProgress) -> None:
-    step = _NINJA_STEP.match(line)
-    if step is not None:
-        on_progress("linking" if step[3].startswith("Linking") else "building", int(step[1]), int(step[2]))
 
 
 def _check_status(program: str, status: int, output: str) -> None:
@@ -172,7 +172,11 @@ def _text(output: bytes) -> str:
 
 
 def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
-    """Return ``stream``, a pipe to a process; raises ``ValueError`` if the process was started without it."""
+    """Return ``stream``, a pipe to a process; raises ``ValueError`` if the process was started without it.
+
+    ``Popen`` types its streams as optional; this is the one place that narrows them. The stream is returned as it is,
+    and stays open.
+    """
     if stream is None:
         raise ValueError("the process was started without this pipe")
     return stream

@@ -34,7 +34,11 @@ _PAGES: Mapping[str, str] = _TABLE["pages"]
 
 
 def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
-    """Return the system of this machine, ``None`` if it is not in ``SYSTEMS``."""
+    """Return the system of this machine, ``None`` if it is not in ``SYSTEMS``.
+
+    ``os_release`` is the file that describes a Linux distribution. A derivative without a row counts as the first
+    system of its ``ID_LIKE`` that has one.
+    """
     if platform.system() != "Linux":
         return SYSTEMS.get(platform.system().lower())
     try:

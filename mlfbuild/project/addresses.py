@@ -39,7 +39,11 @@ def is_local_path(address: str) -> bool:
 
 
 def shown(address: str) -> str:
-    """Return ``address`` in quotes for a message, without user name, password or token."""
+    """Return ``address`` in quotes for a message, without user name, password or token.
+
+    For every message that contains an address, also of one that is refused: a password in a log is as public as one in
+    the file.
+    """
     return in_quotes(_USER_INFO.sub("", address))
 
 

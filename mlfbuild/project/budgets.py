@@ -5,11 +5,11 @@ Like those in ``references``, they work on the plain values and skip values of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import Mistake, listed
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CPUS, Cpu
 
 _INSTRUCTIONS = "instructions"
 _MODELLED = ("cycles", "latency")
@@ -28,7 +28,7 @@ def check_targets_of_budgets(document: Document) -> None:
         own, budget, path = _own_targets(entry, targets), mapping_in(entry, "budget"), (section, name, "budget")
         if budget and own and all(map(_is_this_machine, own.values())):
             document.add(path, _of_this_machine(own), at_key=True)
-        elif budget.get(_INSTRUCTIONS) is not None and own and not _any_board(own):
+        elif budget.get(_INSTRUCTIONS) is not None and own and not any(map(_has_board, own.values())):
             document.add((*path, _INSTRUCTIONS), _mistake(own), at_key=True)
         for key in _MODELLED:
             if budget.get(key) is not None and own and not any(map(_is_modelled, own.values())):
@@ -59,8 +59,8 @@ def _of_this_machine(targets: Mapping[str, object]) -> Mistake:
     )
 
 
-def _any_board(targets: Mapping[str, Mapping[str, object]]) -> bool:
-    return any(target.get("board") is not None or _is_modelled(target) for target in targets.values())
+def _has_board(target: Mapping[str, object]) -> bool:
+    return target.get("board") is not None or _is_modelled(target)
 
 
 def _is_modelled(target: Mapping[str, object]) -> bool:
@@ -78,13 +78,11 @@ def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mista
 
     fitting = (
         f"add mcu, such as `mcu: {mcu.name}`, to {name}, or remove {key}"
-        for name, target in targets.items()
+        for name, cpu in _cpus(targets)
         for mcu in MCUS.values()
-        if isinstance(cpu := target.get("cpu"), str) and cpu in CPUS and CPUS[mcu.cpu].core == CPUS[cpu].core
+        if CPUS[mcu.cpu].core == cpu.core
     )
-    names = ", ".join(targets)
-    which = f"the target {names} has none" if len(targets) == 1 else f"none of the targets {names} has one"
-    hint = next(fitting, f"add mcu or timing to a target, or remove {key}")
+    which, hint = _which(targets), next(fitting, f"add mcu or timing to a target, or remove {key}")
     if key == "cycles":
         reason = f"cycles are modelled for a microcontroller, and {which}"
         return Mistake("cycles-without-mcu", reason=reason, hint=hint)
@@ -95,14 +93,19 @@ def _mistake(targets: Mapping[str, Mapping[str, object]]) -> Mistake:
     """Return why no target can count instructions, and a board that one of the ``targets`` could have."""
     fitting = (
         f"add board: {board.name} to {name}, or remove instructions"
-        for name, target in targets.items()
+        for name, cpu in _cpus(targets)
         for board in BOARDS.values()
-        if isinstance(cpu := target.get("cpu"), str) and cpu in CPUS and board.takes(CPUS[cpu])
+        if board.takes(cpu)
     )
+    reason = f"instructions are counted on a board, and {_which(targets)}"
+    return Mistake("instructions-without-board", reason=reason, hint=next(fitting, "remove instructions"))
+
+
+def _cpus(targets: Mapping[str, Mapping[str, object]]) -> Iterator[tuple[str, Cpu]]:
+    """Yield the names of ``targets`` with their cores, without those whose core is not known."""
+    yield from ((name, CPUS[cpu]) for name, target in targets.items() if (cpu := str(target.get("cpu"))) in CPUS)
+
+
+def _which(targets: Mapping[str, object]) -> str:
     names = ", ".join(targets)
-    which = f"the target {names} has none" if len(targets) == 1 else f"none of the targets {names} has one"
-    return Mistake(
-        "instructions-without-board",
-        reason=f"instructions are counted on a board, and {which}",
-        hint=next(fitting, "remove instructions"),
-    )
+    return f"the target {names} has none" if len(targets) == 1 else f"none of the targets {names} has one"

@@ -42,7 +42,11 @@ def memory_of_region(mcu: Mcu, region: str) -> str | None:
 
 
 def whole_mcu(target: TargetSpec) -> Mcu | None:
-    """Return the microcontroller of ``target`` at its highest clock, with the project's own values, if it has one."""
+    """Return the microcontroller of ``target`` at its highest clock, with the project's own values, if it has one.
+
+    ``None`` if the target names no microcontroller with a cycle model and has no ``timing``. ``mcu_of`` returns the
+    same at the clock of the target.
+    """
     own, base = target.timing, targets.model_called(target.mcu or "")
     if own is None:
         return base

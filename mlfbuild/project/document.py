@@ -49,7 +49,11 @@ class Document:
         return Position(1, 1)
 
     def value_position(self, path: KeyPath) -> Position:
-        """Return where the value of ``path`` starts, or of the nearest enclosing value."""
+        """Return where the value of ``path`` starts, or of the nearest enclosing value.
+
+        Lines and columns count from 1. Use ``key_position`` for a mistake about an entry as a whole, such as a missing
+        key.
+        """
         return self.values.get(path) or self.key_position(path)
 
     def mapping(self, *path: str) -> Mapping[str, object]:
@@ -60,7 +64,11 @@ class Document:
         return mapping_in(self.data, *path)
 
     def entries(self, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """Yield the names and mappings of a section, without entries that are no mappings."""
+        """Yield the names and mappings of a section, without entries that are no mappings.
+
+        For checks that run although other values are wrong: an entry of another type is reported by the check of types,
+        and skipped here.
+        """
         for name, entry in self.mapping(section).items():
             if isinstance(entry, dict):
                 yield name, entry
@@ -77,7 +85,11 @@ class Document:
         self.problems.append(Problem(position, path, mistake))
 
     def report(self, path: KeyPath, code: str, reason: str, hint: str, *, at_key: bool = False) -> None:
-        """Report the mistake with these fields as ``add`` does."""
+        """Report the mistake with these fields as ``add`` does.
+
+        ``path`` is the way to the value, ``code`` the stable id of the mistake, ``hint`` may be empty. With ``at_key``,
+        the place is that of the key. Nothing is reported below a value that was refused.
+        """
         self.add(path, Mistake(code, reason=reason, hint=hint), at_key=at_key)
 
     def refuse(self, path: KeyPath, mistake: Mistake) -> None:
@@ -90,7 +102,11 @@ class Document:
 
 
 def mapping_in(value: object, *path: str) -> Mapping[str, object]:
-    """Return the mapping at ``path`` in a plain value, an empty one if there is none."""
+    """Return the mapping at ``path`` in a plain value, an empty one if there is none.
+
+    ``path`` are keys from the outside to the inside. A value of the wrong type on the way counts as missing, so that
+    checks need no tests of types.
+    """
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -200,9 +216,8 @@ class _Reader:
             # Most parsers of YAML keep the last of two equal keys without a message, although YAML forbids them.
             first = self.document.keys.get(place)
             if first is not None:
-                mistake = Mistake(
-                    "duplicate-key", reason=f"duplicate key, first on line {first.line}", hint="rename or remove one"
-                )
+                reason = f"duplicate key, first on line {first.line}"
+                mistake = Mistake("duplicate-key", reason=reason, hint="rename or remove one")
                 # Not with `add`, which says nothing about a key whose first value was refused.
                 self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue

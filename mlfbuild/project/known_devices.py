@@ -114,7 +114,11 @@ def _complete_from_pack(document: Document, path: KeyPath, entry: dict[str, Any]
     """
     keys = entry["mcu"]
     try:
-        if not isinstance(keys, dict) or {*keys} != {"pack", "device"} or not all(map(_is_text, keys.values())):
+        if (
+            not isinstance(keys, dict)
+            or {*keys} != {"pack", "device"}
+            or not all(isinstance(value, str) for value in keys.values())
+        ):
             reason = "is neither the name of a microcontroller nor a device in a CMSIS-Pack"
             raise Mistake("pack-invalid", reason=reason, hint="write mcu: {pack: vendor.pack, device: NAME}")
         pack = (root / keys["pack"]).absolute()
@@ -129,10 +133,6 @@ def _complete_from_pack(document: Document, path: KeyPath, entry: dict[str, Any]
     entry["mcu"] = f"{pack}{PACK_MARK}{part.name}"
     _give_memory(entry, part.memory)
     return part.name
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _complete_mcu(entry: dict[str, Any]) -> None:
@@ -178,7 +178,9 @@ def _complete_runner(
             runner["server"] = server
         else:
             place = (*path, "server") if "server" in runner else path
-            document.add(place, _no_command(server, mcu))
+            reason = f"mlfbuild does not know the command that starts {server} for {mcu}"
+            hint = f'add gdb: "localhost:{GDB_SERVERS[server].port or _USUAL_PORT}" and start'
+            document.report(place, "server-command-unknown", reason, hint)
             document.refused.add(path)  # that it has no way to the device follows
     auto = {"pyocd": words.get("pyocd", ""), "console": _port(board), "serial": _port(board)}
     for key, value in auto.items():
@@ -202,12 +204,6 @@ def _start(server: str, words: Mapping[str, str], board: DevelopmentBoard | None
     except KeyError:
         return None
     return [*filled[:1], *debugger, *filled[1:], *(keys.select if chosen else ())]
-
-
-def _no_command(server: str, mcu: str) -> Mistake:
-    reason = f"mlfbuild does not know the command that starts {server} for {mcu}"
-    port = GDB_SERVERS[server].port or _USUAL_PORT
-    return Mistake("server-command-unknown", reason=reason, hint=f'add gdb: "localhost:{port}" and start')
 
 
 def _port(board: DevelopmentBoard | None) -> str:

@@ -48,7 +48,10 @@ class Problem:
 
 
 def in_file_order(file: Path, problems: Iterable[Problem]) -> list[Diagnostic]:
-    """Return ``problems`` of ``file`` as findings, sorted by line and column."""
+    """Return ``problems`` of ``file`` as findings, sorted by line and column.
+
+    ``file`` is the path as the user named it; it begins the place of each finding, before line and column.
+    """
     return [problem.in_file(file) for problem in sorted(problems, key=lambda problem: problem.position)]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from mlfbuild.core import Mistake, in_quotes
+from mlfbuild.core import in_quotes
 from mlfbuild.core.keys import DERIVED, EXACT, NOT_EMPTY, Convert, Keys, PathText
 from mlfbuild.library import short_name
 from mlfbuild.project import rules
@@ -98,7 +98,10 @@ class Provider(Keys):
 
     @property
     def address(self) -> str:
-        """``place`` for Git or a downloader; a repository on this machine as an absolute path."""
+        """``place`` for Git or a downloader; a repository on this machine as an absolute path.
+
+        ``place`` may be relative to the project file, which neither Git nor a process in another folder could resolve.
+        """
         return str(self.folder.absolute()) if self.kind == "git" and self.folder is not None else self.place
 
 
@@ -114,13 +117,9 @@ def check_dependencies(document: Document) -> None:
         path = ("dependencies", name)
         other = first.setdefault(short_name(name), name)
         if other != name:
-            mistake = Mistake(
-                "duplicate-dependency",
-                reason=f"is the same dependency as {in_quotes(other)}: the short name of both is "
-                f"{in_quotes(short_name(name))}",
-                hint="remove one of them",
-            )
-            document.add(path, mistake, at_key=True)
+            both = in_quotes(short_name(name))
+            reason = f"is the same dependency as {in_quotes(other)}: the short name of both is {both}"
+            document.report(path, "duplicate-dependency", reason, "remove one of them", at_key=True)
         if isinstance(keys, dict):
             _check_place(document, path, keys)
             _check_company(document, path, keys)
@@ -129,13 +128,11 @@ def check_dependencies(document: Document) -> None:
 def _check_place(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:
     kinds = [kind for kind in KINDS if kind in keys]
     if not kinds:
-        mistake = Mistake(
-            "dependency-without-place", reason="does not say where it comes from", hint=f"add one of {', '.join(KINDS)}"
-        )
-        document.add(path, mistake, at_key=True)
+        hint = f"add one of {', '.join(KINDS)}"
+        document.report(path, "dependency-without-place", "does not say where it comes from", hint, at_key=True)
     elif len(kinds) > 1:
-        mistake = Mistake("dependency-with-two-places", reason=f"has {' and '.join(kinds)}", hint="keep one of them")
-        document.add(path, mistake, at_key=True)
+        reason = f"has {' and '.join(kinds)}"
+        document.report(path, "dependency-with-two-places", reason, "keep one of them", at_key=True)
     for kind in kinds:
         key, meaning = _REQUIRED.get(kind, ("", ""))
         if key and key not in keys:
@@ -146,12 +143,8 @@ def _check_company(document: Document, path: KeyPath, keys: Mapping[str, object]
     for key, kind in _ONLY_WITH.items():
         if key in keys and kind not in keys:
             reason = f"is only accepted together with {kind}"
-            document.add((*path, key), Mistake("misplaced-key", reason=reason, hint=f"remove {key}"), at_key=True)
+            document.report((*path, key), "misplaced-key", reason, f"remove {key}", at_key=True)
     for key in _BUILT if "package" in keys else ():
         if key in keys:
-            mistake = Mistake(
-                "misplaced-key",
-                reason="is not accepted together with package, which the firmware's own build compiles",
-                hint=f"remove {key}",
-            )
-            document.add((*path, key), mistake, at_key=True)
+            reason = "is not accepted together with package, which the firmware's own build compiles"
+            document.report((*path, key), "misplaced-key", reason, f"remove {key}", at_key=True)

@@ -104,21 +104,16 @@ def _positions(document: Document) -> dict[KeyPath, Position]:
 
 
 def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSpec:
+    found = root / VECTORS_FOLDER / f"{name}.npz"
     return replace(
         model,
         name=name,
         compiler=model.compiler or SOURCES[source_suffix(model.source.name)],
         targets=tuple(project.targets) if model.targets is ALL else model.targets,
-        vectors=model.vectors or _found_vectors(name, root),
+        vectors=model.vectors or ({"": found} if found.is_file() else {}),
         placement=replace(model.placement, shares_workspace=name in project.share_workspace),
         folder=root,
     )
-
-
-def _found_vectors(name: str, root: Path) -> dict[str, Path]:
-    """Return the vectors of the model ``name`` without this key: ``tests/<name>.npz`` if it exists."""
-    path = root / VECTORS_FOLDER / f"{name}.npz"
-    return {"": path} if path.is_file() else {}
 
 
 def _firmware(name: str, firmware: FirmwareSpec, project: Project) -> FirmwareSpec:

@@ -84,12 +84,9 @@ def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]
         return
     if not BOARDS[board].takes(CPUS[cpu]):
         fitting = " or ".join(other.name for other in BOARDS.values() if other.takes(CPUS[cpu]))
-        mistake = Mistake(
-            "board-of-another-cpu",
-            reason=f"{board} has a {BOARDS[board].cpu}, but the target's cpu is {cpu}",
-            hint=f"use {fitting}" if fitting else "remove board, because no board has this cpu",
-        )
-        document.add((*path, "board"), mistake)
+        reason = f"{board} has a {BOARDS[board].cpu}, but the target's cpu is {cpu}"
+        hint = f"use {fitting}" if fitting else "remove board, because no board has this cpu"
+        document.report((*path, "board"), "board-of-another-cpu", reason, hint)
 
 
 def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
@@ -98,13 +95,10 @@ def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, ob
         reason = "is not accepted together with toolchain, which names a compiler itself"
         document.report((*path, "c-compiler"), "misplaced-key", reason, "remove one of them", at_key=True)
     elif isinstance(cpu, str) and cpu in CPUS and compiler in (GCC, CLANG) and compiler not in CPUS[cpu].compilers:
-        known = CPUS[cpu].compilers
-        mistake = Mistake(
-            "no-toolchain-file",
-            reason=f"there is no toolchain file for {cpu} with {compiler}",
-            hint=f"use {' or '.join(known)}" if known else "remove c-compiler, and set the environment variable CC",
-        )
-        document.add((*path, "c-compiler"), mistake)
+        known = " or ".join(CPUS[cpu].compilers)
+        hint = f"use {known}" if known else "remove c-compiler, and set the environment variable CC"
+        reason = f"there is no toolchain file for {cpu} with {compiler}"
+        document.report((*path, "c-compiler"), "no-toolchain-file", reason, hint)
 
 
 def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
@@ -113,7 +107,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         reason = f"the build of {in_quotes(name.removesuffix(_BLOBS))} has a CMake target of this name"
         document.add(path, Mistake("reserved-name", reason=reason, hint="choose another name"), at_key=True)
     source, compiler = model.get("source"), model.get("compiler")
-    fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
+    fitting = _fitting(model)
     if fitting and compiler in SOURCES.values() and compiler != fitting:
         reason = f"compiler {in_quotes(str(compiler))} does not read {source_suffix(str(source))} files"
         document.add((*path, "compiler"), Mistake("wrong-compiler", reason=reason, hint=f"use {fitting}"))
@@ -148,8 +142,8 @@ def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object
     for key in CHOICES:
         if key in model and compiler != "native":
             reason = f"compiler {in_quotes(compiler)} reads the model as it is"
-            mistake = Mistake("misplaced-key", reason=reason, hint=f"remove {key}, or change the model when you export")
-            document.add((*path, key), mistake, at_key=True)
+            hint = f"remove {key}, or change the model when you export"
+            document.report((*path, key), "misplaced-key", reason, hint, at_key=True)
 
 
 def _check_interface(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
@@ -158,10 +152,8 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
         return
     if compiler != "native":
         reason = f"compiler {in_quotes(compiler)} determines the names in its code"
-        mistake = Mistake(
-            "misplaced-key", reason=reason, hint="remove interface, and initialise the structs by position"
-        )
-        document.add((*path, "interface"), mistake, at_key=True)
+        hint = "remove interface, and initialise the structs by position"
+        document.report((*path, "interface"), "misplaced-key", reason, hint, at_key=True)
     interface = mapping_in(model, "interface")
     first: dict[str, KeyPath] = {}
     for kind in ("inputs", "outputs"):
@@ -216,9 +208,13 @@ def _check_shared_workspace(document: Document) -> None:
 
 
 def _is_native(model: Mapping[str, object]) -> bool:
+    return (model.get("compiler") or _fitting(model) or "native") == "native"
+
+
+def _fitting(model: Mapping[str, object]) -> str | None:
+    """Return the compiler that reads files such as the source of ``model``, if that is known."""
     source = model.get("source")
-    fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
-    return (model.get("compiler") or fitting or "native") == "native"
+    return SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
 
 
 def _check_growth(document: Document) -> None:
@@ -254,13 +250,9 @@ def _check_built(document: Document, path: KeyPath, firmware: Mapping[str, objec
         if built is None:
             continue
         names = [target for _, target in built]
-        missing = [
-            t for t in ([t for _, t in wanted] if wanted else all_targets) if t in all_targets and t not in names
-        ]
+        own = [target for _, target in wanted] if wanted else all_targets
+        missing = [target for target in own if target in all_targets and target not in names]
         if missing:
-            mistake = Mistake(
-                "model-not-built-for-target",
-                reason=f"{in_quotes(name)} is not built for {', '.join(missing)}",
-                hint=f"add {'it' if len(missing) == 1 else 'them'} to the targets of {in_quotes(name)}",
-            )
-            document.add((*path, "models", index), mistake)
+            reason = f"{in_quotes(name)} is not built for {', '.join(missing)}"
+            hint = f"add {'it' if len(missing) == 1 else 'them'} to the targets of {in_quotes(name)}"
+            document.report((*path, "models", index), "model-not-built-for-target", reason, hint)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
 
 from mlfbuild import targets
 from mlfbuild.core import Mistake, in_quotes, listed, unknown
-from mlfbuild.core.keys import Late, Rule, named, not_blank, one_of
+from mlfbuild.core.keys import Rule, named, not_blank, one_of
 from mlfbuild.library import NAME
 from mlfbuild.library.keys import FACT_NAME, fact_name_problem, fact_problem
 from mlfbuild.project.levels import LEVELS
@@ -64,15 +64,21 @@ def _mcu(value: str) -> Mistake | None:
 
 def _several_parts(value: str) -> Mistake | None:
     """Return the mistake about ``value`` if it is the beginning of the names of parts."""
-    sizes = targets.parts_beginning(value)
-    if not sizes:
+    parts = targets.parts_beginning(value)
+    if not parts:
         return None
-    reason = f"{in_quotes(value)} stands for {len(sizes)} parts with other memories"
-    return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {_few_parts(sizes)}; ? stands for any letter")
+    # The sizes are those of the flash, or of the RAM of parts without flash.
+    sizes = [f"{part.name} ({(part.memory.flash or part.memory.ram).size >> 10} KiB)" for part in parts]
+    reason = f"{in_quotes(value)} stands for {len(parts)} parts with other memories"
+    return Mistake("unknown-mcu", reason=reason, hint=f"choose one of {listed(sizes)}; ? stands for any letter")
 
 
 def device_problem(value: str) -> Mistake | None:
-    """Return why ``value`` cannot be a target of the short form: it names no core, board or microcontroller."""
+    """Return why ``value`` cannot be a target of the short form: it names no core, board or microcontroller.
+
+    ``value`` is an item of a list of targets, or an option of ``init``. The mistake has the nearest names, or for the
+    beginning of several names the parts with their memories.
+    """
     if targets.keys_of_device(value) is not None:
         return None
     close = [*get_close_matches(value.lower(), CPUS, n=1), *targets.close_boards(value)]
@@ -84,29 +90,18 @@ def device_problem(value: str) -> Mistake | None:
     )
 
 
-def _few_parts(parts: Sequence[targets.KnownPart], most: int = 8) -> str:
-    """Return the names of ``parts`` with their sizes, of flash if they have any."""
-    sizes = (f"{part.name} ({(part.memory.flash or part.memory.ram).size >> 10} KiB)" for part in parts[:most])
-    return ", ".join(sizes) + (", ..." if len(parts) > most else "")
-
-
 CPU = Rule(_cpu, {"enum": list(CPUS), "enumDescriptions": [cpu.title for cpu in CPUS.values()]})
 C_COMPILER = one_of("C compiler", (GCC, CLANG))
 
 
 def _board(value: str) -> Mistake | None:
-    """Return why ``value`` is not a known board."""
-    if value in BOARDS or targets.development_board(value):
+    """Return why ``value`` is not a known board, nor ``qemu``."""
+    if value in {QEMU, *BOARDS} or targets.development_board(value):
         return None
     close = targets.close_boards(value)
     hint = f"did you mean {listed(close)}? " if close else ""
     hint += "`mlfbuild boards` lists the known ones; for another, omit board and write mcu or cpu"
     return Mistake("unknown-board", reason=f"unknown board {in_quotes(value)}", hint=_other_key(value) or hint)
-
-
-def _emulated(value: str) -> Mistake | None:
-    """Return why ``value`` is not a board that QEMU emulates."""
-    return None if value in BOARDS else unknown("board", value, BOARDS)
 
 
 QEMU = "qemu"
@@ -127,7 +122,7 @@ _IN_A_PACK = {
     "required": ["pack", "device"],
     "additionalProperties": False,
 }
-MCU = Late(lambda: Rule(_mcu, {"anyOf": [*_mcu_schemas(), _IN_A_PACK], "type": ["string", "object"]}))
+MCU = Rule(_mcu, lambda: {"anyOf": [*_mcu_schemas(), _IN_A_PACK], "type": ["string", "object"]})
 
 
 def _board_schemas(*first: str) -> list[dict[str, Any]]:
@@ -137,12 +132,10 @@ def _board_schemas(*first: str) -> list[dict[str, Any]]:
     ]
 
 
-BOARD = Rule(_emulated, {"enum": list(BOARDS)})
-TARGET_BOARD = Late(
-    lambda: Rule(lambda value: None if value == QEMU else _board(value), {"anyOf": _board_schemas(QEMU)})
-)
-DEVICE = Late(
-    lambda: Rule(device_problem, {"format": "device", "anyOf": [{"enum": [*CPUS]}, *_board_schemas(), *_mcu_schemas()]})
+BOARD = one_of("board", BOARDS)
+TARGET_BOARD = Rule(_board, lambda: {"anyOf": _board_schemas(QEMU)})
+DEVICE = Rule(
+    device_problem, lambda: {"format": "device", "anyOf": [{"enum": [*CPUS]}, *_board_schemas(), *_mcu_schemas()]}
 )
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
@@ -166,7 +159,11 @@ REGION = named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and 
 
 
 def canonical_license(value: str) -> str:
-    """Return an SPDX expression in its canonical spelling; raises ``Mistake`` for any other text."""
+    """Return an SPDX expression in its canonical spelling; raises ``Mistake`` for any other text.
+
+    ``apache-2.0 or mit`` becomes ``Apache-2.0 OR MIT``. Licences that SPDX does not list are accepted as
+    ``LicenseRef-NAME``.
+    """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression  # few projects name one
 
     try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mlfbuild import targets
-from mlfbuild.core import Mistake, in_quotes
-from mlfbuild.core.keys import NOT_EMPTY, Count, Duration, Keys, Late, ProjectPath, Rule, not_blank, one_of
+from mlfbuild.core import Mistake, in_quotes, unknown
+from mlfbuild.core.keys import NOT_EMPTY, Count, Duration, Keys, ProjectPath, Rule, not_blank, one_of
 from mlfbuild.project import rules
 from mlfbuild.project.problems import KeyPath
 from mlfbuild.targets import DeviceMemoryKeys
@@ -49,7 +49,10 @@ def _remote(value: str) -> Mistake | None:
 
 
 _Words = Annotated[tuple[Annotated[str, Rule(not_blank("a word"))], ...], NOT_EMPTY]
-_SERVER = Late(lambda: one_of("GDB server", targets.GDB_SERVERS))
+_SERVER = Rule(
+    lambda value: None if value in targets.GDB_SERVERS else unknown("GDB server", value, targets.GDB_SERVERS),
+    lambda: {"enum": list(targets.GDB_SERVERS)},
+)
 _Port = Annotated[str, Rule(not_blank("a serial port"))]
 
 
@@ -104,7 +107,11 @@ class RunnerKeys(Keys):
 
     @property
     def transport(self) -> str:
-        """The key that says how the device is reached: one of ``TRANSPORTS``."""
+        """The key that says how the device is reached: one of ``TRANSPORTS``.
+
+        The reader of a project file has checked that there is exactly one; for keys that were made otherwise,
+        ``StopIteration`` is a defect of the caller.
+        """
         return next(key for key in TRANSPORTS if getattr(self, key))
 
     @property
@@ -114,12 +121,20 @@ class RunnerKeys(Keys):
 
     @property
     def over_serial(self) -> bool:
-        """Whether the firmware itself talks to mlfbuild over a serial line; otherwise a debugger accesses it."""
+        """Whether the firmware itself talks to mlfbuild over a serial line; otherwise a debugger accesses it.
+
+        Such firmware contains ``mlf_serial.c`` and answers requests. A place of labgrid counts as serial if the runner
+        has ``flash``.
+        """
         return self.serial is not None or (self.labgrid is not None and bool(self.flash))
 
 
 def check_runners(document: Document) -> None:
-    """Add every mistake between the keys of runners to the problems of ``document``."""
+    """Add every mistake between the keys of runners to the problems of ``document``.
+
+    These are: no key or several keys that say how the device is reached, and keys that belong to another way. Mistakes
+    in single values are those of ``RunnerKeys``.
+    """
     for name, target in document.entries("targets"):
         runner = target.get("runner")
         if isinstance(runner, dict):
@@ -132,8 +147,8 @@ def _check(document: Document, path: KeyPath, keys: Mapping[str, object]) -> Non
         reason = "does not say how the device is reached"
         document.report(path, "runner-without-way", reason, f"add one of {', '.join(TRANSPORTS)}", at_key=True)
     elif len(transports) > 1:
-        mistake = Mistake("runner-with-two-ways", reason=f"has {' and '.join(transports)}", hint="keep one of them")
-        document.add(path, mistake, at_key=True)
+        reason = f"has {' and '.join(transports)}"
+        document.report(path, "runner-with-two-ways", reason, "keep one of them", at_key=True)
     for key, companions in _ONLY_WITH.items():
         if key in keys and transports and not {*companions} & {*transports}:
             reason = f"is only accepted together with {' or '.join(companions)}"

@@ -54,7 +54,8 @@ def read_scalar(text: str, *, plain: bool) -> Scalar:
     # In quotes, every version reads text.
     if not plain:
         return text
-    kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
+    kind = str(_resolver.resolve(yaml.ScalarNode, text, (True, False))).rpartition(":")[2]
+    core_kind = next((kind for kind, pattern in _CORE if pattern.fullmatch(text)), "str")
     # Both versions take 010 for a whole number, but for different ones.
     if kind != core_kind or (core_kind == "int" and _LEADING_ZERO.fullmatch(text)):
         raise _two_readings(text, kind, core_kind)
@@ -63,15 +64,6 @@ def read_scalar(text: str, *, plain: bool) -> Scalar:
     if core_kind == "bool":
         return text.lower() == "true"
     return _number(text, core_kind) if core_kind != "str" else text
-
-
-def _yaml_1_1_kind(text: str) -> str:
-    tag: str = _resolver.resolve(yaml.ScalarNode, text, (True, False))
-    return tag.rpartition(":")[2]
-
-
-def _core_kind(text: str) -> str:
-    return next((kind for kind, pattern in _CORE if pattern.fullmatch(text)), "str")
 
 
 def _number(text: str, kind: str) -> int | float:

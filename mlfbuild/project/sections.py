@@ -8,18 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import Mistake, unknown
-from mlfbuild.library.keys import (
-    CODE,
-    CONSTANT_CLASSES,
-    MEMORY_CLASSES,
-    PARAMS,
-    SECTION_NAME,
-    SectionContent,
-    content_of,
-    is_collected,
-    section_problem,
-    symbol_stem,
-)
+from mlfbuild.library import keys
 from mlfbuild.project.device import DEVICES
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, dotted
@@ -56,12 +45,12 @@ def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
     """Check that every section can contain code, constants or memory, and only one of them in the whole project."""
     # One output section for constants and memory has contents for both: the zeros of a workspace would take flash,
     # without a message of the linker.
-    first: dict[str, tuple[SectionContent, KeyPath]] = {}
+    first: dict[str, tuple[keys.SectionContent, KeyPath]] = {}
     for path, section in uses:
         content = _content(path)
-        mistake = section_problem(section, content)
+        mistake = keys.section_problem(section, content)
         known, place = first.setdefault(section, (content, path))
-        if not SECTION_NAME.fullmatch(section):
+        if not keys.SECTION_NAME.fullmatch(section):
             continue  # already reported
         if mistake is not None:
             document.add(path, mistake)
@@ -71,10 +60,10 @@ def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
 
 
 def _check_params_binaries(document: Document, uses: Sequence[Use]) -> None:
-    constants = dict.fromkeys(section for path, section in uses if _content(path) is SectionContent.CONSTANTS)
+    constants = dict.fromkeys(section for path, section in uses if _content(path) is keys.SectionContent.CONSTANTS)
     for name, firmware in document.mapping("firmware").items():
         section = firmware.get(_PARAMS_BINARY) if isinstance(firmware, dict) else None
-        if not isinstance(section, str) or not SECTION_NAME.fullmatch(section) or section in constants:
+        if not isinstance(section, str) or not keys.SECTION_NAME.fullmatch(section) or section in constants:
             continue
         if constants:
             mistake = unknown("section", section, constants)
@@ -92,9 +81,9 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
         document.report(("targets", name, "regions"), "misplaced-key", reason, "remove regions", at_key=True)
     for section, region in mapping_in(target, "regions").items():
         path = ("targets", name, "regions", section)
-        if not SECTION_NAME.fullmatch(section):
+        if not keys.SECTION_NAME.fullmatch(section):
             continue  # already reported
-        unplaceable = _unplaceable(section, used, symbols.setdefault(symbol_stem(section), section))
+        unplaceable = _unplaceable(section, used, symbols.setdefault(keys.symbol_stem(section), section))
         wrong = _wrong_region(str(target.get("board")), section, region) if isinstance(region, str) else None
         if unplaceable is not None:
             document.add(path, unplaceable, at_key=True)
@@ -102,16 +91,16 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
             document.add(path, wrong)
 
 
-def _unplaceable(section: str, used: Mapping[str, SectionContent], namesake: str) -> Mistake | None:
+def _unplaceable(section: str, used: Mapping[str, keys.SectionContent], namesake: str) -> Mistake | None:
     """Return why no region can be chosen for ``section``, whose symbols are named like those of ``namesake``."""
-    if is_collected(section):
+    if keys.is_collected(section):
         hint = f"choose another name, such as .mlf{section}"
         return Mistake("reserved-section", reason="linker scripts define it, or match it with a pattern", hint=hint)
     if section not in used:
         if used:
             return unknown("section", section, used)
         return Mistake("unused-section", reason="no model of the target places data in it", hint="remove it")
-    if used[section] is SectionContent.CODE:
+    if used[section] is keys.SectionContent.CODE:
         hint = "remove it, and name the section in your linker script, in an output section that is copied"
         return Mistake("region-of-code", reason="start-up code must copy functions to RAM", hint=hint)
     if namesake != section:
@@ -139,12 +128,12 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
     for name, model in models.items():
         placement = mapping_in(model, "placement")
         path = ("models", name, "placement")
-        params = placement.get(PARAMS)
-        named = mapping_in(placement, PARAMS)
+        params = placement.get(keys.PARAMS)
+        named = mapping_in(placement, keys.PARAMS)
         found = [
-            ((*path, PARAMS), params),
-            *(((*path, PARAMS, kind), named.get(kind)) for kind in CONSTANT_CLASSES),
-            *(((*path, kind), placement.get(kind)) for kind in (*MEMORY_CLASSES, CODE)),
+            ((*path, keys.PARAMS), params),
+            *(((*path, keys.PARAMS, kind), named.get(kind)) for kind in keys.CONSTANT_CLASSES),
+            *(((*path, kind), placement.get(kind)) for kind in (*keys.MEMORY_CLASSES, keys.CODE)),
         ]
         yield from ((place, section) for place, section in found if isinstance(section, str))
 
@@ -157,9 +146,9 @@ def _device_uses(name: str, target: object) -> Iterator[Use]:
             yield ("targets", name, DEVICES, device, "section"), section
 
 
-def _content(path: KeyPath) -> SectionContent:
+def _content(path: KeyPath) -> keys.SectionContent:
     """Return what the section at ``path`` contains: data of a device, or that of a model's class."""
-    return SectionContent.CONSTANTS if path[0] == "targets" else content_of(str(path[3]))
+    return keys.SectionContent.CONSTANTS if path[0] == "targets" else keys.content_of(str(path[3]))
 
 
 def _is_built(model: object, target: str) -> bool:

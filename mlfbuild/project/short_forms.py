@@ -48,7 +48,11 @@ def write_in_full(document: Document, root: Path) -> tuple[Path, ...]:
 
 
 def select_board(entry: dict[str, Any]) -> None:
-    """Replace ``board: qemu`` of a target by the board that QEMU emulates for its ``cpu``, if there is one."""
+    """Replace ``board: qemu`` of a target by the board that QEMU emulates for its ``cpu``, if there is one.
+
+    ``entry`` is a target as plain values, and is changed. If QEMU emulates no board for the core, it stays, and
+    ``check_references`` reports it.
+    """
     cpu = targets.CPUS.get(str(entry.get("cpu"))) if entry.get("board") == QEMU else None
     board = targets.emulated_board(cpu) if cpu else None
     if board is not None:

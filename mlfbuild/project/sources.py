@@ -35,7 +35,11 @@ def source_suffix(source: str) -> str:
 
 
 def model_name(source: str) -> str:
-    """Return the default name of a model as a C identifier, such as ``kws_v2`` for ``models/KWS-v2.tflite``."""
+    """Return the default name of a model as a C identifier, such as ``kws_v2`` for ``models/KWS-v2.tflite``.
+
+    Other characters become ``_``. A name that does not begin with a letter, or that the generated build uses itself,
+    gets the prefix ``model_``. Two files may have the same result.
+    """
     file = source.replace("\\", "/").rpartition("/")[2]
     name = re.sub(r"[^a-z0-9_]", "_", file[: len(file) - len(source_suffix(file))].lower())
     # These are names of CMake targets (mlf::board) and of folders in the tree.
@@ -44,23 +48,21 @@ def model_name(source: str) -> str:
 
 
 def source_problem(value: str) -> Mistake | None:
-    """Return why mlfbuild itself cannot read the model file ``value``, by its name; ``None`` if it can."""
+    """Return why mlfbuild itself cannot read the model file ``value``, by its name; ``None`` if it can.
+
+    ``value`` is a path as the user wrote it; the file is not read. The hint is the command that converts the file, if
+    its kind is known by its suffix.
+    """
     if source_suffix(value) in SOURCES:
         return None
     foreign = named_foreign(value)
     if foreign is not None:
         return foreign
+    others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
+    hint = f"set {others} for other files"
     if not source_suffix(value):
         name = in_command(value)
         words = f"--saved_model_dir={shlex.quote(name)} --output_file={shlex.quote(f'{name}.tflite')}"
-        return Mistake(
-            "unsupported-model-file",
-            reason=f"{in_quotes(value)} is not a .tflite, .onnx or archive file",
-            hint=f"if it is a SavedModel, convert it: `tflite_convert {words}`",
-        )
-    others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
-    return Mistake(
-        "unsupported-model-file",
-        reason=f"{in_quotes(value)} is not a .tflite, .onnx or archive file",
-        hint=f"set {others} for other files",
-    )
+        hint = f"if it is a SavedModel, convert it: `tflite_convert {words}`"
+    reason = f"{in_quotes(value)} is not a .tflite, .onnx or archive file"
+    return Mistake("unsupported-model-file", reason=reason, hint=hint)

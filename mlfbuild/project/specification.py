@@ -137,7 +137,11 @@ class Budget(Keys):
 
     @property
     def of_runs(self) -> dict[str, int]:
-        """The limits that need a run of the model; that of the latency in nanoseconds."""
+        """The limits that need a run of the model; that of the latency in nanoseconds.
+
+        The keys are those of ``run_budgets``: ``instructions``, ``cycles`` and ``latency``, as far as the project file
+        has them, in this order.
+        """
         return {key: limit for key in _RUN_BUDGETS if (limit := getattr(self, key)) is not None}
 
 
@@ -197,7 +201,11 @@ class ModelSpec(Keys):
 
     @property
     def program(self) -> CompilerProgram | None:
-        """The program that compiles it, ``None`` for a compiler of mlfbuild."""
+        """The program that compiles it, ``None`` for a compiler of mlfbuild.
+
+        Its folder is that of the project file. It has the command line or the Python interpreter, and the further
+        inputs that decide the result.
+        """
         if self.compiler not in EXTERNAL_COMPILERS:
             return None
         return CompilerProgram(self.folder, self.command, self.python, self.inputs)
@@ -289,7 +297,11 @@ class Project(Keys):
 
     @property
     def found_vectors(self) -> dict[str, Path]:
-        """The vectors of models without this key, by model: those that were found by their name."""
+        """The vectors of models without this key, by model: those that were found by their name.
+
+        A model without the key ``vectors`` has the file ``tests/<model>.npz`` if it exists; commands mention that they
+        use it, because the project file does not.
+        """
         return {
             name: model.vectors[""]
             for name, model in self.models.items()
@@ -297,7 +309,11 @@ class Project(Keys):
         }
 
     def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:
-        """Return the models built for ``target``, all or those of one firmware, in file order."""
+        """Return the models built for ``target``, all or those of one firmware, in file order.
+
+        ``target`` and ``firmware`` are names in the project file. A firmware may name models that are not built for
+        each of its targets; those are left out.
+        """
         wanted = self.models if firmware is None else self.firmware[firmware].models
         return tuple(model for name, model in self.models.items() if name in wanted and target in model.targets)
 

@@ -13,17 +13,6 @@ from mlfbuild.core.keys import Keys, frequency_text, parse_frequency, spelled
 from mlfbuild.project.described_mcu import memory_of_region, whole_mcu
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.targets import (
-    CPUS,
-    TIMED_CORES,
-    Mcu,
-    MemoryCache,
-    MemoryKeys,
-    PartFile,
-    TimedMemory,
-    TimingKeys,
-    needed_keys,
-)
 
 if TYPE_CHECKING:
     from mlfbuild.project.specification import TargetSpec
@@ -56,9 +45,9 @@ def check_timing(document: Document) -> None:
 def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     base, own = targets.model_called(target.mcu or ""), target.timing
     file = targets.part_file(target.mcu or "")
-    core = CPUS[target.cpu].core
+    core = targets.CPUS[target.cpu].core
     known = base or file or (targets.part_called(target.mcu) if target.mcu else None)
-    if known is not None and CPUS[known.cpu].core != core:
+    if known is not None and targets.CPUS[known.cpu].core != core:
         reason = f"{target.mcu} has a {known.cpu}, but the target's cpu is {target.cpu}"
         yield ("mcu",), Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {known.cpu}, or remove cpu")
         return
@@ -68,10 +57,10 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
             hint = "add timing, or remove clock" if target.mcu else "add mcu or timing, or remove clock"
             yield ("clock",), Mistake("misplaced-key", reason=f"has no effect, because {what}", hint=hint)
         return
-    if core not in TIMED_CORES:
+    if core not in targets.TIMED_CORES:
         reason = f"there is no cycle model of {core}"
         key, what = ("timing", "timing") if own else ("mcu", "its memories")
-        hint = f"remove {what}, or use a target with one of {listed(TIMED_CORES)}"
+        hint = f"remove {what}, or use a target with one of {listed(targets.TIMED_CORES)}"
         yield (key,), Mistake("core-without-timing", reason=reason, hint=hint)
         return
     found = [*_of_file(file, target), *_incomplete(base, target)]
@@ -81,7 +70,7 @@ def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
         yield from _misfits(mcu, target)
 
 
-def _of_file(file: PartFile | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+def _of_file(file: targets.PartFile | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the mistakes between the values in the file of a target's microcontroller, at their lines in it."""
     if file is None or file.model is None:
         return
@@ -93,7 +82,7 @@ def _of_file(file: PartFile | None, target: TargetSpec) -> Iterator[tuple[KeyPat
         yield ("mcu",), Mistake(mistake.code, reason=reason, hint=mistake.hint)
 
 
-def _incomplete(base: Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+def _incomplete(base: targets.Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield what is missing in the description of a target's own microcontroller, memory or cache."""
     own = target.timing
     if own is None:
@@ -105,13 +94,17 @@ def _incomplete(base: Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath,
         reason = "a microcontroller has at least two memories: the first for code and constants, the second for data"
         hint = "describe both, such as `memories: {flash: {size: 1 MiB, waits: 3}, sram: {size: 256 KiB}}`"
         yield ("timing",), Mistake("missing-memory", reason=reason, hint=hint)
-    rows: tuple[tuple[str, Mapping[str, Keys], Mapping[str, Any], type[TimedMemory | MemoryCache]], ...] = (
-        ("memories", own.memories, base.memories if base else {}, TimedMemory),
-        ("caches", own.caches, base.caches if base else {}, MemoryCache),
+    rows: tuple[
+        tuple[str, Mapping[str, Keys], Mapping[str, Any], type[targets.TimedMemory | targets.MemoryCache]], ...
+    ] = (
+        ("memories", own.memories, base.memories if base else {}, targets.TimedMemory),
+        ("caches", own.caches, base.caches if base else {}, targets.MemoryCache),
     )
     for key, entries, known, row in rows:
         for name, keys in entries.items():
-            missing = [] if name in known else [each for each in needed_keys(row) if getattr(keys, each) is None]
+            missing = (
+                [] if name in known else [each for each in targets.needed_keys(row) if getattr(keys, each) is None]
+            )
             if missing:
                 of = f", or use a name that {target.mcu} has: {listed(list(known))}" if known else ""
                 reason = f"{listed([spelled(each) for each in missing])} must be known"
@@ -119,9 +112,9 @@ def _incomplete(base: Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath,
                 yield ("timing", key, name), Mistake("missing-key", reason=reason, hint=hint)
 
 
-def _misfits(mcu: Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+def _misfits(mcu: targets.Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield values that do not fit each other."""
-    own = target.timing or TimingKeys()
+    own = target.timing or targets.TimingKeys()
     if target.clock is not None and target.clock > mcu.clock:
         reason = f"{frequency_text(target.clock)} is above the highest clock of {mcu.name}, {frequency_text(mcu.clock)}"
         yield ("clock",), Mistake("clock-too-high", reason=reason, hint=f"use at most {frequency_text(mcu.clock)}")
@@ -150,14 +143,13 @@ def _misfits(mcu: Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
             yield ("regions", section), Mistake("region-without-timing", reason=reason, hint=hint)
 
 
-def _of_memory(mcu: Mcu, name: str, keys: MemoryKeys) -> Iterator[tuple[KeyPath, Mistake]]:
+def _of_memory(mcu: targets.Mcu, name: str, keys: targets.MemoryKeys) -> Iterator[tuple[KeyPath, Mistake]]:
     path = ("timing", "memories", name)
     for key in ("fetch_cache", "read_cache"):
         cache = getattr(keys, key)
         if cache and cache not in mcu.caches:
-            none = Mistake(
-                "unknown-cache", reason=f"there is no cache {in_quotes(cache)}", hint="describe it in caches"
-            )
+            reason = f"there is no cache {in_quotes(cache)}"
+            none = Mistake("unknown-cache", reason=reason, hint="describe it in caches")
             yield (*path, spelled(key)), unknown("cache", cache, mcu.caches) if mcu.caches else none
     clocks = [parse_frequency(text) or 0 for text in keys.wait_states]
     if keys.waits is not None and clocks:

@@ -1,4 +1,7 @@
-"""Check a document with the declarations of its keys, and put pydantic's findings into the project file's words."""
+"""Check a document with the declarations of its keys, and put pydantic's findings into the project file's words.
+
+The JSON Schema of the project file is made from the same declarations.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from types import ModuleType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import ErrorDetails, core_schema
 
 from mlfbuild import __version__
 from mlfbuild.core import Mistake, in_quotes, listed, suggestion
 from mlfbuild.core.keys import MAPPING, TEXT, Keys, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.problems import KeyPath
-from mlfbuild.project.specification import FORMAT_VERSION
+from mlfbuild.project.specification import FORMAT_VERSION, Project
 
 # Types of pydantic's errors, with what a project file should have had there.
 _EXPECTED = {
@@ -38,7 +42,11 @@ _KEY_MARK = "[key]"  # pydantic's mark for a finding about a key of a mapping
 
 
 def newer_version(document: Document) -> Mistake | None:
-    """Return why a file of a newer format cannot be read, ``None`` if this is not one."""
+    """Return why a file of a newer format cannot be read, ``None`` if this is not one.
+
+    ``document`` is checked for this first, because keys of a later format would all be reported as mistakes. A version
+    of the wrong type is left to ``validate``.
+    """
     version = document.mapping().get("mlfbuild")
     if isinstance(version, bool) or not isinstance(version, int) or version <= FORMAT_VERSION:
         return None
@@ -180,3 +188,33 @@ def _is_by_name(annotation: Any) -> bool:
     """Return whether a type is a mapping of names to classes of keys."""
     parts = (annotation, *get_args(annotation))
     return any(isinstance(origin := get_origin(part), type) and issubclass(origin, Mapping) for part in parts)
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    """Leaves out null, which a project file never holds, and titles, which would repeat the keys."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if isinstance(schema.get("default"), bool):
+            # Editors insert and show switches by their default.
+            return super().default_schema(schema)
+        return self.generate_inner(schema["schema"])  # other defaults are in the words of the description
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        # Names of entries are restricted by patterns, and a name that matches none must not pass.
+        return {**super().dict_schema(schema), "additionalProperties": False}
+
+
+@functools.cache
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools.
+
+    The dictionary is shared by all callers and must not be changed.
+    """
+    schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}

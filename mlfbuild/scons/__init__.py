@@ -101,12 +101,9 @@ from typing import Any
 from SCons.Script import ARGUMENTS
 
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
-from mlfbuild.scons.command_line import VARIABLES, mlf_target
-from mlfbuild.scons.report import mlf_firmware, mlf_flash, mlf_run
-from mlfbuild.scons.model_nodes import mlf_models
-from mlfbuild.scons.model_nodes import params_builder
-from mlfbuild.scons.report import report_builder
-from mlfbuild.scons.verify import mlf_verify
+from mlfbuild.scons.firmware import mlf_firmware, mlf_flash, mlf_run, mlf_verify, report_builder
+from mlfbuild.scons.model_nodes import mlf_models, params_builder
+from mlfbuild.scons.variables import VARIABLES, mlf_target
 
 # SetDefault() below keeps what the SConstruct has set before the tool is loaded; VARIABLES may also come from the
 # command line.

@@ -10,40 +10,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from SCons.Builder import Builder
+from SCons.Node.FS import get_default_fs
 from SCons.Script import GetOption
 
+from mlfbuild import jobs
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
-from mlfbuild.jobs import (
-    FRAGMENT,
-    RECORD,
-    CompileJob,
-    Outline,
-    bundle_key,
-    compile_if_needed,
-    compile_model,
-    compiled_of,
-    copy_archive,
-    generated_files,
-    in_worker,
-    is_current,
-    key_file,
-    program_version,
-    prune_folders,
-    read_files,
-    record_archive,
-    tree_is_whole,
-    trees_locked,
-    unpack_job,
-)
 from mlfbuild.native import SourceFiles
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")
 R = TypeVar("R")
 
-_jobs: dict[Any, CompileJob] = {}
+_jobs: dict[Any, jobs.CompileJob] = {}
 """The jobs of project files, by the nodes of their archives and of their trees' folders."""
-_outlines: dict[Any, Outline] = {}
+_outlines: dict[Any, jobs.Outline] = {}
 """Outlines, by the same folders. As construction variables, both would require an environment for each node."""
 
 
@@ -60,14 +40,14 @@ def archive_builder() -> Any:
     )
 
 
-def job_archive(env: Any, job: CompileJob) -> Any:
+def job_archive(env: Any, job: jobs.CompileJob) -> Any:
     """Return the node of the archive that ``job`` compiles."""
     target = env.File(str(job.archive))
     _jobs[target] = job
     return env.MlfArchive(target, env.File(str(job.request.source)))
 
 
-def job_copy(env: Any, job: CompileJob, archive: Any) -> Any:
+def job_copy(env: Any, job: jobs.CompileJob, archive: Any) -> Any:
     """Return the node of the archive of ``job``, a copy of ``archive``, which is equal."""
     target = env.File(str(job.archive))
     _jobs[target] = job
@@ -78,7 +58,7 @@ def job_copy(env: Any, job: CompileJob, archive: Any) -> Any:
     return copy
 
 
-def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
+def job_tree(env: Any, job: jobs.CompileJob, outline: jobs.Outline, archive: Any) -> Any:
     """Return the nodes of the tree that ``archive`` is unpacked into for ``job``; the first is RECORD.json."""
     folder = env.Dir(str(job.tree))
     _jobs[folder] = job
@@ -95,12 +75,12 @@ def _copy(target: list[Any], source: list[Any], _env: Any, begin: Begin) -> None
     job = _jobs.get(target[0])
     if job is None:
         begin()
-        copy_archive(Path(source[0].get_abspath()), Path(target[0].get_abspath()))
-    elif not is_current(job):
+        jobs.copy_archive(Path(source[0].get_abspath()), Path(target[0].get_abspath()))
+    elif not jobs.is_current(job):
         begin()
-        with trees_locked([job]):
-            copy_archive(Path(source[0].get_abspath()), job.archive)
-            record_archive(job)
+        with jobs.trees_locked([job]):
+            jobs.copy_archive(Path(source[0].get_abspath()), job.archive)
+            jobs.record_archive(job)
 
 
 def merge_builder() -> Any:
@@ -120,18 +100,12 @@ def unpack_builder() -> Any:
         action=checked_action(_unpack, "$MLFUNPACKCOMSTR"),
         single_source=True,
         emitter=_unpack_emitter,
-        target_factory=lambda name: _fs().Entry(name),
+        target_factory=lambda name: get_default_fs().Entry(name),
     )
 
 
-def _fs() -> Any:
-    from SCons.Node.FS import get_default_fs
-
-    return get_default_fs()
-
-
 @as_user_error
-def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
+def _job(target: list[Any], source: list[Any], env: Any) -> jobs.CompileJob:
     """Return the job that a project file has for the archive, or one from construction variables."""
     if target[0] in _jobs:
         return _jobs[target[0]]
@@ -157,8 +131,8 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     # scons -c must work although a file with weights is missing.
     if not GetOption("clean") and not GetOption("help"):
         env.Depends(target, [env.File(str(path)) for path in _weights(job)])
-    if job.bundles and not GetOption("clean") and not GetOption("help"):
-        env.Depends(target, env.Value(_bundle_key(job)))
+        if job.bundles:
+            env.Depends(target, env.Value(as_user_error(jobs.bundle_key)(job)))
     if target[0] in _jobs:
         env.Precious(target)  # SCons removes targets before it builds them, but this one may be up to date
     if job.made_first:
@@ -167,22 +141,17 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
 
 
 @as_user_error
-def _weights(job: CompileJob) -> list[Path]:
+def _weights(job: jobs.CompileJob) -> list[Path]:
     return list(SourceFiles(job.request.source).weights.values())
 
 
-@as_user_error
-def _bundle_key(job: CompileJob) -> str:
-    return bundle_key(job)
-
-
-def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
+def _keep_current(target: list[Any], job: jobs.CompileJob, env: Any) -> None:
     """Keep an archive that was made while SConscripts were read, if it is current."""
     if GetOption("clean"):
-        env.Clean(target, env.File(str(key_file(job))))
+        env.Clean(target, env.File(str(jobs.key_file(job))))
     elif not GetOption("help"):
-        files = [env.File(str(path)) for path in read_files(job)]
-        env.Depends(target, [*files, env.Value(program_version(job))])
+        files = [env.File(str(path)) for path in jobs.read_files(job)]
+        env.Depends(target, [*files, env.Value(jobs.program_version(job))])
     env.NoCache(target)
 
 
@@ -191,33 +160,33 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
     if target[0] not in _jobs:
         begin()
         _call(_compile_file, job)
-    elif not is_current(job):  # it is if `mlfbuild build` made it
+    elif not jobs.is_current(job):  # it is if `mlfbuild build` made it
         begin()
         _call(_compile_job, job)
 
 
-def _compile_file(job: CompileJob) -> None:
+def _compile_file(job: jobs.CompileJob) -> None:
     if job.made_first:
-        compile_if_needed(job)
+        jobs.compile_if_needed(job)
     else:
-        _show_notes(job, compile_model(job).notes)
+        _show_notes(job, jobs.compile_model(job).notes)
 
 
-def _compile_job(job: CompileJob) -> None:
-    with trees_locked([job]):
-        compiled = compile_if_needed(job)
-    _show_notes(job, compiled_of(job).notes if compiled else ())
+def _compile_job(job: jobs.CompileJob) -> None:
+    with jobs.trees_locked([job]):
+        compiled = jobs.compile_if_needed(job)
+    _show_notes(job, jobs.compiled_of(job).notes if compiled else ())
 
 
-def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:
+def _show_notes(job: jobs.CompileJob, notes: Sequence[str]) -> None:
     for text in notes:
         show(f"note: {job.title}: {text}")
 
 
-def _unpack_tree(job: CompileJob) -> bool:
+def _unpack_tree(job: jobs.CompileJob) -> bool:
     """Unpack the archive of ``job``; return whether its tree changed."""
-    with trees_locked([job]):
-        result = unpack_job(job)
+    with jobs.trees_locked([job]):
+        result = jobs.unpack_job(job)
     return result.recorded
 
 
@@ -226,7 +195,7 @@ def _call(function: Callable[[A], R], argument: A) -> R:
     # In a worker, because SCons runs actions in threads, and compilers written in Python would wait for each other
     # there.
     workers = int(GetOption("num_jobs"))
-    return in_worker(function, argument, workers) if workers > 1 else function(argument)
+    return jobs.in_worker(function, argument, workers) if workers > 1 else function(argument)
 
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -244,46 +213,35 @@ def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     folder = env.Dir(target[0])
     outline = _outlines.get(folder)
-    nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
-    env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(_unpack_settings(env, folder))])
+    nodes = [folder.File(name) for name in (outline.compiled if outline else (jobs.RECORD, jobs.FRAGMENT))]
+    settings = _jobs[folder].unpack_settings() if folder in _jobs else str(env.subst("$MLFNAME"))
+    env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(settings)])
     env.Precious(nodes)  # SCons removes targets before it builds them, but the old record lists what to prune
     env.NoCache(nodes)  # trees are restored as a whole, from the archive, which may be cached
     # SCons does not look at the content of what it has built: without this, an edited file of a tree would stay.
-    whole = tree_is_whole(Path(folder.get_abspath()))
+    whole = jobs.tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)
     known = outline is not None and (outline.self_contained or (whole and outline.is_laid_out()))
-    if outline and not (known and folder.srcnode() is folder):
-        _announce(env, folder, outline, nodes)
-    clean_generated(env, nodes, Path(folder.get_abspath()))
-    return nodes, source
-
-
-def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None:
-    """Declare the files that are written in addition to ``nodes``.
-
-    SCons reads a folder once. Without nodes, headers that are written later would be unknown to the files that include
-    them until the next build, and in a variant folder SCons would remove them. If SCons finds the files by itself, they
-    are not declared, which saves their nodes.
-    """
-    for name in outline.others:
+    # SCons reads a folder once. Without nodes, headers that are written later would be unknown to the files that
+    # include them until the next build, and in a variant folder SCons would remove them. If SCons finds the files by
+    # itself, they are not declared, which saves their nodes.
+    for name in outline.others if outline and not (known and folder.srcnode() is folder) else ():
         file = env.SideEffect(folder.File(name), nodes[0])
         env.Precious(file)
         env.NoCache(file)
+    clean_generated(env, nodes, Path(folder.get_abspath()))
+    return nodes, source
 
 
 def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
     """Let ``scons -c`` remove the files that RECORD.json lists, with folders that become empty, and nothing else."""
     if not GetOption("clean"):
         return
-    env.Clean(nodes, [env.File(str(path)) for path in generated_files(folder)])
+    env.Clean(nodes, [env.File(str(path)) for path in jobs.generated_files(folder)])
     # At the end, because SCons removes the files after the SConscripts have been read.
     if not GetOption("no_exec"):
-        atexit.register(prune_folders, folder)
-
-
-def _unpack_settings(env: Any, folder: Any) -> str:
-    return _jobs[folder].unpack_settings() if folder in _jobs else str(env.subst("$MLFNAME"))
+        atexit.register(jobs.prune_folders, folder)
 
 
 def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> None:
@@ -301,7 +259,7 @@ def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> Non
         file.clear_memoized_values()  # SCons remembers that they did not exist, and scanners rely on that
 
 
-def _unpack_job(job: CompileJob, archive: Any) -> bool:
+def _unpack_job(job: jobs.CompileJob, archive: Any) -> bool:
     """Unpack the archive of ``job``; return whether its tree changed.
 
     If the archive cannot be read, build it again and replace the damaged copy in the cache.
@@ -309,7 +267,7 @@ def _unpack_job(job: CompileJob, archive: Any) -> bool:
     try:
         changed = _call(_unpack_tree, job)
         if archive.cached:  # SCons has just copied it from its cache, by the hash of what it is made from
-            record_archive(job)
+            jobs.record_archive(job)
     except InputFileError:
         show(f"{archive}: damaged, building it again")
         _call(_compile_job, job)
@@ -318,5 +276,5 @@ def _unpack_job(job: CompileJob, archive: Any) -> bool:
         if cache.is_enabled() and not cache.is_readonly():
             # The cache may be shared and full; the build itself has succeeded.
             with contextlib.suppress(StorageError):
-                copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
+                jobs.copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
     return changed

@@ -29,7 +29,11 @@ _required: dict[str, Any] = {}
 
 
 def dependency_dirs(tree: TreeNodes, source: ResolvedLibrary) -> list[Any]:
-    """Return the include folders of ``source``, whose files are copied to the folder of the target."""
+    """Return the include folders of ``source``, whose files are copied to the folder of the target.
+
+    They are nodes of SCons for ``CPPPATH``. The copies are made when the tree of the target is completed, so that they
+    need not exist yet.
+    """
     folder = _copies(tree, source)
     return [folder.Dir(path) for path in source.include_dirs]
 
@@ -53,7 +57,7 @@ def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedL
             "_CCCOMCOM": f"{env.get('_CCCOMCOM', '')} $MLFDEPENDENCYFLAGS",  # after all flags of env
         }
         objects = [
-            env.StaticObject(_library_object(env, folder, source, path), copies.File(path), **changes)
+            env.StaticObject(_object_node(env, folder.Dir(f"dep_{source.name}"), path), copies.File(path), **changes)
             for path in source.sources
         ]
         _required[key] = env.StaticLibrary(target, objects)
@@ -64,22 +68,15 @@ def _copies(tree: TreeNodes, source: ResolvedLibrary) -> Any:
     return tree.folder.up().Dir("dependencies").Dir(source.name)
 
 
-def _library_object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -> Any:
-    return _object_node(env, folder.Dir(f"dep_{source.name}"), path)
-
-
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
     # By its name, because SCons does not tell which family a compiler belongs to.
     compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
-    # Options that other compilers may not know.
-    quiet = (
-        ["-w", "-ffunction-sections", "-fdata-sections"]
-        if "gcc" in compiler or "clang" in compiler or compiler == "cc"
-        else []
-    )
     # SCons would take $ in an option of the project file for a variable.
     options = [option.replace("$", "$$") for option in source.compile_options]
-    return [*options, *quiet]
+    if "gcc" in compiler or "clang" in compiler or compiler == "cc":
+        # Options that other compilers may not know.
+        options += ["-w", "-ffunction-sections", "-fdata-sections"]
+    return options
 
 
 def device_library(env: Any, folder: Any, tree: TreeNodes, part: DevicePart) -> Any:
@@ -158,7 +155,9 @@ def apply(
     dirs: list[Any] = []
     for tree in trees:
         for module in tree.outline.modules:
-            libraries += _library(env, target, tree, module, theirs, _needed_dirs(tree, module, dependencies))
+            required = (each for each in dependencies if not each.package and _needs(module, each))
+            needed = [folder for each in required for folder in dependency_dirs(tree, each)]
+            libraries += _library(env, target, tree, module, theirs, needed)
             places.add(_place(tree, module))
             dirs += [tree.folder.Dir(path) for path in _public_dirs(module)]
     for tree, source in _needed(trees, dependencies):
@@ -182,12 +181,9 @@ def chosen(trees: Sequence[TreeNodes], names: Sequence[str]) -> list[TreeNodes]:
     known = [tree.job.model for tree in trees]
     for name in names:
         if name not in known:
-            raise UsageError(
-                "model-not-in-nodes",
-                place=f"model {name!r}",
-                reason=f"MlfModels returned only {listed_names(known) or 'no model'}",
-                hint="correct the name, or add the model to MlfModels",
-            )
+            reason = f"MlfModels returned only {listed_names(known) or 'no model'}"
+            hint = "correct the name, or add the model to MlfModels"
+            raise UsageError("model-not-in-nodes", place=f"model {name!r}", reason=reason, hint=hint)
     return [tree for tree in trees if not names or tree.job.model in names]
 
 
@@ -204,11 +200,6 @@ def _needed(
 
 def _needs(module: Part, dependency: ResolvedLibrary) -> bool:
     return any(need.name == dependency.name for need in module.needs)
-
-
-def _needed_dirs(tree: TreeNodes, module: Part, dependencies: Sequence[ResolvedLibrary]) -> list[Any]:
-    sources = (source for source in dependencies if not source.package and _needs(module, source))
-    return [folder for source in sources for folder in dependency_dirs(tree, source)]
 
 
 def _place(tree: TreeNodes, module: Part) -> str:

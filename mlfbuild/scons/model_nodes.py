@@ -18,24 +18,8 @@ from SCons.Node import NodeList
 from SCons.Script import GetOption
 from SCons.Util import CLVar
 
+from mlfbuild import jobs
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
-from mlfbuild.jobs import (
-    LOCKED_VARIABLE,
-    Progress,
-    TargetJob,
-    Task,
-    check_module_names,
-    copied_files,
-    dependency_settings,
-    finish_target,
-    folder_locked,
-    load,
-    make_archives,
-    target_dependencies,
-    target_jobs,
-    tree_is_whole,
-    trees_locked,
-)
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.archives import clean_generated
@@ -59,15 +43,17 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import write_params
-
     section = env.subst("$MLFSECTION")
-    written = write_params(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
+    written = jobs.write_params_binary(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
     show(f"{target[0]}: {written.size:,} bytes of {section} for address {written.address:#010x}")
 
 
-def place(env: Any, target: TargetJob) -> None:
-    """Pass the linker script of ``target`` to programs of ``env``, after their own; a second call changes nothing."""
+def place(env: Any, target: jobs.TargetJob) -> None:
+    """Pass the linker script of ``target`` to programs of ``env``, after their own; a second call changes nothing.
+
+    ``target`` must have ``regions`` in the project file; raises ``UsageError`` otherwise. Programs are linked again if
+    the script changes.
+    """
     if not target.placed:
         raise UsageError(
             "regions-missing",
@@ -97,7 +83,7 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         self,
         nodes: list[Any],
         project: Any,
-        target: TargetJob,
+        target: jobs.TargetJob,
         trees: list[TreeNodes],
         dependencies: Sequence[ResolvedLibrary],
     ) -> None:
@@ -142,7 +128,7 @@ def mlf_models(
     loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     _lock(env, build)
-    (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
+    (job,) = jobs.target_jobs(loaded, [only_target(loaded, target)], models or [], build)
     # ``scons -c`` and ``scons -h`` must work although something differs from the lock file.
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
         from mlfbuild.usecases import freeze_beforehand  # reads lock files, which most builds do not
@@ -153,17 +139,17 @@ def mlf_models(
     dependencies = _dependencies(job)
     fragment = known_fragment(job, settings)
     trees = [model_tree(env, model) for model in job.models]
-    check_module_names({tree.job.model: [module.name for module in tree.outline.modules] for tree in trees})
+    jobs.check_module_names({tree.job.model: [module.name for module in tree.outline.modules] for tree in trees})
     if fragment is None:
         fragment = _fragment(env, job, settings, trees, dependencies)
         remember_fragment(job, settings, fragment)
     return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees, dependencies)
 
 
-def _dependencies(job: TargetJob) -> Sequence[ResolvedLibrary]:
+def _dependencies(job: jobs.TargetJob) -> Sequence[ResolvedLibrary]:
     """Return the models' dependencies; errors are ignored if nothing is built, so that ``scons -c`` works."""
     try:
-        return target_dependencies(job)
+        return jobs.target_dependencies(job)
     except MlfError:
         if GetOption("clean") or GetOption("help"):
             return ()
@@ -182,22 +168,23 @@ def _locks() -> contextlib.ExitStack:
 def _lock(env: Any, build: Path) -> None:
     """Lock the build folder unless nothing is built or removed, and pass the lock to the programs of SCons."""
     if not any(GetOption(name) for name in ("help", "no_exec", "question")):
-        _locks().enter_context(folder_locked(build, show, wait=not flag(env, "MLFNOWAIT")))
+        _locks().enter_context(jobs.folder_locked(build, show, wait=not flag(env, "MLFNOWAIT")))
         # SCons starts programs with env["ENV"] instead of os.environ: a mlfbuild that CMake starts would wait for this
         # process.
-        env["ENV"][LOCKED_VARIABLE] = os.environ[LOCKED_VARIABLE]
+        env["ENV"][jobs.LOCKED_VARIABLE] = os.environ[jobs.LOCKED_VARIABLE]
 
 
-def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
+def _make_archives(target: jobs.TargetJob, project: Any, build: Path) -> None:
     """Make the archives whose file list is not known in advance, unless nothing is built."""
     # ``scons -n`` and ``scons -q`` must change nothing, and the others need no archives.
     if any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
         return
-    make_archives([target], target_jobs(project, build=build), jobs=int(GetOption("num_jobs")), progress=_Shown())
+    lenders = jobs.target_jobs(project, build=build)
+    jobs.make_archives([target], lenders, jobs=int(GetOption("num_jobs")), progress=_Shown())
 
 
-class _Shown(Progress):
-    def start(self, task: Task) -> None:
+class _Shown(jobs.Progress):
+    def start(self, task: jobs.Task) -> None:
         show(f"mlfbuild: {task}")
 
 
@@ -205,22 +192,22 @@ class _Shown(Progress):
 def _loaded(path: Path) -> Any:
     """Return the project file, which is read once in a build."""
     # Several calls of MlfModels(), one for each target, read one file.
-    return load(path)
+    return jobs.load(path)
 
 
 def _fragment(
-    env: Any, job: TargetJob, settings: str, trees: list[TreeNodes], dependencies: Sequence[ResolvedLibrary]
+    env: Any, job: jobs.TargetJob, settings: str, trees: list[TreeNodes], dependencies: Sequence[ResolvedLibrary]
 ) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
-    files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
+    files += [str(job.dependencies_folder / path) for path in jobs.copied_files(dependencies)]
     write = checked_action(_finish, "$MLFTREECOMSTR")
     fragment = env.Command(files, [], write, MLFTARGETJOB=job, MLFDEPENDENCIES=dependencies)
     env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # it names the trees, not their content
     env.Depends(fragment, [env.Value(settings), env.Value(package_fingerprint())])
-    env.Depends(fragment, env.Value(dependency_settings(dependencies)))
+    env.Depends(fragment, env.Value(jobs.dependency_settings(dependencies)))
     env.Precious(fragment)
     env.NoCache(fragment)
-    if not tree_is_whole(job.tree) or (dependencies and not tree_is_whole(job.dependencies_folder)):
+    if not jobs.tree_is_whole(job.tree) or (dependencies and not jobs.tree_is_whole(job.dependencies_folder)):
         env.AlwaysBuild(fragment)
     clean_generated(env, fragment, job.dependencies_folder)
     clean_generated(env, fragment, job.tree)
@@ -228,8 +215,8 @@ def _fragment(
 
 
 def _finish(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
-    with trees_locked([env["MLFTARGETJOB"]]):
-        result = finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
+    with jobs.trees_locked([env["MLFTARGETJOB"]]):
+        result = jobs.finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
     if result.recorded or result.removed:
         begin()
     for node in target:

@@ -59,10 +59,7 @@ def check_programs(env: Any, target: TargetJob) -> None:
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.jobs import (  # reads objects: not needed if nothing is linked
-        COMPARED,
-        check_models,
-    )
+    from mlfbuild.jobs import COMPARED, check_models  # reads objects: not needed if nothing is linked
 
     compiled: dict[str, list[Path]] = {}
     firmware = []
@@ -86,10 +83,6 @@ def _linked(source: list[Any], env: Any) -> Iterator[Any]:
 
 def _value_of_budgets(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
     """Return the budgets of the models that a program is linked from; SCons calls it for ``$_MLFBUDGETS``."""
-    return _budgets_text(source, env)
-
-
-def _budgets_text(source: list[Any], env: Any) -> str:
     return "".join(with_modules(budgets, job).to_json() for job, budgets, _ in _budgeted(source, env))
 
 
@@ -106,11 +99,11 @@ def _budgeted(source: list[Any], env: Any) -> list[tuple[TargetJob, TargetBudget
     return [*found.values()]
 
 
-def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
+def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:
     """Return the option that writes a map of the program ``target``; empty if it has no models, or another map."""
     # Other linkers have other options for a map; without one, only what the ELF file shows is checked.
     link = (env.subst("$LINK").split() or [""])[0]
-    if not _budgets_text(source, env) or not _DRIVER.fullmatch(Path(link).name):
+    if not _value_of_budgets(target, source, env, for_signature) or not _DRIVER.fullmatch(Path(link).name):
         return ""
     library = str(target[0]).endswith(env.subst("$SHLIBSUFFIX"))  # its command also has _LIBFLAGS
     return "" if library or _MAP.match(f" {env.subst('$LINKFLAGS')}") else f"-Wl,-Map={target[0]}.map"

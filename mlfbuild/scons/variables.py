@@ -1,4 +1,8 @@
-"""Read and extend construction variables of users, in each of the forms that SCons accepts."""
+"""Read and extend construction variables of users, in each of the forms that SCons accepts.
+
+``mlf_target`` reads the arguments ``NAME=VALUE`` of SCons' command line: those that the tool knows, and the one that
+selects the target.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,10 @@ from collections import UserList, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mlfbuild.core import UsageError
+from SCons.Script import ARGUMENTS
+
+from mlfbuild.core import UsageError, unknown
+from mlfbuild.scons.actions import as_user_error
 
 # SCons splits CPPPATH like PATH, but LIBS like a command line.
 _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
@@ -45,7 +52,10 @@ def flag(env: Any, key: str) -> bool:
 
 
 def time_limit(env: Any) -> float:
-    """Return ``MLFTIMEOUT`` in seconds; on the command line it is a string. Raises ``UsageError``."""
+    """Return ``MLFTIMEOUT`` in seconds; on the command line it is a string. Raises ``UsageError``.
+
+    The value must be a positive number: 0 would end every case, and infinity would never end a build that hangs.
+    """
     text = str(env["MLFTIMEOUT"])
     try:
         seconds = float(text)
@@ -84,3 +94,29 @@ def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = ()
 
 def _is_among(item: Any, items: Iterable[Any]) -> bool:
     return any(item is other for other in items)  # nodes are unique, and equal strings may be intended
+
+
+VARIABLES = frozenset({"MLFFROZEN", "MLFNOWAIT", "MLFTIMEOUT"})
+"""Construction variables that the command line may set: they are a choice of each build."""
+
+
+@as_user_error
+def mlf_target(_env: Any, default: str, known: list[str] | tuple[str, ...] = ()) -> str:
+    """Return the target that ``scons target=NAME`` selects, or ``default``; refuse unknown arguments.
+
+    SCons itself ignores words such as ``taget=m55`` that no SConscript reads, and would build ``default``. ``known``
+    names further arguments that your SConstruct reads.
+    """
+    words = ("target", *known, *sorted(VARIABLES))
+    # SCons itself never checks these words, because any SConscript may read any of them.
+    for name in ARGUMENTS:
+        if name not in words:
+            mistake = unknown("argument", name, words)
+            raise UsageError(
+                mistake.code,
+                place=f"scons {name}={ARGUMENTS[name]}",
+                reason=mistake.reason,
+                hint="if your SConstruct reads it, list it in MlfTarget(..., known=[...])",
+            )
+    # ARGUMENTS has the last value if an argument is given twice, as in SCons itself.
+    return str(ARGUMENTS.get("target", default))

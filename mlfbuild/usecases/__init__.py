@@ -18,25 +18,24 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.usecases.add import AddedModel, add_model
+    from mlfbuild.usecases.add.adding import AddedModel, add_model
     from mlfbuild.usecases.boards import KnownTarget, known_targets
     from mlfbuild.usecases.build import ModelResult, build_firmware, build_project
     from mlfbuild.usecases.bundle import (
         ReceivedImage, WrittenBundle, bundle_archives, bundle_project, received_image, verify_received,
     )
     from mlfbuild.usecases.calibrate import CalibratedTarget, calibrate_target
-    from mlfbuild.usecases.check import (
-        Foreseen, assumed_places, check_dependencies, foreseen, missing_tools, unchecked_budgets, unused_devices,
+    from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
+    from mlfbuild.usecases.check.requirements import (
+        assumed_places, check_dependencies, unchecked_budgets, unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked
-    from mlfbuild.usecases.cmake_dir import cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives, compare_runs
     from mlfbuild.usecases.compile.archive import Archive, Table, compiled_archive
     from mlfbuild.usecases.compile.file import compile_file, file_job
-    from mlfbuild.usecases.completion import completion_script
     from mlfbuild.usecases.convert import Conversion, convert_archive
     from mlfbuild.usecases.doctor.diagnosis import Diagnosis, TargetState, diagnose
-    from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, read_project, what
+    from mlfbuild.usecases.fetch import Fetched, fetch_dependencies, what
     from mlfbuild.usecases.flash import flash_firmware
     from mlfbuild.usecases.fleet import check_readable, fleet_report
     from mlfbuild.usecases.generate import chosen_model, generate_model
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.lock.frozen import check_lock, freeze_beforehand
     from mlfbuild.usecases.lock.locking import lock_project
     from mlfbuild.usecases.merge import merge_archives
-    from mlfbuild.usecases.params import write_params
     from mlfbuild.usecases.plan import complete_archives, plan_build, plan_lines, plan_text
     from mlfbuild.usecases.profile import not_profiled, profile_models
     from mlfbuild.usecases.report import (
@@ -54,11 +52,10 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.run import ArchiveRun, DeviceTarget, RunInputs, device_target, load_on_device, run_archive
     from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image, run_on_target
     from mlfbuild.usecases.sbom import bill_of_materials, check_complete
-    from mlfbuild.usecases.schema import project_schema, report_schema
     from mlfbuild.usecases.show import FunctionText, ProgramPart, function_called, program_parts
     from mlfbuild.usecases.split import SplitModule, split_archive
     from mlfbuild.usecases.unpack import unpack_file
-    from mlfbuild.usecases.update.model_update import ModelUpdate, OutputDifference, UpdatedFigure
+    from mlfbuild.usecases.update.differences import ModelUpdate, OutputDifference, UpdatedFigure
     from mlfbuild.usecases.update.replacing import update_model
     from mlfbuild.usecases.validate import validate_archive
     from mlfbuild.usecases.vectors import RecomputedVectors, recompute_vectors

@@ -6,18 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mlfbuild.targets import (
-    BOARDS,
-    CPUS,
-    MCUS,
-    DevelopmentBoard,
-    KnownPart,
-    Mcu,
-    all_boards,
-    all_parts,
-    model_of,
-    part_called,
-)
+from mlfbuild import targets
 
 
 @dataclass(frozen=True)
@@ -54,45 +43,41 @@ def known_targets(patterns: tuple[str, ...] = ()) -> list[KnownTarget]:
     for words in map(str.lower, patterns):
         pattern = words.replace("_", "-")
         chosen += (
-            [each for each in found if _begins(each, f"{pattern}*")]
+            [each for each in found if any(fnmatchcase(name, f"{pattern}*") for name in (each.name, each.mcu))]
             or [each for each in found if fnmatchcase(each.name, f"*{pattern}*")]
             or [each for each in found if fnmatchcase(each.title.lower(), f"*{words}*")]
         )
     return [each for each in found if each in chosen]
 
 
-def _begins(target: KnownTarget, pattern: str) -> bool:
-    return fnmatchcase(target.name, pattern) or fnmatchcase(target.mcu, pattern)
-
-
 def _all() -> Iterator[KnownTarget]:
-    for cpu in CPUS.values():
+    for cpu in targets.CPUS.values():
         yield KnownTarget("cpu", cpu.name, cpu.name, title=cpu.title)
-    for emulated in BOARDS.values():
+    for emulated in targets.BOARDS.values():
         yield KnownTarget(
             "board", emulated.name, emulated.cpu, "", emulated.flash.size, emulated.ram.size,
             server="qemu", title="emulated by QEMU",
         )  # fmt: skip
-    for board in all_boards().values():
-        yield _board(board)
-    for mcu in MCUS.values():
+    for board in targets.all_boards().values():
+        known = targets.part_called(board.mcu)
+        assert known is not None  # a test holds the tables together
+        flash, ram = _sizes(known.memory)
+        yield KnownTarget(
+            "board", board.board, known.cpu, board.mcu, flash, ram, targets.model_of(board.mcu) is not None,
+            board.server, board.usb, board.title,
+        )  # fmt: skip
+    for mcu in targets.MCUS.values():
         yield _mcu(mcu, mcu.title, cycles=True)
-    for part in all_parts().values():
-        if part.name not in MCUS:
-            yield _mcu(part, cycles=model_of(part.name) is not None)
+    for part in targets.all_parts().values():
+        if part.name not in targets.MCUS:
+            yield _mcu(part, cycles=targets.model_of(part.name) is not None)
 
 
-def _board(board: DevelopmentBoard) -> KnownTarget:
-    part = part_called(board.mcu)
-    assert part is not None  # a test holds the tables together
-    flash = part.memory.flash.size if part.memory.flash else 0
-    return KnownTarget(
-        "board", board.board, part.cpu, board.mcu, flash, part.memory.ram.size, model_of(board.mcu) is not None,
-        board.server, board.usb, board.title,
-    )  # fmt: skip
-
-
-def _mcu(mcu: Mcu | KnownPart, title: str = "", *, cycles: bool) -> KnownTarget:
-    flash = mcu.memory.flash.size if mcu.memory and mcu.memory.flash else 0
-    ram = mcu.memory.ram.size if mcu.memory else 0
+def _mcu(mcu: targets.Mcu | targets.KnownPart, title: str = "", *, cycles: bool) -> KnownTarget:
+    flash, ram = _sizes(mcu.memory)
     return KnownTarget("mcu", mcu.name, mcu.cpu, flash=flash, ram=ram, cycles=cycles, title=title)
+
+
+def _sizes(memory: targets.DeviceMemoryKeys | None) -> tuple[int, int]:
+    """Return the bytes of flash and RAM, 0 if unknown."""
+    return (memory.flash.size if memory.flash else 0, memory.ram.size) if memory else (0, 0)

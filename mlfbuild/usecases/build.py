@@ -123,7 +123,7 @@ def build_project(
     """
     watch = progress or Progress()
     if locked is not None:
-        from mlfbuild.usecases.lock import freeze  # reads lock files, which most builds do not
+        from mlfbuild.usecases.lock.frozen import freeze  # reads lock files, which most builds do not
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
@@ -175,7 +175,9 @@ def _build_models(
     targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
-    tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
+    tasks = {
+        job.archive: Task("compile", job.title, job.target, model=job.model) for group in groups for job in group.jobs
+    }
     results: dict[Path, ModelResult] = {}
     errors: dict[int, MlfError] = {}
 
@@ -218,10 +220,6 @@ def _is_current(group: SharedArchive) -> bool:
         return all(map(is_current, group.jobs))
     except MlfError:  # building the group reports it, as the error of its models
         return False
-
-
-def _model_task(job: CompileJob) -> Task:
-    return Task("compile", job.title, job.target, model=job.model)
 
 
 def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None]) -> list[ModelResult]:

@@ -177,29 +177,18 @@ def _callable(library: Library) -> list[str]:
 def _vectors(words: Sequence[str], modules: Sequence[str]) -> Mapping[str, Path]:
     files: dict[str, Path] = {}
     for word in words:
-        name, _, file = word.rpartition("=")
+        (name, _, file), place = word.rpartition("="), f"--vectors {word}"
         if not name and len(modules) > 1:
-            raise UsageError(
-                "module-not-chosen",
-                place=f"--vectors {word}",
-                reason=f"there are several modules ({listed(modules)})",
-                hint=f"name the module of the vectors: --vectors MODULE={word}",
-            )
+            reason = f"there are several modules ({listed(modules)})"
+            hint = f"name the module of the vectors: --vectors MODULE={word}"
+            raise UsageError("module-not-chosen", place=place, reason=reason, hint=hint)
         name = name or modules[0]
         if name not in modules:
-            raise UsageError(
-                "unknown-module",
-                place=f"--vectors {word}",
-                reason=f"there is no module {quoted(name)}",
-                hint=f"choose one of {listed(modules)}",
-            )
+            reason, hint = f"there is no module {quoted(name)}", f"choose one of {listed(modules)}"
+            raise UsageError("unknown-module", place=place, reason=reason, hint=hint)
         if name in files:
-            raise UsageError(
-                "vectors-twice",
-                place=f"--vectors {word}",
-                reason=f"the module {quoted(name)} already has {files[name]}",
-                hint="omit one of them",
-            )
+            reason = f"the module {quoted(name)} already has {files[name]}"
+            raise UsageError("vectors-twice", place=place, reason=reason, hint="omit one of them")
         files[name] = Path(file)
     return files
 

@@ -14,25 +14,13 @@ from typing import Any
 
 import numpy.typing as npt
 
+from mlfbuild import verify
 from mlfbuild.archive.compare import LibraryComparison, compare, network_differences
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError, read_bytes
 from mlfbuild.jobs import is_model, open_beside, open_model
 from mlfbuild.library import CompileRequest, TracedTensor
 from mlfbuild.native import read_network
 from mlfbuild.targets import CPUS
-from mlfbuild.verify import (
-    ComparedNetwork,
-    ElementDifference,
-    RunComparison,
-    TensorDifference,
-    TensorPair,
-    Traced,
-    first_difference,
-    float_tolerance,
-    load_inputs,
-    pair_ports,
-    pair_traced,
-)
 from mlfbuild.verify.host import Model, load
 
 Array = npt.NDArray[Any]
@@ -69,7 +57,7 @@ def _compare_models(left: Path, right: Path) -> LibraryComparison:
 
 def compare_runs(
     archives: tuple[Path, Path], models: tuple[str | None, str | None], inputs: Path, timeout: float
-) -> RunComparison:
+) -> verify.RunComparison:
     """Run a network of each of ``archives`` on this machine with every case of ``inputs`` and compare the results.
 
     ``models`` are the networks' names, required for an archive with several. Networks with state keep it from case to
@@ -107,10 +95,12 @@ class _Runner:
         except ProcessFailedError as error:
             raise _of_archive(self.archive, error) from None
 
-    def side(self) -> ComparedNetwork:
+    def side(self) -> verify.ComparedNetwork:
         """Return this network's part of the report."""
         count = len(self.model.traced)
-        return ComparedNetwork(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
+        return verify.ComparedNetwork(
+            str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace
+        )
 
 
 def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
@@ -125,43 +115,18 @@ def _of_archive(archive: Path, error: MlfError) -> MlfError:
     return error if error.message.startswith(str(archive)) else error.within(archive)
 
 
-class _Tally:
-    """The differences of numbered tensors over all cases."""
-
-    def __init__(self, tolerance: float) -> None:
-        self._tolerance = tolerance
-        self._found: dict[int, tuple[int, int, ElementDifference]] = {}
-
-    def note(self, number: int, case: int, first: Array, second: Array, bound: float = 0.0) -> None:
-        """Compare two arrays; the first one is the reference, and ``bound`` as for ``first_difference``."""
-        difference = first_difference(first.reshape(-1), second.reshape(-1), self._tolerance, bound)
-        if difference is not None:
-            # The first difference is kept, with the number of cases; later ones of the same tensor say nothing new.
-            known = self._found.get(number, (case, 0, difference))
-            self._found[number] = (known[0], known[1] + 1, known[2])
-
-    @property
-    def numbers(self) -> Sequence[int]:
-        """The tensors that differ."""
-        return sorted(self._found)
-
-    def case(self, number: int) -> int:
-        """Return the first case in which the tensor differs."""
-        return self._found[number][0]
-
-    def difference(self, number: int, tensor: TracedTensor, *, by_name: bool) -> TensorDifference:
-        """Return the difference that was found in the ``tensor`` with that number."""
-        case, cases, difference = self._found[number]
-        return TensorDifference(tensor, by_name, case, cases, difference)
+_Found = dict[int, tuple[int, int, verify.ElementDifference]]
+"""By the number of a tensor: the first case in which it differs, the number of such cases, and the first difference."""
 
 
-def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
+def _compare(first: _Runner, second: _Runner, path: Path) -> verify.RunComparison:
     sources, results = (_ports(kind, first, second) for kind in ("input", "output"))
-    pairs = pair_traced(*(Traced(runner.model.name, runner.model.traced) for runner in (first, second)))
-    cases, arrays = load_inputs(path, first.model)
+    pairs = verify.pair_traced(*(verify.Traced(runner.model.name, runner.model.traced) for runner in (first, second)))
+    cases, arrays = verify.load_inputs(path, first.model)
     # Rounding errors add up with each layer, so the deeper network decides for both.
-    tolerance = float_tolerance(max(first.model.layers, second.model.layers))
-    outputs, tensors = _Tally(tolerance), _Tally(tolerance)
+    tolerance = verify.float_tolerance(max(first.model.layers, second.model.layers))
+    outputs: _Found = {}
+    tensors: _Found = {}
     for case in range(cases):
         values = [array[case] for array in arrays]
         # Both run the same case before the next one, so that networks with state have the same history.
@@ -169,48 +134,51 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
         # The second network may have its inputs in another order.
         values = [values[pair.first] for pair in sorted(sources, key=lambda pair: pair.second)]
         other = second.run(values, traced=bool(pairs))
-        for kind, (tally, common) in enumerate(((outputs, results), (tensors, pairs))):
+        for kind, (found, common) in enumerate(((outputs, results), (tensors, pairs))):
             for number, pair in enumerate(common):
+                arrays_of_pair = got[kind][pair.first].reshape(-1), other[kind][pair.second].reshape(-1)
                 bound = 0 if kind else first.model.bound(pair.first)
-                tally.note(number, case, got[kind][pair.first], other[kind][pair.second], bound)
-    return RunComparison(
+                difference = verify.first_difference(*arrays_of_pair, tolerance, bound)
+                if difference is not None:
+                    # The first difference is kept; later ones of the same tensor say nothing new.
+                    begin, count, known = found.get(number, (case, 0, difference))
+                    found[number] = (begin, count + 1, known)
+    return verify.RunComparison(
         (first.side(), second.side()),
         cases,
         tuple(kind for kind, ports in (("inputs", sources), ("outputs", results)) if not all(p.by_name for p in ports)),
         len(results),
         pairs,
-        _first_operator(first.model, pairs, tensors, anyhow=bool(outputs.numbers)),
+        _first_operator(first.model, pairs, tensors, anyhow=bool(outputs)),
         tuple(
-            outputs.difference(number, TracedTensor(first.model.outputs[results[number].first], "", ""), by_name=True)
-            for number in outputs.numbers
+            verify.TensorDifference(
+                TracedTensor(first.model.outputs[results[number].first], "", ""), True, *outputs[number]
+            )
+            for number in sorted(outputs)
         ),
     )
 
 
-def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[TensorPair, ...]:
+def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[verify.TensorPair, ...]:
     sides = ((runner.model.inputs if kind == "input" else runner.model.outputs) for runner in (first, second))
     try:
-        return pair_ports(kind, *sides)
+        return verify.pair_ports(kind, *sides)
     except UsageError as error:
-        raise UsageError(
-            "interfaces-differ",
-            place=f"{first.archive} and {second.archive}",
-            reason=f"the networks cannot run on the same inputs: {error}",
-            hint="omit --inputs",
-        ) from None
+        place, reason = f"{first.archive} and {second.archive}", f"the networks cannot run on the same inputs: {error}"
+        raise UsageError("interfaces-differ", place=place, reason=reason, hint="omit --inputs") from None
 
 
 def _first_operator(
-    model: Model, pairs: Sequence[TensorPair], tally: _Tally, *, anyhow: bool
-) -> TensorDifference | None:
+    model: Model, pairs: Sequence[verify.TensorPair], found: _Found, *, anyhow: bool
+) -> verify.TensorDifference | None:
     """Return the first tensor that differs: one of the same name, unless outputs differ ``anyhow`` or there is none.
 
     If the network keeps a state, an error in one case continues in the next, so the first wrong case is returned.
     """
     # A pair without a common name may be no pair; it is believed if an output is wrong as well, which something must
     # have caused.
-    wrong = [number for number in tally.numbers if anyhow or pairs[number].by_name] or tally.numbers
+    wrong = [number for number in found if anyhow or pairs[number].by_name] or [*found]
     if not wrong:
         return None
-    first = min(wrong, key=lambda number: (tally.case(number) if model.keeps_state else 0, number))
-    return tally.difference(first, model.traced[pairs[first].first], by_name=pairs[first].by_name)
+    first = min(wrong, key=lambda number: (found[number][0] if model.keeps_state else 0, number))
+    return verify.TensorDifference(model.traced[pairs[first].first], pairs[first].by_name, *found[first])

@@ -52,11 +52,8 @@ def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, 
     for text in names:
         old, equals, name = text.rpartition("=")
         if not equals and len(known) > 1:
-            raise UsageError(
-                "module-not-chosen",
-                place=path,
-                reason=f"the archive has several modules ({listed(known)})",
-                hint=f"name the module to rename: --module-name OLD={text}",
-            )
+            reason = f"the archive has several modules ({listed(known)})"
+            hint = f"name the module to rename: --module-name OLD={text}"
+            raise UsageError("module-not-chosen", place=path, reason=reason, hint=hint)
         new[old if equals else known[0]] = name
     return new

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlfbuild.core import MlfError, OnProgress, ProjectFileError, UsageError
 from mlfbuild.jobs import UP_TO_DATE, Progress, Task, raise_first, watched
-from mlfbuild.project import Project, Provider, load_project
+from mlfbuild.project import Project, Provider
 from mlfbuild.requirements import Cache, GitPin, default_cache, fetch_archive, fetch_commit, fetch_version, root_of
 
 FETCHED_KINDS = ("git", "url")
@@ -27,14 +27,6 @@ class Fetched:
     """Whether it was fetched now, and was not in the cache before."""
     pin: GitPin | None = None
     """The commit of a repository."""
-
-
-def read_project(path: Path) -> Project:
-    """Read the project file ``path``; model files and folders that it names need not exist.
-
-    Raises ``ProjectFileError`` with all mistakes.
-    """
-    return load_project(path)
 
 
 def fetch_dependencies(
@@ -85,7 +77,10 @@ def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, on_progress: On
 
 
 def what(fetched: Fetched) -> str:
-    """Return version and commit, such as ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
+    """Return version and commit, such as ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``.
+
+    For one line of progress or of a result. Commits and hashes are cut to twelve digits, which is enough to find them.
+    """
     provider = fetched.provider
     if fetched.pin is None:
         return f"archive {provider.sha256[:12]}"

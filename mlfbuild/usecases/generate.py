@@ -33,7 +33,7 @@ def chosen_model(
             hint="choose it with --target and --model",
         )
     if frozen:  # the compiler was checked when CMake was configured
-        from mlfbuild.usecases.lock import freeze_beforehand
+        from mlfbuild.usecases.lock.frozen import freeze_beforehand
 
         jobs = freeze_beforehand(project, jobs, toolchains=False)
     return jobs[0].models[0]
@@ -69,7 +69,10 @@ def _generated(
     compiled = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:
-        files = recorded_files(job.tree) if depends == "tree" else _made_from(job)
+        # Archives of programs are made when CMake is configured (``plan --complete``). If such an archive is deleted or
+        # replaced later, this step makes it again.
+        made_from = read_files(job) + ([] if job.request.program is None else [job.archive])
+        files = recorded_files(job.tree) if depends == "tree" else made_from
         write_atomic(depfile, _rule(stamp or depfile, files).encode())
     # Before ``stamp``, whose time tells the build system that this step is done: a step that ends early must leave the
     # stamp old, so that it runs again.
@@ -81,13 +84,6 @@ def _generated(
         # build.
         write_atomic(stamp, b"")
     return ModelResult(job, compiled, written)
-
-
-def _made_from(job: CompileJob) -> list[Path]:
-    """Return the inputs of the archive, and the archive itself if it may have been made before configuration."""
-    # Archives of programs are made when CMake is configured (``plan --complete``). If such an archive is deleted or
-    # replaced later, this step makes it again.
-    return read_files(job) + ([] if job.request.program is None else [job.archive])
 
 
 def _beside(path: Path, suffix: str) -> Path:

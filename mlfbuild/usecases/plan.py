@@ -62,7 +62,7 @@ def plan_build(
     """
     jobs = target_jobs(project, targets, models, build)
     if frozen:
-        from mlfbuild.usecases.lock import freeze_beforehand  # most plans are not frozen
+        from mlfbuild.usecases.lock.frozen import freeze_beforehand  # most plans are not frozen
 
         jobs = freeze_beforehand(project, jobs)
     vectors = vectors_of(project)
@@ -94,7 +94,7 @@ def complete_archives(
     """
     chosen = target_jobs(project, targets, models, build)
     if frozen:
-        from mlfbuild.usecases.lock import freeze_beforehand  # most plans are not frozen
+        from mlfbuild.usecases.lock.frozen import freeze_beforehand  # most plans are not frozen
 
         freeze_beforehand(project, chosen)
     make_archives(chosen, target_jobs(project, build=build), jobs=jobs, progress=progress)

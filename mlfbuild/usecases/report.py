@@ -235,7 +235,8 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is None and not found.sizes.models:
         head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
-    depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
+    limits = {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
+    depths = stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose)
     parts.append("\n".join(depths))
     parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
@@ -251,10 +252,6 @@ def _budget(found: report.ImageSizes) -> Budget:
 
 def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
     return {name: budget for name, budget in found.budgets.items() if name}
-
-
-def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
-    return {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
 
 
 def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
@@ -301,7 +298,8 @@ def _model(
     measured = stack.measured_stacks(found).get(owner.name)
     compiled = {job.model: job for job in found.job.target.models} if found.job else {}
     facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None
-    listed = [report.network_json(each, _run_of(found, each), facts) for each in networks]
+    runs = {run.profile.module: run for run in reversed(found.runs)}
+    listed = [report.network_json(each, runs.get(each.module), facts) for each in networks]
     verified = checks.get((found.job.target.name, owner.name)) if found.job else None
     return {
         **_owner(_with_origins(owner, networks)),
@@ -310,10 +308,6 @@ def _model(
         **({"verify": verified} if verified else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
     }
-
-
-def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.ModelRun | None:
-    return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
 def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) -> report.Owner:

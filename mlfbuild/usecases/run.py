@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import OnProgress, ProcessFailedError, UsageError, no_progress, write_atomic
+from mlfbuild.core import ProcessFailedError, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.jobs import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
-from mlfbuild.library import Module, TensorInfo, corrected_sources, dtype_called
-from mlfbuild.project import RunnerKeys
+from mlfbuild.library import Module, ResolvedLibrary, TensorInfo, corrected_sources, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import Board, board_called
+from mlfbuild.usecases.verify import with_device
 from mlfbuild.verify import connected, device_of, generated_inputs, load_inputs
 from mlfbuild.verify.device import DeviceMachine, run_on_device
 from mlfbuild.verify.host import Model, load
@@ -104,7 +104,6 @@ def run_archive(
     *,
     sandbox: bool = False,
     target: DeviceTarget | None = None,
-    on_progress: OnProgress = no_progress,
 ) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``, if there is one.
 
@@ -126,7 +125,7 @@ def run_archive(
     if output is not None:
         check_arrays_output(output, archive, *([given.path] if given.path is not None else []))
     if target is not None:
-        result = _run_on_target(archive, model, given, timeout, target, on_progress)
+        result = _run_on_target(archive, model, given, timeout, target)
     elif sandbox:
         result = _run_in_sandbox(archive, model, given, timeout, board)
     elif board is None:
@@ -165,12 +164,21 @@ def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, 
 def _run_on_board(archive: Path, model: str | None, inputs: RunInputs, timeout: float, board: Board) -> ArchiveRun:
     from mlfbuild.verify.emulator import run_on_board
 
-    library, where = open_model(archive, board.cpu), str(archive)
-    module = chosen_module(library, model, where)
+    module, libraries = _opened(archive, model, board.cpu)
     cases, arrays = inputs.load(module)
-    outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
+    return _result(module, cases, run_on_board(module, board, arrays, str(archive), timeout, libraries))
+
+
+def _opened(archive: Path, model: str | None, cpu: str) -> tuple[Module, tuple[ResolvedLibrary, ...]]:
+    """Return a network of ``archive`` and the libraries in it that it requires; a model is compiled for ``cpu``."""
+    library, where = open_model(archive, cpu), str(archive)
+    module = chosen_module(library, model, where)
+    return module, bundled_libraries(library, module, where)
+
+
+def _result(module: Module, cases: int, outputs: Sequence[Array], device: str = "") -> ArchiveRun:
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, notes=corrected_sources(module))
+    return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, device, corrected_sources(module))
 
 
 @dataclass(frozen=True)
@@ -192,15 +200,9 @@ def device_target(file: Path, name: str) -> DeviceTarget:
     """
     project = load_project(file)
     (job,) = target_jobs(project, [name])
-    if job.runner is None and job.board is not None:
-        job = replace(job, runner=RunnerKeys(qemu=job.board.name))
-    if job.runner is None or job.toolchain is None:
-        raise UsageError(
-            "runner-missing",
-            place=f"target {name}",
-            reason="the target has no device",
-            hint="add a runner to the target",
-        )
+    # This machine has no toolchain file, and is no device.
+    job = with_device(job if job.toolchain is not None else replace(job, runner=None, board=None))
+    assert job.toolchain is not None
     return DeviceTarget(job, job.toolchain, f"{project.path}: targets.{name}.runner")
 
 
@@ -209,28 +211,20 @@ def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeo
 
     Raises as ``mlfbuild.load``, as ``device_of`` and as ``run_on_device``.
     """
-    job, where = target.target, str(archive)
-    device = device_of(job, target.place)
-    library = open_model(archive, job.cpu.name)
-    module = chosen_module(library, model, where)
-    machine = DeviceMachine(module, device, target.toolchain, where, bundled_libraries(library, module, where), timeout)
-    return Model(module, machine)
+    device = device_of(target.target, target.place)
+    module, libraries = _opened(archive, model, target.target.cpu.name)
+    return Model(module, DeviceMachine(module, device, target.toolchain, str(archive), libraries, timeout))
 
 
 def _run_on_target(
-    archive: Path, model: str | None, inputs: RunInputs, timeout: float, target: DeviceTarget, on_progress: OnProgress
+    archive: Path, model: str | None, inputs: RunInputs, timeout: float, target: DeviceTarget
 ) -> ArchiveRun:
-    job, where = target.target, str(archive)
-    device = device_of(job, target.place)
-    library = open_model(archive, job.cpu.name)
-    module = chosen_module(library, model, where)
+    device = device_of(target.target, target.place)
+    module, libraries = _opened(archive, model, target.target.cpu.name)
     cases, arrays = inputs.load(module)
-    libraries = bundled_libraries(library, module, where)
     with connected(device) as connection:
-        outputs = run_on_device(module, connection, target.toolchain, arrays, where, timeout, libraries, on_progress)
-        name = connection.name
-    named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.inputs, module.outputs, named, name, corrected_sources(module))
+        outputs = run_on_device(module, connection, target.toolchain, arrays, str(archive), timeout, libraries)
+        return _result(module, cases, outputs, connection.name)
 
 
 def _run_in_sandbox(
@@ -246,8 +240,8 @@ def _run_in_sandbox(
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
         path = inputs.path or Path(folder) / "inputs.npz"
         if inputs.path is None:
-            shaped = (array if tensor.shape is None else array.reshape(len(array), *tensor.shape)
-                      for tensor, array in zip(module.inputs, given, strict=True))  # fmt: skip
+            named = zip(module.inputs, given, strict=True)
+            shaped = [np.stack([_shaped(case, tensor) for case in array]) for tensor, array in named]
             path.write_bytes(_npz({f"in{index}": array for index, array in enumerate(shaped)}))
         arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
         arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]

@@ -12,32 +12,7 @@ from mlfbuild.jobs import CompileJob, is_current, pinned, target_jobs
 from mlfbuild.library import Library, exporter_version
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project
-from mlfbuild.report.sbom import (
-    BUILD,
-    REPAIR,
-    Bill,
-    Bom,
-    Code,
-    Component,
-    How,
-    Kind,
-    TreeContents,
-    add_board,
-    add_declared,
-    add_dependencies,
-    add_images,
-    archive_component,
-    code_component,
-    images_of,
-    kernels_component,
-    mlfbuild_tool,
-    model_component,
-    read_tree,
-    runtime_component,
-    spdx_expression,
-    tvm_runtime_component,
-    tvm_tool,
-)
+from mlfbuild.report import sbom
 
 
 def bill_of_materials(
@@ -50,7 +25,7 @@ def bill_of_materials(
     name: str = "",
     version: str = "",
     supplier: str = "",
-) -> Bom:
+) -> sbom.Bom:
     """Return the bill of materials of the selected targets and models (by default all).
 
     ``build`` is the build folder, as for ``target_jobs``; ``elfs`` are images of another build, and require that one
@@ -71,30 +46,32 @@ def bill_of_materials(
             reason=f"the image is for one target, and the project has {names}",
             hint="choose its target with --target",
         )
-    bill = Bill(
-        Component("project", Kind.PROJECT, name or _name(project), version or project.version, supplier=supplier),
-        source_date(),
-    )
-    tool = bill.add(mlfbuild_tool(__version__))
+    name, version = name or "+".join(project.firmware or project.models), version or project.version
+    product = sbom.Component("project", sbom.Kind.PROJECT, name, version, supplier=supplier)
+    bill = sbom.Bill(product, source_date())
+    tool = bill.add(sbom.mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
     found = {model: _add_model(bill, project, model) for model in chosen}
     for target in jobs:
         codes = [code for job in target.models if (code := _add_code(bill, job, found[job.model], tool)) is not None]
-        add_dependencies(bill, project, target, codes)
-        add_board(bill, target)
+        sbom.add_dependencies(bill, project, target, codes)
+        sbom.add_board(bill, target)
         # Images of another build belong to the only target that is selected.
-        images = images_of(project, target, elfs if target is jobs[0] else (), build)
-        add_images(bill, images, codes)
+        images = sbom.images_of(project, target, elfs if target is jobs[0] else (), build)
+        sbom.add_images(bill, images, codes)
     # If any code is missing, the libraries that it requires are unknown, so all declared ones are listed.
     if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
-        add_declared(bill, project)
+        sbom.add_declared(bill, project)
     for one in bill.components:
         _check_license(bill, project, one)
     return bill.done()
 
 
-def check_complete(bom: Bom) -> None:
-    """Raise ``CheckFailedError`` if ``bom`` has notes, which list what is missing in it."""
+def check_complete(bom: sbom.Bom) -> None:
+    """Raise ``CheckFailedError`` if ``bom`` has notes, which list what is missing in it.
+
+    For ``--strict``: the bill has been written by then, so that it can be read although the command fails.
+    """
     if bom.notes:
         raise CheckFailedError(
             "bill-incomplete",
@@ -104,64 +81,60 @@ def check_complete(bom: Bom) -> None:
         )
 
 
-def _name(project: Project) -> str:
-    return "+".join(project.firmware or project.models)
-
-
 # Models --------------------------------------------------------------------------------------------------------------
 
 
-def _add_model(bill: Bill, project: Project, name: str) -> Component:
+def _add_model(bill: sbom.Bill, project: Project, name: str) -> sbom.Component:
     spec = project.models[name]
     weights = {name: sha256(read_bytes(path, "weights")) for name, path in SourceFiles(spec.source).weights.items()}
-    model = model_component(spec, read_bytes(spec.source, "model"), weights)
+    model = sbom.model_component(spec, read_bytes(spec.source, "model"), weights)
     bill.add(model)
     return model
 
 
-def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code | None:
+def _add_code(bill: sbom.Bill, job: CompileJob, model: sbom.Component, tool: str) -> sbom.Code | None:
     """Add the archive and the code of a model for a target, with the libraries in it; ``None`` if it is not built."""
-    tree = read_tree(job.tree)
+    tree = sbom.read_tree(job.tree)
     if tree is None or not job.archive.is_file():
-        bill.note(f"{job.title}: has not been built, so its code is not in the bill; {BUILD}")
+        bill.note(f"{job.title}: has not been built, so its code is not in the bill; {sbom.BUILD}")
         return None
     for damage in tree.damage:
-        bill.note(f"{damage}; {REPAIR}")
+        bill.note(f"{damage}; {sbom.REPAIR}")
     library, digest = open_archive_with_id(job.archive)
     # A bill describes what is there, so it is made anyway and the note says that it is not the bill of the present
     # files.
     if _is_stale(job, model, library) or tree.archive != digest:
-        bill.note(
-            f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {BUILD}"
-        )
-    archive = bill.add(archive_component(job.target, job.model, job.archive, digest))
+        reason = "was built from another model file, with other settings, or by another mlfbuild"
+        bill.note(f"{job.title}: {reason}; {sbom.BUILD}")
+    archive = bill.add(sbom.archive_component(job.target, job.model, job.archive, digest))
     native = all(module.model_id for module in library.modules)
-    code = bill.add(code_component(job.target, job.request.cpu.name, model, job.compiler, tree.code, native=native))
-    bill.relate(archive, How.GENERATED_FROM, model.ref)
-    bill.relate(code, How.GENERATED_FROM, archive)
-    bill.relate(code, How.GENERATED_FROM, model.ref)
-    bill.relate(code, How.MADE_BY, tool)
+    cpu = job.request.cpu.name
+    code = bill.add(sbom.code_component(job.target, cpu, model, job.compiler, tree.code, native=native))
+    bill.relate(archive, sbom.How.GENERATED_FROM, model.ref)
+    bill.relate(code, sbom.How.GENERATED_FROM, archive)
+    bill.relate(code, sbom.How.GENERATED_FROM, model.ref)
+    bill.relate(code, sbom.How.MADE_BY, tool)
     _add_own_libraries(bill, code, tree, library)
-    return Code(code, job, library, digest)
+    return sbom.Code(code, job, library, digest)
 
 
-def _add_own_libraries(bill: Bill, code: str, tree: TreeContents, library: Library) -> None:
+def _add_own_libraries(bill: sbom.Bill, code: str, tree: sbom.TreeContents, library: Library) -> None:
     """Add the kernels and libraries that the archive includes, and the TVM version that exported it."""
     for folder, headers in tree.kernels.items():
-        bill.relate(code, How.DEPENDS_ON, bill.add(kernels_component(folder, headers, __version__)))
+        bill.relate(code, sbom.How.DEPENDS_ON, bill.add(sbom.kernels_component(folder, headers, __version__)))
     if tree.runtime:
-        bill.relate(code, How.DEPENDS_ON, bill.add(runtime_component(tree.runtime, __version__)))
+        bill.relate(code, sbom.How.DEPENDS_ON, bill.add(sbom.runtime_component(tree.runtime, __version__)))
     exporters = {version for module in library.modules if (version := exporter_version(module))}
     for version in sorted(exporters):
-        bill.relate(code, How.MADE_BY, bill.add(tvm_tool(version)))
+        bill.relate(code, sbom.How.MADE_BY, bill.add(sbom.tvm_tool(version)))
     if tree.bundled:
         # The files of TVM in the tree are one set. If the modules come from several releases, which one they belong to
         # is not recorded, and a wrong version would match the wrong vulnerabilities.
         version = min(exporters) if len(exporters) == 1 else ""
-        bill.relate(code, How.DEPENDS_ON, bill.add(tvm_runtime_component(tree.bundled, version)))
+        bill.relate(code, sbom.How.DEPENDS_ON, bill.add(sbom.tvm_runtime_component(tree.bundled, version)))
 
 
-def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
+def _is_stale(job: CompileJob, model: sbom.Component, library: Library) -> bool:
     """Return whether the archive was made from other inputs than the current ones; inputs of programs are ignored."""
     if job.request.program is None:
         return not is_current(job)
@@ -175,20 +148,23 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
 # Licences ------------------------------------------------------------------------------------------------------------
 
 
-def _check_license(bill: Bill, project: Project, one: Component) -> None:
+def _check_license(bill: sbom.Bill, project: Project, one: sbom.Component) -> None:
     """Note an unknown licence of a model, a requirement, or kernels of another version."""
     section, _, name = one.ref.partition("/")
     where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
     if where is not None and name in (project.models if section == "model" else project.dependencies):
+        mistake = None
         if not one.license:
             hint = "add `license:` with an SPDX expression such as Apache-2.0 or LicenseRef-Proprietary"
             mistake = Mistake("unknown-license", reason="its licence is unknown", hint=hint)
-            bill.note(str(project.problems([(where, mistake)])[0]))
-        elif spdx_expression(one.license) is None:
+        elif sbom.spdx_expression(one.license) is None:
             reason = f"its file has the licence {quoted(one.license)}, which is not an SPDX expression"
             mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the SPDX expression")
-            bill.note(str(project.problems([(where, mistake)])[0]))
+        for problem in project.problems([(where, mistake)] if mistake else []):
+            bill.note(str(problem))
     elif one.properties.get("provided-by") == "archive" and not one.license:
         bill.note(f"{name}: an archive includes it without a licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:
-        bill.note(f"{one.ref}: these kernels are of another mlfbuild version, so their licence is unknown; {BUILD}")
+        bill.note(
+            f"{one.ref}: these kernels are of another mlfbuild version, so their licence is unknown; {sbom.BUILD}"
+        )

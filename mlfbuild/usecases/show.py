@@ -6,18 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.archive.program import (
-    GRAPH,
-    PLAN,
-    RELAY,
-    TIR,
-    CodeFunction,
-    KnownFiles,
-    ProgramOperator,
-    code_functions,
-    function_text,
-    program_operators,
-)
+from mlfbuild.archive import program
 from mlfbuild.core import UsageError, counted, listed, quoted, suggestion
 from mlfbuild.jobs import chosen_modules, open_model
 from mlfbuild.library import Content, Module, plan_json
@@ -31,12 +20,12 @@ class ProgramPart:
     part: str
     """``relay``, ``tir``, ``graph`` or ``plan``."""
     content: Content
-    _known: KnownFiles = field(repr=False)
+    _known: program.KnownFiles = field(repr=False)
 
     @property
-    def operators(self) -> tuple[ProgramOperator, ...]:
+    def operators(self) -> tuple[program.ProgramOperator, ...]:
         """The operators, each with its C functions; raises ``InputFileError`` if the graph is not valid."""
-        return program_operators(self.module, self.part, code_functions(self.module, self._known))
+        return program.program_operators(self.module, self.part, program.code_functions(self.module, self._known))
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class FunctionText:
     """A C function of a module, as the archive has it."""
 
     module: str
-    function: CodeFunction
+    function: program.CodeFunction
     text: bytes
 
 
@@ -56,31 +45,30 @@ def program_parts(path: Path, part: str | None = None, modules: Collection[str] 
     """
     library = chosen_modules(open_model(path), modules, path)
     # Shared files are parsed once for all modules.
-    known: KnownFiles = {}
+    known: program.KnownFiles = {}
     found = [each for module in library.modules for each in _parts(module, known)]
     # A plan has the reasons of the compiler, and is only shown if it was asked for.
-    chosen = [each for each in found if part in {None, each.part} and (each.part != PLAN or part == PLAN)]
+    chosen = [
+        each for each in found if part in {None, each.part} and (each.part != program.PLAN or part == program.PLAN)
+    ]
     if not chosen:
         others = list(dict.fromkeys(each.part for each in found))
-        raise UsageError(
-            "no-such-program-part",
-            place=path,
-            reason=f"the archive has no {part or 'program text and no graph'}",
-            hint=f"choose one of {listed(others)}" if others else "run `mlfbuild inspect` to list its modules",
-        )
+        reason = f"the archive has no {part or 'program text and no graph'}"
+        hint = f"choose one of {listed(others)}" if others else "run `mlfbuild inspect` to list its modules"
+        raise UsageError("no-such-program-part", place=path, reason=reason, hint=hint)
     return chosen
 
 
-def _parts(module: Module, known: KnownFiles) -> Iterator[ProgramPart]:
+def _parts(module: Module, known: program.KnownFiles) -> Iterator[ProgramPart]:
     if len(module.source_text):
-        yield ProgramPart(module, RELAY, module.source_text, known)
+        yield ProgramPart(module, program.RELAY, module.source_text, known)
     for _, text in module.tir:
-        yield ProgramPart(module, TIR, text, known)
+        yield ProgramPart(module, program.TIR, text, known)
     if module.graph_json is not None:
-        yield ProgramPart(module, GRAPH, module.graph_json, known)
+        yield ProgramPart(module, program.GRAPH, module.graph_json, known)
     plan = plan_json((module,))
     if plan is not None:
-        yield ProgramPart(module, PLAN, plan, known)
+        yield ProgramPart(module, program.PLAN, plan, known)
 
 
 def function_called(path: Path, name: str, modules: Collection[str] = ()) -> FunctionText:
@@ -89,35 +77,24 @@ def function_called(path: Path, name: str, modules: Collection[str] = ()) -> Fun
     Raises as ``open_model``, and ``UsageError`` if no module or several define the function, or only an object does.
     """
     library = chosen_modules(open_model(path), modules, path)
-    files: KnownFiles = {}
-    functions = {module.name: code_functions(module, files) for module in library.modules}
+    files: program.KnownFiles = {}
+    functions = {module.name: program.code_functions(module, files) for module in library.modules}
     owners = {module.name: module for module in library.modules if name in functions[module.name]}
     # A function in a file that several modules share is one function, so no module needs to be chosen.
     places = {functions[owner][name] for owner in owners}
     if not places:
         known = [function for each in functions.values() for function in each]
-        raise UsageError(
-            "no-such-function",
-            place=path,
-            reason=f"no code of the archive defines {quoted(name)}{suggestion(name, known)}",
-            hint="correct --function",
-        )
+        reason = f"no code of the archive defines {quoted(name)}{suggestion(name, known)}"
+        raise UsageError("no-such-function", place=path, reason=reason, hint="correct --function")
     if len(places) > 1:
-        raise UsageError(
-            "function-not-chosen",
-            place=path,
-            reason=f"{counted(len(places), 'module')} define {quoted(name)}: {listed(list(owners))}",
-            hint="choose one with --model",
-        )
+        reason = f"{counted(len(places), 'module')} define {quoted(name)}: {listed(list(owners))}"
+        raise UsageError("function-not-chosen", place=path, reason=reason, hint="choose one with --model")
     (place,) = places
     # Any of the owners will do, because the file and line are the same.
     owner = next(iter(owners.values()))
-    text = function_text(owner, place)
+    text = program.function_text(owner, place)
     if text is None:
-        raise UsageError(
-            "function-without-source",
-            place=f"{path}: {place.file}",
-            reason=f"{name} is in a compiled object, so the archive does not contain its source",
-            hint="disassemble the object",
-        )
+        reason = f"{name} is in a compiled object, so the archive does not contain its source"
+        hint = "disassemble the object"
+        raise UsageError("function-without-source", place=f"{path}: {place.file}", reason=reason, hint=hint)
     return FunctionText(owner.name, place, text)

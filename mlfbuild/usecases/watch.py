@@ -28,7 +28,11 @@ def project_inputs(project: Project) -> list[Path]:
 
 
 def stamps(paths: Iterable[Path]) -> Stamps:
-    """Return the present state of ``paths``."""
+    """Return the present state of ``paths``.
+
+    Files are not opened. A state differs from an earlier one if a file was written, created or removed since, whatever
+    its content is.
+    """
     return {path: _stamp(path) for path in paths}
 
 
@@ -53,7 +57,11 @@ def wait_for_change(before: Stamps) -> list[Path]:
 
 
 def image_size(job: FirmwareJob) -> tuple[int, int]:
-    """Return the bytes of flash and RAM that the job's image takes."""
+    """Return the bytes of flash and RAM that the job's image takes.
+
+    The image must exist. These are the sums of all of its sections, of the firmware as well as of its models. Raises
+    ``InputFileError``.
+    """
     from mlfbuild.report import read_image  # reads ELF files: projects without firmware do not need it
 
     image = read_image(job.elf)

@@ -107,13 +107,18 @@ def project_with_network(folder: Folder, text: str) -> None:
     folder.write("mlfbuild.yml", text)
 
 
+LATER_MISTAKES = [
+    ("device-memory-unknown", "mlfbuild.yml:5:34: targets.desk.runner.memory"),
+    ("interface-count", "mlfbuild.yml:9:25: models.kws.interface.inputs"),
+    ("interface-name-unknown", "mlfbuild.yml:9:42: models.kws.interface.outputs"),
+    ("packed-without-c-interface", "mlfbuild.yml:10:21: models.kws.options.hook"),
+]
+
+
 def test_what_build_or_verify_would_refuse_is_a_mistake(folder: Folder) -> None:
     project_with_network(folder, REFUSED_LATER)
     assert folder.mistakes("check") == [
-        ("device-memory-unknown", "mlfbuild.yml:5:34: targets.desk.runner.memory"),
-        ("interface-count", "mlfbuild.yml:9:25: models.kws.interface.inputs"),
-        ("interface-name-unknown", "mlfbuild.yml:9:42: models.kws.interface.outputs"),
-        ("packed-without-c-interface", "mlfbuild.yml:10:21: models.kws.options.hook"),
+        *LATER_MISTAKES,
         ("start-up-code-missing", "mlfbuild.yml:13:45: firmware.app.targets[1]"),
     ]
     folder.write("main.c", "void Reset_Handler(void) { for (;;) {} }\n")
@@ -147,10 +152,7 @@ def test_a_missing_file_hides_no_other_mistake(folder: Folder) -> None:
     other = "  lost: {source: lost.tflite}\nfirmware:"
     project_with_network(folder, REFUSED_LATER.replace("firmware:", other).replace("kws.npz", "gone.npz"))
     assert folder.mistakes("check") == [
-        ("device-memory-unknown", "mlfbuild.yml:5:34: targets.desk.runner.memory"),
-        ("interface-count", "mlfbuild.yml:9:25: models.kws.interface.inputs"),
-        ("interface-name-unknown", "mlfbuild.yml:9:42: models.kws.interface.outputs"),
-        ("packed-without-c-interface", "mlfbuild.yml:10:21: models.kws.options.hook"),
+        *LATER_MISTAKES,
         ("no-such-file", "mlfbuild.yml:11:14: models.kws.vectors"),
         ("no-such-file", "mlfbuild.yml:12:18: models.lost.source"),
         ("start-up-code-missing", "mlfbuild.yml:14:45: firmware.app.targets[1]"),

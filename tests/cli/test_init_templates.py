@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.usecases.init import limits
+from mlfbuild.usecases.init import rendering
 from support import warm
 from support.command import Folder
 from support.git_remote import Remote, git
@@ -252,14 +252,14 @@ def test_a_file_runs_no_code_and_has_a_limit(desk: Folder, text: bytes) -> None:
 def test_a_file_that_takes_too_much_is_stopped(
     desk: Folder, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
 ) -> None:
-    monkeypatch.setattr(limits, "SECONDS", 1)
+    monkeypatch.setattr(rendering, "SECONDS", 1)
     desk.write(name, content)
     ((code, place),) = refused(desk, "--set", "uart=uart1")
     assert (code, place) == ("template-too-expensive", name)
 
 
 def test_a_pattern_that_takes_too_long_is_stopped(desk: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SECONDS", 1)
+    monkeypatch.setattr(rendering, "SECONDS", 1)
     slow = MANIFEST.replace(b'"[1-9][0-9]*"', b'"(1|11)+x|10"')
     desk.write("t/mlfbuild-template.yml", slow)
     ones = f"period={'1' * 60}"

@@ -183,19 +183,8 @@ def test_without_colours_progress_moves(folder: Folder) -> None:
 
 def test_verbs_without_jobs_show_what_takes_long(folder: Folder) -> None:
     folder.write("tvm", "#!/bin/sh\nsleep 2.5\nexit 1\n").chmod(0o755)
-    compile_it = [
-        "compile",
-        "models/alpha.tflite",
-        "--cpu",
-        "host",
-        "-o",
-        "a.tar",
-        "--compiler",
-        "tvm",
-        "--python",
-        "./tvm",
-    ]
-    seen = Terminal().run(folder.root, *compile_it)
+    words = "compile models/alpha.tflite --cpu host -o a.tar --compiler tvm --python ./tvm"
+    seen = Terminal().run(folder.root, *words.split())
     rows = {line for screen in seen.screens for line in screen if line.startswith("compiling ")}
     assert any(re.fullmatch(r"compiling models/alpha.tflite \([1-9]\.\d s\)", row) for row in rows)
     assert not any(line.startswith("compiling ") for line in seen.lines)

@@ -138,19 +138,22 @@ def test_the_error_code_of_a_kernel_is_reported(project: Folder) -> None:
     assert_printed(ended.err, "run-failed", "mlfbuild: net: case 0", " 5,")
 
 
-def test_a_fault_shows_the_registers(project: Folder) -> None:
-    project.write("net.tar", aot_archive(OWN, '__asm__ volatile(".inst.n 0xde00");'))
-    ended = run(project)
-    assert ended.status == 7
-    assert_printed(ended.err, "run-failed", "mlfbuild: net: case 0", "mlf_board: stopped by HardFault pc 0x")
+FAULT = '__asm__ volatile(".inst.n 0xde00");'
 
 
-def test_compile_error_is_reported(project: Folder) -> None:
-    project.write("net.tar", aot_archive(OWN, "nonsense;"))
+@pytest.mark.parametrize(
+    ("statement", "code", "place", "facts"),
+    [
+        (FAULT, "run-failed", "net: case 0", ["mlf_board: stopped by HardFault pc 0x"]),
+        ("nonsense;", "module-not-built", "net", [M4, "net_lib1.c:", "'nonsense' undeclared"]),
+    ],
+    ids=["registers of a fault", "compile error"],
+)
+def test_what_went_wrong_is_shown(project: Folder, statement: str, code: str, place: str, facts: list[str]) -> None:
+    project.write("net.tar", aot_archive(OWN, statement))
     ended = run(project)
     assert ended.status == 7
-    assert_printed(ended.err, "module-not-built", "mlfbuild: net", M4)
-    assert "net_lib1.c:" in ended.err and "'nonsense' undeclared" in ended.err
+    assert_printed(ended.err, code, f"mlfbuild: {place}", *facts)
 
 
 @pytest.mark.parametrize("board", [["--board", M4], []], ids=["board", "here"])

@@ -29,25 +29,23 @@ def test_firmware_is_built_written_and_run_on_the_device(desk: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_the_status_of_the_firmware_is_found_without_semihosting(desk: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "old", "new", "result", "error"),
+    [
+        ("src/samples.c", "{0, {", "{1, {", "wrong", "exit status 1 on gdb localhost:"),
+        ("src/main.c", "return (int)wrong;", "for (;;) {\n    }", "all right", ""),
+    ],
+    ids=["its status is found without semihosting", "it never ends and is stopped"],
+)
+def test_firmware_that_fails(
+    desk: Path, tmp_path: Path, file: str, old: str, new: str, result: str, error: str
+) -> None:
     folder = tmp_path / "wrong"
     shutil.copytree(desk, folder, ignore=shutil.ignore_patterns("build"))
-    samples = folder / "src/samples.c"
-    samples.write_text(samples.read_text().replace("{0, {", "{1, {", 1))
-    done = mlfbuild(folder, "run-firmware")
-    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nwrong\n")
-    assert "exit status 1 on gdb localhost:" in done.stderr
-
-
-@pytest.mark.sweep
-def test_firmware_that_never_ends_is_stopped(desk: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "endless"
-    shutil.copytree(desk, folder, ignore=shutil.ignore_patterns("build"))
-    main = folder / "src/main.c"
-    main.write_text(main.read_text().replace("return (int)wrong;", "for (;;) {\n    }"))
-    done = mlfbuild(folder, "run-firmware", "--timeout", "2")
-    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nall right\n")
-    assert "Traceback" not in done.stderr
+    (folder / file).write_text((folder / file).read_text().replace(old, new, 1))
+    done = mlfbuild(folder, "run-firmware", "--timeout", "2" if not error else "120")
+    assert (done.returncode, done.stdout) == (7, f"answers 0123456789\n{result}\n")
+    assert error in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.sweep

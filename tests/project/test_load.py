@@ -17,7 +17,6 @@ from mlfbuild.project import (
     BudgetFile,
     FirmwareSpec,
     ModelSpec,
-    Project,
     Provider,
     TargetSpec,
     filled,
@@ -79,6 +78,7 @@ def test_every_key_is_read() -> None:
         vectors={"": VALID / "tests/kws.npz"},
         placement=Placement(".rodata.mlf", ".bss.dtcm"),
     )
+    assert [type(value) for value in project.models["kws"].options.values()] == [str, int, float, bool, str]
     assert project.firmware["app"] == FirmwareSpec(
         name="app",
         models=("kws",),
@@ -130,11 +130,6 @@ def test_placement_is_by_class_and_regions_are_by_target() -> None:
     ]
 
 
-def test_kinds_of_options_are_kept() -> None:
-    options = load_project(VALID / "complete.yml").models["kws"].options
-    assert [type(value) for value in options.values()] == [str, int, float, bool, str]
-
-
 def test_defaults() -> None:
     project = load_project(VALID / "complete.yml")
     exported = project.models["exported"]
@@ -157,15 +152,12 @@ def test_a_firmware_links_the_models_of_its_target_by_default(tmp_path: Path) ->
     assert [model.name for model in project.models_on("b", "app")] == ["both", "one"]
 
 
-def test_aliases_are_expanded() -> None:
+def test_aliases_are_expanded_and_json_is_accepted() -> None:
+    assert load_project(VALID / "json.yml").models["kws"].options == {"ratio": 0.25}
     project = load_project(VALID / "aliases.yml")
     assert project.targets["spare"].board == "mps2-an386"
     assert project.models["ad"].options == {"memory": "balanced"}
     assert project.models["ad"].targets == ("m4", "spare")
-
-
-def test_json_is_accepted() -> None:
-    assert load_project(VALID / "json.yml").models["kws"].options == {"ratio": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -178,29 +170,37 @@ def test_encodings_and_line_ends(tmp_path: Path, text: bytes) -> None:
     assert list(load_project(write(tmp_path, text)).models) == ["kws"]
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
-def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path, text)
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("", "project-file-empty"),
+        ("\n", "project-file-empty"),
+        ("# only a comment\n", "project-file-empty"),
+        (SMALLEST.encode("utf-16"), "not-utf8"),
+    ],
+)
+def test_content_that_is_no_project_is_refused_at_its_beginning(
+    tmp_path: Path, content: str | bytes, code: str
+) -> None:
+    path = write(tmp_path, content)
     problem = failure(path)
-    assert (problem.code, problem.place) == ("project-file-empty", f"{path}:1:1")
+    assert (problem.code, problem.place) == (code, f"{path}:1:1")
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mlfbuild.yml"
-    problem = failure(path)
-    assert (problem.code, problem.place) == ("no-project-file", str(path))
-
-
-def test_a_folder_is_refused(tmp_path: Path) -> None:
-    problem = failure(tmp_path)
-    assert (problem.code, problem.place) == ("project-file-is-folder", str(tmp_path))
-
-
-def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, SMALLEST) / "mlfbuild.yml"
-    problem = failure(path)
-    assert (problem.code, problem.place) == ("project-file-unreadable", str(path))
-    assert "Not a directory" in problem.reason
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [
+        ("none.yml", "no-project-file", "no such project file"),
+        (".", "project-file-is-folder", "is a folder"),
+        ("mlfbuild.yml/in_a_file.yml", "project-file-unreadable", "Not a directory"),
+        ("/dev/zero", "project-file-too-large", "larger than"),  # and is not read to its end
+    ],
+)
+def test_a_path_that_is_no_project_file_is_refused(tmp_path: Path, name: str, code: str, reason: str) -> None:
+    write(tmp_path, SMALLEST)
+    problem = failure(tmp_path / name)
+    assert (problem.code, problem.place) == (code, str(tmp_path / name))
+    assert reason in problem.reason
 
 
 @pytest.mark.parametrize("content", [b"\0" * 64, os.urandom(4096), b"x" * (2 << 20)], ids=["zeros", "noise", "huge"])
@@ -208,17 +208,6 @@ def test_binary_files_are_refused_in_one_line(tmp_path: Path, content: bytes) ->
     path = write(tmp_path, content)
     problem = failure(path)
     assert problem.place.startswith(str(path)) and str(problem).isprintable()
-
-
-def test_an_endless_file_is_not_read_to_its_end() -> None:
-    problem = failure(Path("/dev/zero"))
-    assert (problem.code, problem.place) == ("project-file-too-large", "/dev/zero")
-
-
-def test_utf16_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, SMALLEST.encode("utf-16"))
-    problem = failure(path)
-    assert (problem.code, problem.place) == ("not-utf8", f"{path}:1:1")
 
 
 def test_mistakes_found_after_reading_have_a_position(tmp_path: Path) -> None:
@@ -234,9 +223,11 @@ def test_mistakes_found_after_reading_have_a_position(tmp_path: Path) -> None:
     ]
 
 
-def test_a_project_can_be_pickled() -> None:
+def test_a_project_is_a_value_that_can_be_pickled(tmp_path: Path) -> None:
     project = load_project(VALID / "complete.yml")
     assert pickle.loads(pickle.dumps(project)) == project
+    with pytest.raises(AttributeError):
+        project.root = tmp_path  # type: ignore[misc]
 
 
 def test_comments_and_order_do_not_change_the_project(tmp_path: Path) -> None:
@@ -258,13 +249,6 @@ def test_importing_loads_neither_pydantic_nor_yaml() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_a_project_is_a_value(tmp_path: Path) -> None:
-    project = load_project(write(tmp_path, SMALLEST))
-    assert isinstance(project, Project)
-    with pytest.raises(AttributeError):
-        project.root = tmp_path  # type: ignore[misc]
 
 
 def test_dependencies_are_read() -> None:

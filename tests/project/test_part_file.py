@@ -105,22 +105,18 @@ def test_mistakes_have_the_line_in_the_file(tmp_path: Path, old: str, new: str, 
     assert problem.reason.startswith(f"part.toml:{line}: ")
 
 
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    (missing,) = problems(tmp_path, PART, "mcu: parts/other.toml")
-    assert missing.code == "part-file-missing"
-    for text in ("title = ", "[a]\n[a]\n"):
-        (invalid,) = problems(tmp_path, text)
-        assert invalid.code == "part-file-invalid"
+@pytest.mark.parametrize(
+    ("text", "keys", "code"),
+    [
+        (PART, "mcu: parts/other.toml", "part-file-missing"),
+        ("title = ", "mcu: part.toml", "part-file-invalid"),
+        ("[a]\n[a]\n", "mcu: part.toml", "part-file-invalid"),
+        (PART, "mcu: folder.toml", "part-file-invalid"),
+        (PART, "mcu: part.toml, cpu: cortex-m7", "mcu-of-another-cpu"),
+        (PART.replace("cortex-m4", "cortex-m23"), "mcu: part.toml", "core-without-timing"),
+    ],
+)
+def test_files_that_do_not_describe_the_target_are_refused(tmp_path: Path, text: str, keys: str, code: str) -> None:
     (tmp_path / "folder.toml").mkdir()
-    (folder,) = problems(tmp_path, PART, "mcu: folder.toml")
-    assert folder.code == "part-file-invalid"
-
-
-def test_core_without_cycle_model_has_no_memories(tmp_path: Path) -> None:
-    (problem,) = problems(tmp_path, PART.replace("cortex-m4", "cortex-m23"))
-    assert (problem.code, problem.place.rpartition(": ")[2]) == ("core-without-timing", "targets.t.mcu")
-
-
-def test_core_of_the_target_must_be_that_of_the_file(tmp_path: Path) -> None:
-    (problem,) = problems(tmp_path, PART, "mcu: part.toml, cpu: cortex-m7")
-    assert problem.code == "mcu-of-another-cpu"
+    (problem,) = problems(tmp_path, text, keys)
+    assert (problem.code, problem.place.rpartition(": ")[2]) == (code, "targets.t.mcu")

@@ -71,16 +71,17 @@ def test_patterns_name_every_file_that_they_match(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "board"), [("cortex-m4", "mps2-an386"), ("cortex-m0", "mps2-an385"), ("cortex-m7+nofp.dp", "mps2-an500")]
+    ("core", "board"),
+    [
+        ("cpu: cortex-m4", "mps2-an386"),
+        ("cpu: cortex-m0", "mps2-an385"),
+        ("cpu: cortex-m7+nofp.dp", "mps2-an500"),
+        ("mcu: stm32f407vg", "mps2-an386"),
+    ],
 )
-def test_qemu_is_the_board_of_the_cpu(tmp_path: Path, cpu: str, board: str) -> None:
-    project = loaded(tmp_path, f"targets: {{a: {{cpu: {cpu}, board: qemu}}}}\n{MODELS}")
+def test_qemu_is_the_board_of_the_core(tmp_path: Path, core: str, board: str) -> None:
+    project = loaded(tmp_path, f"targets: {{a: {{{core}, board: qemu}}}}\n{MODELS}")
     assert project.targets["a"].board == board
-
-
-def test_qemu_is_the_board_of_the_core_of_an_mcu(tmp_path: Path) -> None:
-    project = loaded(tmp_path, f"targets: {{a: {{mcu: stm32f407vg, board: qemu}}}}\n{MODELS}")
-    assert project.targets["a"].board == "mps2-an386"
 
 
 def test_vectors_are_found_by_the_name_of_the_model(tmp_path: Path) -> None:

@@ -55,7 +55,9 @@ def wordings() -> tuple[Wording, ...]:
 
 def _wordings() -> Iterator[Wording]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        _fill_in_variables(tree)
+        for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue
             if isinstance(node.func, ast.Name) and node.func.id in MADE:
@@ -77,6 +79,29 @@ def _wordings() -> Iterator[Wording]:
                 yield from _from_helper(path, node)
             elif isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported":
                 yield _refusal(path, node)
+
+
+def _fill_in_variables(node: ast.AST, known: dict[str, ast.expr] | None = None) -> None:
+    """Replace a variable that is a field of an error by the value that its block, or a block around it, assigned."""
+    known = {} if known is None or isinstance(node, ast.FunctionDef) else dict(known)
+    for child in ast.iter_child_nodes(node):
+        _fill_in_variables(child, known)
+        if isinstance(child, ast.keyword) and child.arg in FIELDS and isinstance(child.value, ast.Name):
+            child.value = known.get(child.value.id, child.value)
+        if isinstance(child, ast.Call):
+            child.args = [
+                known.get(each.id, each) if isinstance(each, ast.Name) and each.id in FIELDS else each
+                for each in child.args
+            ]
+        names = [each for each in ast.walk(child) if isinstance(each, ast.Name)]
+        for each in (each for each in names if isinstance(each.ctx, ast.Store)):
+            known.pop(each.id, None)
+        if isinstance(child, ast.Assign):
+            target, value = child.targets[0], child.value
+            if isinstance(target, ast.Name):
+                known[target.id] = value
+            elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                known |= {ast.unparse(name): each for name, each in zip(target.elts, value.elts, strict=True)}
 
 
 def _wording(path: Path, node: ast.Call, kind: str) -> Wording:

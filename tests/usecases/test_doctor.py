@@ -10,7 +10,7 @@ from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.core.processes import find_tool
 from mlfbuild.core.system_packages import SYSTEMS, how_to_install, this_system
 from mlfbuild.targets import CPUS
-from mlfbuild.usecases.doctor import Diagnosis, diagnose
+from mlfbuild.usecases import Diagnosis, diagnose
 from support.errors import assert_printed, raises
 from support.exporters import python_with_tvm
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.usecases.doctor.packages import conflicting_packages
+from mlfbuild.usecases.doctor.needs import conflicting_packages
 
 
 def environment(folder: Path, *packages: str) -> str:

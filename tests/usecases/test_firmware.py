@@ -8,7 +8,7 @@ import pytest
 
 from mlfbuild import report
 from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError, UsageError
-from mlfbuild.jobs import firmware_jobs, load, target_jobs
+from mlfbuild.jobs import FirmwareJob, TargetJob, firmware_jobs, load, target_jobs
 from mlfbuild.jobs.firmware_build import check_flags
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises
@@ -25,6 +25,14 @@ def write_project(folder: Path, target: str) -> None:
     )
 
 
+def jobs_of(folder: Path) -> tuple[list[TargetJob], FirmwareJob]:
+    """Return the targets of the project, and its only firmware."""
+    project = load(folder / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (job,) = firmware_jobs(project, targets)
+    return targets, job
+
+
 def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[..., str]) -> None:
     tool("cmake")
     write_project(tmp_path, "pc: {cpu: host}")
@@ -32,13 +40,12 @@ def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, t
     ninja.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\nexec {tool("ninja")} "$@"\n')
     ninja.chmod(0o755)
     monkeypatch.setenv("MLFBUILD_NINJA", str(ninja))
-    project = load(tmp_path / "mlfbuild.yml")
-    targets = target_jobs(project)
-    (image,) = build(targets, firmware_jobs(project, targets)).firmware
-    assert image.elf.is_file()
+    targets, job = jobs_of(tmp_path)
+    build(targets, [job])
+    assert job.elf.is_file()
     assert "--version" in (tmp_path / "calls").read_text()
     (tmp_path / "calls").unlink()
-    build(targets, firmware_jobs(project, targets))
+    build(targets, [job])
     assert (tmp_path / "calls").is_file(), "CMake remembers it"
 
 
@@ -46,9 +53,7 @@ def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[...,
     """A full disk leaves it while Ninja runs CMake again, here because of a changed input."""
     tool("cmake", "ninja")
     write_project(tmp_path, "pc: {cpu: host}")
-    project = load(tmp_path / "mlfbuild.yml")
-    targets = target_jobs(project)
-    (job,) = firmware_jobs(project, targets)
+    targets, job = jobs_of(tmp_path)
     build(targets, [job])
     image, cache = job.elf.read_bytes(), job.build / "CMakeCache.txt"
     cache.write_text(cache.read_text()[:-40] + "\nhalf")
@@ -63,9 +68,7 @@ def test_empty_compilation_database_is_reported(tmp_path: Path, tool: Callable[.
     """CMake leaves it on a full disk and exits with status 0."""
     tool("cmake", "ninja")
     write_project(tmp_path, "pc: {cpu: host}")
-    project = load(tmp_path / "mlfbuild.yml")
-    targets = target_jobs(project)
-    (job,) = firmware_jobs(project, targets)
+    targets, job = jobs_of(tmp_path)
     build(targets, [job])
     database = job.build / "compile_commands.json"
     database.write_bytes(b"")
@@ -79,10 +82,8 @@ def test_compiler_in_a_cmake_definition_is_used(
     tool("cmake", "ninja")
     write_project(tmp_path, "m4: {cpu: cortex-m4, board: mps2-an386}")
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
-    project = load(tmp_path / "mlfbuild.yml")
-    targets = target_jobs(project)
+    targets, job = jobs_of(tmp_path)
     build(targets)
-    (job,) = firmware_jobs(project, targets)
     with raises(ToolNotFoundError, "program-not-found", "/nowhere/gcc"):
         build_firmware(job)
     build_firmware(job, [f"MLFBUILD_ARM_NONE_EABI_GCC={tool('arm-none-eabi-gcc')}"])
@@ -94,9 +95,7 @@ def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
 ) -> None:
     tool("arm-none-eabi-gcc")
     write_project(tmp_path, "m4: {cpu: cortex-m4}")
-    project = load(tmp_path / "mlfbuild.yml")
-    targets = target_jobs(project)
-    (job,) = firmware_jobs(project, targets)
+    targets, job = jobs_of(tmp_path)
     for _ in range(2):
         with raises(UsageError, "start-up-code-missing", "firmware 'app' for target 'm4'") as caught:
             build(targets, [job])

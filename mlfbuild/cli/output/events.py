@@ -35,7 +35,11 @@ def requested_format(arguments: Sequence[str]) -> str:
 
 
 def error_event(error: MlfError) -> dict[str, Any]:
-    """Return the event of an error: its fields, its class as ``kind``, and all of it as text in ``message``."""
+    """Return the event of an error: its fields, its class as ``kind``, and all of it as text in ``message``.
+
+    ``code``, ``place``, ``reason`` and ``hint`` are there unless empty, ``file``, ``line`` and ``column`` if the place
+    has them, ``problems`` for several findings, and ``output`` for a program that failed.
+    """
     event: dict[str, Any] = {
         **_error(error.exit_code, error.kind(), error.message),
         **_fields(error),

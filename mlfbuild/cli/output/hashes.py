@@ -55,7 +55,10 @@ def hashes_json(image: ReceivedImage) -> dict[str, Any]:
 
 
 def bundle_json(bundle: DeviceBundle, sha256: str) -> dict[str, Any]:
-    """Return the facts of a bundle, whose own hash is ``sha256``, as JSON values; unknown ones are ``None``."""
+    """Return the facts of a bundle, whose own hash is ``sha256``, as JSON values; unknown ones are ``None``.
+
+    One entry of ``models`` for each module, with the archive that it is from and whether the bundle has vectors for it.
+    """
     return {
         "bundle_sha256": sha256,
         "target": bundle.target,

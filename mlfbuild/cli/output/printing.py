@@ -121,11 +121,25 @@ def show_json(value: Any) -> None:
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 
+def show_result(options: SharedOptions, value: Any, text: str) -> None:
+    """Print a result of a verb: ``value`` as JSON with ``--format json``, otherwise ``text`` unless ``-q`` is given.
+
+    Raises as ``show_json``. For results that are printed even with ``-q``, call ``show``.
+    """
+    if options.json:
+        show_json(value)
+    elif not options.quiet:
+        show(text)
+
+
 _MOST_NOTES = 5
 
 
 def show_notes(options: SharedOptions, subject: str, notes: Sequence[str]) -> None:
-    """Print the first ``notes`` about ``subject`` as diagnostics, and all with ``-v``; JSON has them in its result."""
+    """Print the first ``notes`` about ``subject`` as diagnostics, and all with ``-v``; JSON has them in its result.
+
+    These are remarks of the compiler on operators of a model, of which a large network has hundreds; ``-q`` omits them.
+    """
     if options.quiet or options.json:
         return
     listed = notes if options.verbose else notes[:_MOST_NOTES]
@@ -135,13 +149,23 @@ def show_notes(options: SharedOptions, subject: str, notes: Sequence[str]) -> No
         note(f"note: {subject}: {len(notes) - len(listed)} more such operators; -v or `mlfbuild inspect` lists them")
 
 
+def note_all(options: SharedOptions, lines: Iterable[object], about: str = "") -> None:
+    """Print ``lines`` as diagnostics, each after ``about``, unless ``-q`` is given; raises nothing, as ``write``."""
+    for line in () if options.quiet else lines:
+        note(f"{about}{line}")
+
+
 def note_unless_quiet(options: SharedOptions) -> Callable[[str], None]:
     """Return ``note``, or a function that prints nothing."""
     return (lambda _: None) if options.quiet else note
 
 
 def note(text: str) -> None:
-    """Print a diagnostic, as an event if results are printed as JSON."""
+    """Print a diagnostic, as an event if results are printed as JSON.
+
+    Diagnostics go to stderr. With ``--format github``, a text that begins with ``warning:`` becomes an annotation of
+    the file that it names.
+    """
     context = click.get_current_context(silent=True)
     options = context.find_object(SharedOptions) if context else None
     if options is not None and options.json:
@@ -155,7 +179,11 @@ def note(text: str) -> None:
 
 
 def report_error(error: MlfError, form: str) -> None:
-    """Print an error in the form that ``--format`` names, whether or not it ends the run."""
+    """Print an error in the form that ``--format`` names, whether or not it ends the run.
+
+    ``form`` is text, json, github or markdown. Use it for each error of several; the last one is raised, and
+    ``invocation`` prints it in the same way.
+    """
     if form == "json":
         emit(error_event(error))
         return

@@ -15,7 +15,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     # fmt: off
     from mlfbuild.core.keys.checks import (
-        EXACT, MAPPING, NOT_EMPTY, TEXT, Convert, Late, PathText, ProjectPath, Rule, TextOr, named, not_blank, one_of,
+        EXACT, MAPPING, NOT_EMPTY, TEXT, Convert, PathText, ProjectPath, Rule, TextOr, named, not_blank, one_of,
     )
     from mlfbuild.core.keys.declaration import DERIVED, Keys, spelled
     from mlfbuild.core.keys.plain import read_keys

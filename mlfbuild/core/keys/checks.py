@@ -33,8 +33,8 @@ class Rule:
     """A check of a value that already has the annotated type: ``check`` returns the mistake, or ``None``."""
 
     check: Callable[[Any], Mistake | None]
-    schema: Mapping[str, Any] = field(default_factory=dict)
-    """The same rule as keywords of JSON Schema."""
+    schema: Mapping[str, Any] | Callable[[], Mapping[str, Any]] = field(default_factory=dict)
+    """The same rule as keywords of JSON Schema, or a function that returns them, if they need a table to be read."""
 
     def checked(self, value: Any) -> Any:
         """Return ``value``; raises ``Mistake``."""
@@ -53,26 +53,7 @@ class Rule:
         return core_schema.no_info_after_validator_function(self.checked, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(schema), **self.schema}
-
-
-@dataclass(frozen=True, eq=False)
-class Late:
-    """A rule that is made when it has a value to check, or for the schema, because it needs a table that is read."""
-
-    make: Callable[[], Rule]
-
-    def checked(self, value: Any) -> Any:
-        """Return ``value``; raises ``Mistake``."""
-        return self.make().checked(value)
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(self.checked, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return self.make().__get_pydantic_json_schema__(schema, handler)
+        return {**handler(schema), **(self.schema() if callable(self.schema) else self.schema)}
 
 
 @dataclass(frozen=True, eq=False)

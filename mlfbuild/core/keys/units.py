@@ -49,7 +49,10 @@ def parse_size(text: str) -> int | None:
 
 
 def parse_count(text: str) -> int | None:
-    """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers."""
+    """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers.
+
+    Case is ignored, and ``_`` may separate digits. The result is exact: ``1.005 k`` is 1005, and ``0.5`` is no count.
+    """
     return _parsed(text, _COUNTS)
 
 
@@ -88,54 +91,34 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
 
-def _number(parse: Callable[[str], int | None], wanted: str, examples: str) -> Callable[[object], int]:
-    """Return the conversion of a value of a project file; it raises ``Mistake`` for a value that is not ``wanted``."""
+def _quantity(
+    parse: Callable[[str], int | Decimal | None], wanted: str, examples: str, schema: dict[str, Any], least: int | None
+) -> Convert:
+    """Return the conversion of a value of a project file; it raises ``Mistake`` for a value that is not ``wanted``.
 
-    def convert(value: object) -> int:
-        found = parse(value) if isinstance(value, str) else value
+    A number without a unit must be at least ``least``; ``None`` refuses all of them.
+    """
+
+    def convert(value: object) -> int | Decimal:
+        found = parse(value) if isinstance(value, str) else None if least is None else value
         # bool is a subclass of int: without the first test, `flash: true` would be one byte.
-        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-            raise _refusal(value, wanted, examples)
+        if isinstance(found, bool) or not isinstance(found, (int, Decimal)) or found < (least or 0):
+            shown = in_quotes(value) if isinstance(value, str) else "nothing" if value is None else str(value).lower()
+            raise Mistake("invalid-quantity", reason=f"{shown} is not {wanted}", hint=f"write it like {examples}")
         return found
 
-    return convert
+    return Convert(convert, schema, before=True)
 
 
-def _frequency(value: object) -> int:
-    found = parse_frequency(value) if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, int) or found < _SLOWEST:
-        raise _refusal(value, "the clock of a core", "120 MHz, 32.768 kHz or 120000000")
-    return found
-
-
-def _duration(value: object) -> int:
-    found = parse_duration(value) if isinstance(value, str) else None
-    if found is None:
-        raise _refusal(value, "a time with its unit", "40 ms, 1.5 s or 250 us")
-    return found
-
-
-def _percent(value: object) -> Decimal:
-    found = parse_percent(value) if isinstance(value, str) else None
-    if found is None:
-        raise _refusal(value, "a percentage", "2 % or 0.5 %")
-    return found
-
-
-def _refusal(value: object, wanted: str, examples: str) -> Mistake:
-    shown = in_quotes(value) if isinstance(value, str) else str(value).lower() if value is not None else "nothing"
-    return Mistake("invalid-quantity", reason=f"{shown} is not {wanted}", hint=f"write it like {examples}")
-
-
-Size = Annotated[int, Convert(_number(parse_size, "a size", "98304, 96 KiB or 96k"), SIZE_SCHEMA, before=True)]
+Size = Annotated[int, _quantity(parse_size, "a size", "98304, 96 KiB or 96k", SIZE_SCHEMA, 0)]
 """Bytes."""
-Count = Annotated[
-    int, Convert(_number(parse_count, "a whole number", "3200000, 3.2 M or 300k"), COUNT_SCHEMA, before=True)
-]
-Percent = Annotated[Decimal, Convert(_percent, PERCENT_SCHEMA, before=True)]
-Frequency = Annotated[int, Convert(_frequency, FREQUENCY_SCHEMA, before=True)]
+Count = Annotated[int, _quantity(parse_count, "a whole number", "3200000, 3.2 M or 300k", COUNT_SCHEMA, 0)]
+Percent = Annotated[Decimal, _quantity(parse_percent, "a percentage", "2 % or 0.5 %", PERCENT_SCHEMA, None)]
+_CLOCKS = "120 MHz, 32.768 kHz or 120000000"
+Frequency = Annotated[int, _quantity(parse_frequency, "the clock of a core", _CLOCKS, FREQUENCY_SCHEMA, _SLOWEST)]
 """Hz."""
-Duration = Annotated[int, Convert(_duration, DURATION_SCHEMA, before=True)]
+_TIMES = "40 ms, 1.5 s or 250 us"
+Duration = Annotated[int, _quantity(parse_duration, "a time with its unit", _TIMES, DURATION_SCHEMA, None)]
 """Nanoseconds."""
 
 
@@ -149,7 +132,10 @@ def size_text(size: int) -> str:
 
 
 def rounded_size(size: int) -> str:
-    """Return bytes in a readable unit, rounded to one decimal: ``96 KiB``, ``270 bytes``."""
+    """Return bytes in a readable unit, rounded to one decimal: ``96 KiB``, ``270 bytes``.
+
+    K is 1024. For text in which the exact number stands elsewhere, or does not matter: ``size_text`` has both.
+    """
     if abs(size) < 1024:
         return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
@@ -158,12 +144,20 @@ def rounded_size(size: int) -> str:
 
 
 def frequency_text(frequency: int) -> str:
-    """Return a frequency exactly, in a readable unit: ``120 MHz``, ``32.768 kHz``."""
+    """Return a frequency exactly, in a readable unit: ``120 MHz``, ``32.768 kHz``.
+
+    The unit is the largest of which there is at least one, and no digit is lost. Numbers from 1,000 on, in the largest
+    unit, have commas, which project files do not accept.
+    """
     return _scaled(frequency, ((10**6, "MHz"), (10**3, "kHz"), (1, "Hz")))
 
 
 def duration_text(nanoseconds: int) -> str:
-    """Return a time exactly, in a readable unit: ``40 ms``, ``1.5 s``."""
+    """Return a time exactly, in a readable unit: ``40 ms``, ``1.5 s``.
+
+    The unit is the largest of which there is at least one, and no digit is lost. Numbers from 1,000 on, in the largest
+    unit, have commas, which project files do not accept.
+    """
     return _scaled(nanoseconds, ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")))
 
 

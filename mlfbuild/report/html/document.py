@@ -109,6 +109,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.tests["wide"] = spans
-    names = ("compact", "count", "size", "share", "shape", "sign", "shorter", "ending", "short_name")
+    names = ("compact", "count", "size", "share", "shape", "sign", "shorter", "ending", "short_name", "signed")
     made.filters |= {"changed": numbers.change_text, **{name: getattr(numbers, name) for name in names}}
     return made

@@ -3,15 +3,3 @@
 ``project_text`` writes the entry into the text of the project file, of which all other lines stay as they are, and
 ``adding`` does everything that may fail before it writes the first file.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from mlfbuild.core import lazy_attributes
-
-if TYPE_CHECKING:
-    # fmt: off
-    from mlfbuild.usecases.add.adding import AddedModel, add_model
-else:
-    __getattr__ = lazy_attributes(__name__)

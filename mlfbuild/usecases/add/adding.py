@@ -78,13 +78,6 @@ class AddedModel:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _ModelVectors:
-    path: Path | None
-    is_new: bool
-    note: str
-
-
 def add_model(
     file: Path,
     source: Path,
@@ -123,14 +116,11 @@ def add_model(
         sizes = {} if in_list else _sizes(extended, spec, code, library, Path(scratch), jobs, progress)
     # A budget of 0 would refuse the first byte of a later arena, of which a tenth more is also 0.
     budget = {memory: -(-size * 11 // 10) for memory, size in sizes.items() if size}
-    with _vectors(extended, spec, library) as vectors:
+    with _vectors(extended, spec, library) as (vectors, is_new, about_vectors):
         names = interface_names(library) if spec.compiler == "native" else {}
-        notes = _write(
-            project, text, spec, bool(targets), {"interface": names, "vectors": vectors.path, "budget": budget}
-        )
-    written = (file, *([vectors.path] if vectors.path and vectors.is_new else []))
-    notes = [vectors.note, *notes]
-    return AddedModel(spec.name, file, interface_text(library), code, budget, written, tuple(notes))
+        notes = _write(project, text, spec, bool(targets), {"interface": names, "vectors": vectors, "budget": budget})
+    written = (file, *([vectors] if vectors and is_new else []))
+    return AddedModel(spec.name, file, interface_text(library), code, budget, written, (about_vectors, *notes))
 
 
 def _project(file: Path, source: Path) -> Project:
@@ -235,16 +225,18 @@ def _sizes(
 
 
 @contextlib.contextmanager
-def _vectors(project: Project, spec: ModelSpec, library: Library) -> Iterator[_ModelVectors]:
-    """Write the vectors of a model that mlfbuild reads; remove the file if the ``with`` block fails."""
+def _vectors(project: Project, spec: ModelSpec, library: Library) -> Iterator[tuple[Path | None, bool, str]]:
+    """Write the vectors of a model that mlfbuild reads; remove the file if the ``with`` block fails.
+
+    Yields their path, if there are any, whether the file is new, and a note about them.
+    """
     path = project.root / VECTORS_FOLDER / f"{spec.name}.npz"
     if path.is_file():
         load_vectors(path, library.modules[0])
-        yield _ModelVectors(path, is_new=False, note=f"{path} stays as it is: its inputs and outputs fit the model")
+        yield path, False, f"{path} stays as it is: its inputs and outputs fit the model"
         return
     if spec.compiler != "native":
-        note = "outputs are not checked: add `vectors`, with inputs and outputs of your training framework"
-        yield _ModelVectors(None, is_new=False, note=note)
+        yield None, False, "outputs are not checked: add `vectors`, with inputs and outputs of your training framework"
         return
     is_new = not path.parent.exists()
     try:
@@ -253,7 +245,7 @@ def _vectors(project: Project, spec: ModelSpec, library: Library) -> Iterator[_M
         except (ToolNotFoundError, UnsupportedModelError):  # no other implementation is installed or runs the model
             found = recompute_vectors(project, spec.name, own=True)
         by = f"{found.origin.judge}" + ("" if found.origin.checked else ", not by a second implementation")
-        yield _ModelVectors(path, is_new=True, note=f"{path}: {found.cases} cases of random inputs, outputs by {by}")
+        yield path, True, f"{path}: {found.cases} cases of random inputs, outputs by {by}"
     except BaseException:
         with contextlib.suppress(OSError):
             path.unlink()

@@ -32,8 +32,7 @@ _LONGEST = 1 << 16
 
 def is_list(text: str) -> bool:
     """Return whether the models of the project file ``text`` are a list of files."""
-    models = _models(_yaml().load(text))
-    return bool(models) and _is_list(models)
+    return _is_list(_models(_yaml().load(text)) or None)
 
 
 def with_only_model(file: Path, source: Path) -> str | None:

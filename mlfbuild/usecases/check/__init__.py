@@ -29,18 +29,3 @@ verified, so a new check appears in both.
 Not here: mistakes in one file (``mlfbuild.project``), conflicts between models of a project (``project_mistakes`` in
 ``mlfbuild.jobs``), and the state of the machine (``usecases.doctor``), of which only missing compilers are reported.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from mlfbuild.core import lazy_attributes
-
-if TYPE_CHECKING:
-    # fmt: off
-    from mlfbuild.usecases.check.before_building import Foreseen, foreseen, missing_tools
-    from mlfbuild.usecases.check.requirements import (
-        assumed_places, check_dependencies, known_requirements, unchecked_budgets, unused_devices,
-    )
-else:
-    __getattr__ = lazy_attributes(__name__)

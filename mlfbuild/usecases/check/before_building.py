@@ -41,7 +41,11 @@ class Foreseen:
 
 
 def foreseen(project: Project) -> Foreseen:
-    """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped."""
+    """Return the mistakes of ``project`` that do not show in its file alone; files that cannot be read are skipped.
+
+    Nothing is compiled: headers of model files, paths, options and runners are checked with the functions that refuse
+    them in a build. Missing programs are those of ``missing_tools``.
+    """
     try:
         # Without providers, whose mistakes `requirements` reports with better places.
         jobs = target_jobs(replace(project, dependencies={}))
@@ -64,7 +68,7 @@ def missing_tools(project: Project) -> dict[str, list[str]]:
 
     The interpreters of ``compiler: tvm`` are not run; `mlfbuild doctor` does that.
     """
-    from mlfbuild.usecases.doctor.compiler_programs import model_programs  # runs find_program only
+    from mlfbuild.usecases.doctor.needs import model_programs  # runs find_program only
 
     own = [model for model in project.models.values() if model.compiler != "tvm"]
     programs = [program for program in model_programs(own) if program.missing]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mlfbuild.core import Diagnostic, Mistake, MlfError, ProjectFileError, listed, suggestion
 from mlfbuild.jobs import toolchain_of
-from mlfbuild.library import Requirement, device_code
+from mlfbuild.library import Module, Requirement, device_code
 from mlfbuild.library.keys import CODE, MEMORY_CLASSES
 from mlfbuild.project import KeyPath, ModelSpec, Project, Provider, TargetSpec, mcu_of, run_budgets
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
@@ -23,9 +23,13 @@ def check_dependencies(project: Project) -> list[str]:
     known = {name: known_requirements(model) for name, model in project.models.items()}
     required = {one.name for of_model in known.values() for one in of_model or ()}
     providers = project.dependencies.values()
-    problems: list[str | Diagnostic] = [*_unmet(project, known)]
+    problems: list[str | Diagnostic] = []
+    for target in project.targets:
+        needs = [one for model in project.models_on(target) for one in known[model.name] or ()]
+        problems += requirement_problems(needs, providers)
     # A provider that no model is known to require may never be built, so its mistakes are not reported yet.
-    problems += _mistaken(provider for provider in providers if provider.name in required)
+    for provider in providers:
+        problems += _mistakes(provider) if provider.name in required else ()
     problems += project.problems(_undeclared_devices(project))
     if problems:
         # Several targets may find the same problem in one provider.
@@ -41,7 +45,11 @@ def check_dependencies(project: Project) -> list[str]:
 
 
 def unused_devices(project: Project) -> list[str]:
-    """Return a line for each declared device of ``project`` that no model has files for, if all are known."""
+    """Return a line for each declared device of ``project`` that no model has files for, if all are known.
+
+    Each line has the place in the project file. No device is listed for a target with a model whose archive an external
+    program makes.
+    """
     found = []
     for target in project.targets.values():
         known = [_devices_of(model) for model in project.models_on(target.name)]
@@ -77,17 +85,29 @@ def _devices_of(model: ModelSpec) -> Mapping[str, bool] | None:
         return {}
     if model.compiler != "archive":
         return None
-    from mlfbuild.archive import open_archive  # imported late, because few projects need it
-
-    try:
-        codes = [code for module in open_archive(model.source).modules for code in device_code(module)]
-    except MlfError:  # the build reports it
+    modules = _modules(model)
+    if modules is None:
         return None
+    codes = [code for module in modules for code in device_code(module)]
     return {code.name: any(c.built for c in codes if c.name == code.name) for code in codes}
 
 
+def _modules(model: ModelSpec) -> Sequence[Module] | None:
+    """Return the modules of an archive of the project; ``None`` if it cannot be read, which the build reports."""
+    from mlfbuild.archive import open_archive  # imported late, because few projects need it
+
+    try:
+        return open_archive(model.source).modules
+    except MlfError:
+        return None
+
+
 def unchecked_budgets(project: Project) -> list[str]:
-    """Return a line for each budget of ``project`` that no build of it checks, with what does."""
+    """Return a line for each budget of ``project`` that no build of it checks, with what does.
+
+    Each line has the place in the project file and a command or a change with which the budget is checked. Budgets of
+    runs are those that no firmware of the project can count.
+    """
     found = [*_unchecked_of_models(project)]
     if project.baseline is not None and not any(_crossed(project, each.targets) for each in project.firmware.values()):
         reason = "the project has no firmware for a target other than this machine, so no growth is checked"
@@ -96,7 +116,11 @@ def unchecked_budgets(project: Project) -> list[str]:
 
 
 def assumed_places(project: Project) -> list[str]:
-    """Return a line for each section whose memory the cycle model assumes, because the target gives it no region."""
+    """Return a line for each section whose memory the cycle model assumes, because the target gives it no region.
+
+    Only targets with a microcontroller and without an emulated board have such lines: constants count as in its first
+    memory, variables as in its second.
+    """
     found = [
         (("targets", target.name), _assumed(section, memory))
         for target in project.targets.values()
@@ -135,40 +159,27 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(model.budget, kind) is not None]
         linked = any(model.name in each.models and crossed & {*each.targets} for each in project.firmware.values())
         if kinds and not linked:
-            yield (
-                place,
-                Mistake(
-                    "budget-without-firmware",
-                    reason="no firmware of the project links the model, so `mlfbuild build` does not check "
-                    f"{listed(kinds)}",
-                    hint="link it with CMake's mlfbuild_models or with SCons, which check each image, or check one "
-                    "with `mlfbuild report --elf FILE --fail-over-budget`",
-                ),
+            reason = f"no firmware of the project links the model, so `mlfbuild build` does not check {listed(kinds)}"
+            hint = (
+                "link it with CMake's mlfbuild_models or with SCons, which check each image, or check one with "
+                "`mlfbuild report --elf FILE --fail-over-budget`"
             )
+            yield place, Mistake("budget-without-firmware", reason=reason, hint=hint)
         # A budget of runs needs a firmware whose target can count them: a board, or a microcontroller for cycles.
         counted = {
             key
             for each in project.firmware.values()
             if model.name in each.models
             for target in crossed & {*each.targets}
-            for key in _run_budgets(project.targets[target])
+            for key in run_budgets(
+                board=project.targets[target].board is not None, mcu=mcu_of(project.targets[target]) is not None
+            )
         }
         runs = [key for key in model.budget.of_runs if key not in counted]
         if runs:
-            yield (
-                place,
-                Mistake(
-                    "run-budget-without-firmware",
-                    reason=f"no firmware of the project that links the model can check {listed(runs)}, so "
-                    "`mlfbuild build` does not",
-                    hint="run `mlfbuild profile`, which checks them",
-                ),
-            )
-
-
-def _run_budgets(target: TargetSpec) -> Sequence[str]:
-    """Return the keys of the budgets that runs for ``target`` can check."""
-    return run_budgets(board=target.board is not None, mcu=mcu_of(target) is not None)
+            links = f"no firmware of the project that links the model can check {listed(runs)}"
+            reason, hint = f"{links}, so `mlfbuild build` does not", "run `mlfbuild profile`, which checks them"
+            yield place, Mistake("run-budget-without-firmware", reason=reason, hint=hint)
 
 
 def _crossed(project: Project, targets: Iterable[str]) -> set[str]:
@@ -177,34 +188,26 @@ def _crossed(project: Project, targets: Iterable[str]) -> set[str]:
 
 
 def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:
-    """Return the requirements of ``model``; ``None`` if only compiling shows them, or if the archive is damaged."""
+    """Return the requirements of ``model``; ``None`` if only compiling shows them, or if the archive is damaged.
+
+    ``()`` for models that mlfbuild compiles, which require no library; ``None`` for those of external programs, whose
+    archive is not made yet.
+    """
     if model.compiler == "native":
         return ()
     if model.compiler != "archive":
         return None
-    from mlfbuild.archive import open_archive  # imported late, because few projects need it
-
+    modules = _modules(model)
+    if modules is None:
+        return None
     try:
-        modules = open_archive(model.source).modules
         return tuple(one for module in modules for one in model_requirements(module, model.name, model.source))
     except MlfError:  # the build reports it
         return None
 
 
-def _unmet(project: Project, known: Mapping[str, tuple[Requirement, ...] | None]) -> Iterator[Diagnostic]:
-    """Yield the requirements of the models of each target that are not met."""
-    for target in project.targets:
-        required = [one for model in project.models_on(target) for one in known[model.name] or ()]
-        yield from requirement_problems(required, project.dependencies.values())
-
-
-def _mistaken(providers: Iterable[Provider]) -> Iterator[str | Diagnostic]:
-    """Yield mistakes in the files that ``providers`` name; those to be fetched are not read."""
-    for provider in providers:
-        yield from _mistakes(provider)
-
-
 def _mistakes(provider: Provider) -> Sequence[str | Diagnostic]:
+    """Return the mistakes in the files that ``provider`` names; those to be fetched are not read."""
     try:
         if provider.kind == "path" and provider.folder is not None:
             folder_library(provider.folder, provider)

@@ -110,7 +110,11 @@ _Array = npt.NDArray[Any]
 def compiled_archive(
     source: Path, cpu: str, *, name: str = "", executor: str = "", options: Mapping[str, OptionValue] | None = None
 ) -> Archive:
-    """Compile the file ``source``, a model or an archive, for ``cpu``; raises as ``compile_file``."""
+    """Compile the file ``source``, a model or an archive, for ``cpu``; raises as ``compile_file``.
+
+    ``cpu`` is a name of ``mlfbuild boards``, or ``host``. An empty ``name`` or ``executor`` is derived from the file,
+    as in ``file_job``. Nothing is written.
+    """
     job = file_job(source, source.with_suffix(".tar"), cpu, name=name, executor=executor, options=options)
     return Archive(compiled_library(job))
 
@@ -124,11 +128,19 @@ class Archive:
         self._loaded: dict[str | None, Model] = {}
 
     def save(self, path: _Path, version: int | None = None) -> None:
-        """Write the archive to the file ``path``; see ``mlfbuild.write_archive``."""
+        """Write the archive to the file ``path``; see ``mlfbuild.write_archive``.
+
+        ``version`` is 1 to 7, by default the latest. Raises ``UsageError`` for content that the version cannot hold,
+        and ``StorageError``.
+        """
         write_archive(self.library, Path(path), version)
 
     def load(self, model: str | None = None, *, isolated: bool = False, timeout: float = 60.0) -> Model:
-        """Return a network of the archive, compiled for this machine; see ``mlfbuild.load``."""
+        """Return a network of the archive, compiled for this machine; see ``mlfbuild.load``.
+
+        ``model`` may be omitted if there is one network. With ``isolated``, the code runs in another process, in which
+        a case may take ``timeout`` seconds. The caller closes the network.
+        """
         return load_library(self.library, "archive", model, isolated=isolated, timeout=timeout)
 
     def run(self, inputs: _Inputs, model: str | None = None, *, quantize: bool = False) -> dict[str, _Array]:

@@ -9,20 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mlfbuild import jobs
 from mlfbuild.core import UsageError, write_atomic
-from mlfbuild.jobs import (
-    Compiled,
-    CompileJob,
-    check_output,
-    check_replaced,
-    compile_job,
-    compile_model,
-    compiled_library,
-    default_compiler,
-    default_name,
-    placement_of,
-    sizes,
-)
 from mlfbuild.jobs.tree import RECORD
 from mlfbuild.library import OptionValue, chunks
 from mlfbuild.usecases.unpack import unpack_file
@@ -45,7 +33,7 @@ def file_job(
     options: Mapping[str, OptionValue] | None = None,
     places: Sequence[str] = (),
     extensions: Mapping[str, OptionValue] | None = None,
-) -> CompileJob:
+) -> jobs.CompileJob:
     """Return the job that compiles the file ``source`` into ``archive`` for ``cpu``.
 
     ``cpu`` is a name of ``mlfbuild boards``, or ``host``. An empty ``name`` or ``compiler`` is derived from the file,
@@ -56,16 +44,16 @@ def file_job(
 
     Raises ``UsageError`` for unknown or inconsistent values.
     """
-    return compile_job(
-        name=name or default_name(source),
+    return jobs.compile_job(
+        name=name or jobs.default_name(source),
         source=source,
         cpu=cpu,
-        compiler=compiler or default_compiler(source),
+        compiler=compiler or jobs.default_compiler(source),
         executor=executor or None,
         options=options or {},
         archive=archive,
         python=python or None,
-        placement=placement_of(places),
+        placement=jobs.placement_of(places),
         extensions=extensions,
     )
 
@@ -75,7 +63,7 @@ class CompiledFile:
     """What ``compile_file`` wrote."""
 
     model: str
-    made: Compiled
+    made: jobs.Compiled
     """Sizes in bytes; ``size`` is that of the archive, or of the files of C."""
     archive: Path | None = None
     tree: Path | None = None
@@ -99,12 +87,14 @@ def compile_file(source: Path, output: str, cpu: str, **choices: Any) -> Compile
         # A tree is unpacked from an archive, so one is made where it disturbs no other file.
         with TemporaryDirectory() as folder:
             job = file_job(source, Path(folder) / "model.tar", cpu, **choices)
-            made = compile_model(job)
+            made = jobs.compile_model(job)
             unpack_file(job.archive, path, places=choices.get("places", ()))
         return CompiledFile(job.model, made, tree=path)
     if path.suffix != ".tar":
         stem = (
-            path / default_name(source) if path.is_dir() else path.with_name(path.name.partition(".")[0] or path.name)
+            path / jobs.default_name(source)
+            if path.is_dir()
+            else path.with_name(path.name.partition(".")[0] or path.name)
         )
         raise UsageError(
             "output-kind-unknown",
@@ -112,9 +102,9 @@ def compile_file(source: Path, output: str, cpu: str, **choices: Any) -> Compile
             reason="is a folder" if path.is_dir() else "its name does not say what to write",
             hint=f"name an archive {stem}.tar, a folder {stem}/ or a C file {stem}.c",
         )
-    check_output(path, source)
+    jobs.check_output(path, source)
     job = file_job(source, path, cpu, **choices)
-    return CompiledFile(job.model, compile_model(job), archive=path)
+    return CompiledFile(job.model, jobs.compile_model(job), archive=path)
 
 
 def _compile_to_c(source: Path, output: Path, cpu: str, choices: dict[str, Any]) -> CompiledFile:
@@ -126,7 +116,7 @@ def _compile_to_c(source: Path, output: Path, cpu: str, choices: dict[str, Any])
             "not-one-c-file", place=f"-o {output}", reason=reason, hint=f"write a tree: -o {output.with_suffix('')}/"
         )
     job = file_job(source, output, cpu, options=options, **choices)
-    library = compiled_library(job)
+    library = jobs.compiled_library(job)
     (module,) = library.modules
     texts = {
         output if file.path.suffix == ".c" else output.with_name(file.path.name): file.content
@@ -134,18 +124,20 @@ def _compile_to_c(source: Path, output: Path, cpu: str, choices: dict[str, Any])
     }
     # Both before the first is written: a header without its C file would be of no use.
     for path in texts:
-        check_replaced(path, (source,), "file", "file that mlfbuild generated", _is_generated)
+        jobs.check_replaced(path, (source,), "file", "file that mlfbuild generated", _is_generated)
     for path, content in texts.items():
         write_atomic(path, chunks(content))
     size = sum(path.stat().st_size for path in texts)
-    return CompiledFile(job.model, sizes(library, size), sources=tuple(sorted(texts, key=lambda path: path != output)))
+    return CompiledFile(
+        job.model, jobs.sizes(library, size), sources=tuple(sorted(texts, key=lambda path: path != output))
+    )
 
 
 def _not_one_file(
     source: Path, options: Mapping[str, OptionValue], choices: Mapping[str, Any]
 ) -> Iterator[tuple[bool, str]]:
     """Yield for each reason why a model is not one C file whether it applies."""
-    compiler = choices.get("compiler") or default_compiler(source)
+    compiler = choices.get("compiler") or jobs.default_compiler(source)
     yield compiler != "native", f"the compiler {compiler} writes several files"
     yield (
         choices.get("executor") == "graph",

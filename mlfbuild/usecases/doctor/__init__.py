@@ -29,15 +29,3 @@ is the reason why it cannot be verified. Both names are in ``needed``, and ``ins
 
 Not here: `mlfbuild check`, which looks for mistakes in the project and does not ask programs for their versions.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from mlfbuild.core import lazy_attributes
-
-if TYPE_CHECKING:
-    # fmt: off
-    from mlfbuild.usecases.doctor.diagnosis import Diagnosis, InstalledProgram, TargetState, diagnose
-else:
-    __getattr__ = lazy_attributes(__name__)

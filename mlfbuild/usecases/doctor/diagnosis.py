@@ -7,14 +7,13 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, require_extra, tool_variable
 from mlfbuild.jobs import chosen_names, project_mistakes, toolchain_of
-from mlfbuild.project import KeyPath, ModelSpec, Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
+from mlfbuild.project import Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.runners import needed_for
 from mlfbuild.targets import (
     BOARDS,
@@ -30,10 +29,8 @@ from mlfbuild.targets import (
     require_compiler,
     toolchain_file,
 )
-from mlfbuild.usecases.check import Foreseen, foreseen
-from mlfbuild.usecases.doctor.compiler_programs import ModelProgram, model_programs
-from mlfbuild.usecases.doctor.packages import conflicting_packages
-from mlfbuild.usecases.doctor.providers import ProviderState, dependency_states, needed_on
+from mlfbuild.usecases.check.before_building import Foreseen, foreseen
+from mlfbuild.usecases.doctor import needs
 from mlfbuild.usecases.init import outdated_lines
 
 _PROGRAMS = (
@@ -89,7 +86,7 @@ class Diagnosis:
     """The project file of the targets; ``None`` if they are the rows of the table of CPUs."""
     install: tuple[str, ...]
     """Commands and advice that install what is missing for the targets."""
-    dependencies: tuple[ProviderState, ...] = ()
+    dependencies: tuple[needs.ProviderState, ...] = ()
     """Requirements of the project."""
     outdated: tuple[str, ...] = ()
     """A line for each file in the repository that another version of mlfbuild wrote."""
@@ -108,28 +105,34 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
     Raises ``ProjectFileError``, and ``UsageError`` for one of ``targets`` that the project does not have.
     """
     needed: list[str] = []
-    compiling: list[ModelProgram] = []
-    dependencies: list[ProviderState] = []
+    compiling: list[needs.ModelProgram] = []
+    dependencies: list[needs.ProviderState] = []
     if project is None:
-        states = [_state(*cpu, needed) for cpu in _cpus()]
+        states = [
+            _state(cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False, None, needed)
+            for cpu in CPUS.values()
+        ]
     else:
         known = load_project(project)
-        states = [_state(*target, needed) for target in _targets_of(known, targets)]
-        compiling += model_programs(_models_of(known, [state.name for state in states]))
+        states = [_state_of(known, name, needed) for name in chosen_names("target", targets, known.targets)]
+        names = {state.name for state in states}
+        compiling += needs.model_programs(model for model in known.models.values() if names & {*model.targets})
         states = [_with_models(state, known, compiling) for state in states]
         found = foreseen(known)
         found = replace(found, mistakes=(*project_mistakes(known), *found.mistakes))
         states = [_with_mistakes(state, known, found) for state in states]
-        dependencies += dependency_states(known)
-        states = [_with_dependencies(state, known, dependencies) for state in states]
+        dependencies += needs.dependency_states(known)
+        states = [
+            replace(state, missing=(*state.missing, *needs.needed_on(known, state.name, dependencies)))
+            for state in states
+        ]
         if _found("git") is None and any(each.kind == "git" and each.missing for each in dependencies):
             needed.append("git")
-    lacking = [(each.missing, each.advice) for each in compiling] + [
-        (each.missing, each.advice) for each in dependencies
-    ]
-    remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in lacking if missing)]
+    advised = [(each.missing, each.advice) for each in compiling]
+    advised += [(each.missing, each.advice) for each in dependencies]
+    remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in advised if missing)]
     return Diagnosis(
-        versions={name: _installed(name) for name in ("mlfbuild", "scons")}
+        versions={name: needs.installed_version(name) or "not installed" for name in ("mlfbuild", "scons")}
         | {"python": platform.python_version(), "system": platform.platform(terse=True)},
         programs=(
             *(_program(name) for name in _PROGRAMS),
@@ -140,7 +143,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         install=tuple(remedies) if project else (),
         dependencies=tuple(dependencies),
         outdated=tuple(outdated_lines(project)) if project else (),
-        conflicts=tuple(conflicting_packages()),
+        conflicts=tuple(needs.conflicting_packages()),
     )
 
 
@@ -151,16 +154,7 @@ def _remedies(needed: Sequence[str]) -> Iterator[str]:
     yield from (f"correct or unset the variable {chosen}" for chosen in wrong.values())
 
 
-_Wanted = tuple[str, Cpu, Board | None, Path | None, bool, RunnerKeys | None]
-"""Name, CPU, board and toolchain file of a target, whether its builds run models for budgets, and its runner."""
-
-
-def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
-    """Yield the models that are built for any of ``targets``."""
-    yield from (model for model in project.models.values() if not set(model.targets).isdisjoint(targets))
-
-
-def _with_models(state: TargetState, project: Project, programs: Sequence[ModelProgram]) -> TargetState:
+def _with_models(state: TargetState, project: Project, programs: Sequence[needs.ModelProgram]) -> TargetState:
     """Return ``state`` with the missing programs of the target's models."""
     models = {model.name for model in project.models_on(state.name)}
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
@@ -178,27 +172,19 @@ def _with_mistakes(state: TargetState, project: Project, found: Foreseen) -> Tar
                 unverified = unverified or mistake.reason
             else:
                 missing.append(f"model {name}: {mistake.reason}")
-        elif section == "firmware" and state.name in _concerned(project.firmware[name].targets, path):
-            missing.append(f"firmware {name}: {mistake.reason}")
+        elif section == "firmware":
+            targets = project.firmware[name].targets
+            # A mistake at an item of ``targets`` concerns this one only.
+            if state.name in ([targets[int(path[3])]] if path[2:3] == ("targets",) else targets):
+                missing.append(f"firmware {name}: {mistake.reason}")
     return replace(state, missing=tuple(missing), unverified=unverified)
 
 
-def _concerned(targets: Sequence[str], path: KeyPath) -> Sequence[str]:
-    """Return those of a firmware's ``targets`` that the mistake at ``path`` concerns."""
-    return [targets[int(path[3])]] if path[2:3] == ("targets",) else targets
-
-
-def _with_dependencies(state: TargetState, project: Project, found: Sequence[ProviderState]) -> TargetState:
-    """Return ``state`` with the target's missing requirements."""
-    return replace(state, missing=(*state.missing, *needed_on(project, state.name, found)))
-
-
-def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
-    for name in chosen_names("target", names, project.targets):
-        target = project.targets[name]
-        cpu = CPUS[target.cpu]
-        board = BOARDS[target.board] if target.board else emulated_board(cpu) if target.mcu or mcu_of(target) else None
-        yield name, cpu, board, toolchain_of(target), _counts(project, target), target.runner
+def _state_of(project: Project, name: str, needed: list[str]) -> TargetState:
+    target = project.targets[name]
+    cpu = CPUS[target.cpu]
+    board = BOARDS[target.board] if target.board else emulated_board(cpu) if target.mcu or mcu_of(target) else None
+    return _state(name, cpu, board, toolchain_of(target), _counts(project, target), target.runner, needed)
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
@@ -213,11 +199,6 @@ def _counts(project: Project, target: TargetSpec) -> bool:
     return any(key in checked for budget in budgets for key in budget.of_runs)
 
 
-def _cpus() -> Iterator[_Wanted]:
-    for cpu in CPUS.values():
-        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False, None
-
-
 def _state(
     name: str,
     cpu: Cpu,
@@ -227,7 +208,10 @@ def _state(
     runner: RunnerKeys | None,
     needed: list[str],
 ) -> TargetState:
-    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
+    # The plugin of the emulator that counts is compiled for this machine.
+    counting = (board.emulator, HOST_COMPILER) if board and counts else ()
+    why = " (required to check budgets of runs)"
+    missing = (*_missing(cpu, toolchain, needed), *_absent(counting, needed, why))
     if runner is not None:
         return TargetState(name, cpu.name, f"{runner.transport} {runner.address}", missing, _unreached(runner, needed))
     unverified = ""
@@ -260,10 +244,7 @@ def _lacking(extra: str) -> str:
 
 def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[str]:
     """Yield why firmware for ``cpu`` cannot be built, and append the missing programs to ``needed``."""
-    for name in ("cmake", "ninja"):
-        if _found(name) is None:
-            needed.append(name)
-            yield f"{name} is missing"
+    yield from _absent(("cmake", "ninja"), needed)
     cmake = _found("cmake")
     if cmake is not None and _older(_version(cmake), _OLDEST_CMAKE):
         needed.append("cmake")
@@ -272,7 +253,8 @@ def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[st
         require_compiler(toolchain)
     except ToolNotFoundError as error:
         needed.extend(_compilers(cpu, toolchain))
-        yield _reason(error)
+        reason = error.reason.partition("; ")[0]  # texts without fields have the hint in their reason
+        yield f"{error.place}: {reason}" if error.place else reason
         return
     own = toolchain is not None and cpu_of_toolchain(toolchain) is not None  # others may need no C library
     gcc = _found(compiler_program(cpu, GCC)) if own else None
@@ -282,18 +264,12 @@ def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[st
         yield f"{gcc} has no C library for {cpu.name}"
 
 
-def _reason(error: ToolNotFoundError) -> str:
-    """Return an error without its hint: ``place: reason``."""
-    reason = error.reason.partition("; ")[0]  # texts without fields have the hint in their reason
-    return f"{error.place}: {reason}" if error.place else reason
-
-
-def _missing_to_count(board: Board, needed: list[str]) -> Iterator[str]:
-    """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
-    for name in (board.emulator, HOST_COMPILER):
+def _absent(programs: Iterable[str], needed: list[str], why: str = "") -> Iterator[str]:
+    """Yield which of ``programs`` are missing, and append them to ``needed``."""
+    for name in programs:
         if _found(name) is None:
             needed.append(name)
-            yield f"{name} is missing (required to check budgets of runs)"
+            yield f"{name} is missing{why}"
 
 
 def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:
@@ -341,10 +317,3 @@ def _version(path: Path) -> str:
     # Distributions put their own version in brackets before the program's: gcc (Debian 12.2.0-14) 12.2.0.
     found = _VERSION.search(re.sub(r"\([^()]*\)", "", done.stdout.partition("\n")[0]))
     return found[0] if found else ""
-
-
-def _installed(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"

@@ -14,18 +14,18 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
     from mlfbuild.usecases.init.main_c import call_c, sample_arrays, sample_h
-    from mlfbuild.usecases.init.placeholders import project_api_server
     from mlfbuild.usecases.init.project import (
         DEFAULT_BOARD, InitReport, InitRequest, init_cmake, init_project, init_scons, init_update,
     )
     from mlfbuild.usecases.init.project_network import callable_library
     from mlfbuild.usecases.init.renewal import outdated_files, outdated_lines
     from mlfbuild.usecases.init.repo import interface_names
-    from mlfbuild.usecases.init.sample import Sample
+    from mlfbuild.usecases.init.sample import CASES, Sample, own_origin, own_outputs, random_inputs
     from mlfbuild.usecases.init.staging import staged
-    from mlfbuild.usecases.init.templates import PROJECT_API, PROJECT_API_EXAMPLE, PROJECT_API_SERVER, TEMPLATES
+    from mlfbuild.usecases.init.templates import (
+        PROJECT_API, PROJECT_API_EXAMPLE, PROJECT_API_SERVER, TEMPLATES, project_api_server,
+    )
     from mlfbuild.usecases.init.user_template import read_template
 else:
     __getattr__ = lazy_attributes(__name__)

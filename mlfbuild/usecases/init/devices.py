@@ -6,21 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mlfbuild import targets
 from mlfbuild.core import UsageError
 from mlfbuild.project import device_problem
-from mlfbuild.targets import (
-    BOARDS,
-    CPUS,
-    Board,
-    Cpu,
-    MemoryRegion,
-    board_called,
-    cpu_called,
-    development_board,
-    emulated_board,
-    keys_of_device,
-    memory_of,
-)
 from mlfbuild.usecases.init.templates import QEMU
 from mlfbuild.verify import linker_script
 
@@ -33,8 +21,8 @@ class ProjectDevice:
 
     target: str
     """Its name in the project file."""
-    cpu: Cpu
-    board: Board
+    cpu: targets.Cpu
+    board: targets.Board
     """The board that QEMU emulates, or the name and the memories of the microcontroller."""
     is_emulated: bool = True
 
@@ -43,7 +31,7 @@ class ProjectDevice:
         """The keys of the target in the project file."""
         if self.is_emulated:
             return f"{{cpu: {self.cpu.name}, board: {self.board.name}}}"
-        return f"{{{'board' if development_board(self.target) else 'mcu'}: {self.target}}}"
+        return f"{{{'board' if targets.development_board(self.target) else 'mcu'}: {self.target}}}"
 
     @property
     def script(self) -> str:
@@ -83,20 +71,20 @@ def _named(devices: Sequence[ProjectDevice]) -> list[ProjectDevice]:
 
 def _on_board(name: str) -> ProjectDevice:
     """Return the device for ``--board``: a board that the user owns stands for its microcontroller."""
-    own = development_board(name)
+    own = targets.development_board(name)
     if own is not None:
         return replace(_microcontroller(own.mcu, f"--board {name}"), target=own.board)
     _check_option("board", name)
-    if name not in BOARDS:
+    if name not in targets.BOARDS:
         _refuse_unknown(name, f"--board {name}")
-    board = board_called(name)
-    return ProjectDevice("", CPUS[board.cpu], board)
+    board = targets.board_called(name)
+    return ProjectDevice("", targets.CPUS[board.cpu], board)
 
 
 def _microcontroller(name: str, place: str) -> ProjectDevice:
     _refuse_unknown(name, place)
     _check_option("mcu", name)
-    cpu, memory = memory_of(name)
+    cpu, memory = targets.memory_of(name)
     if memory is None:
         raise UsageError(
             "mcu-without-memory",
@@ -104,9 +92,9 @@ def _microcontroller(name: str, place: str) -> ProjectDevice:
             reason="its memory map is not known",
             hint=f"use --cpu {cpu}, and write a linker script",
         )
-    ram = MemoryRegion("RAM", memory.ram.origin, memory.ram.size)
-    flash = MemoryRegion("FLASH", memory.flash.origin, memory.flash.size) if memory.flash else ram
-    return ProjectDevice(name, CPUS[cpu], Board(name, cpu, flash, ram), is_emulated=False)
+    ram = targets.MemoryRegion("RAM", memory.ram.origin, memory.ram.size)
+    flash = targets.MemoryRegion("FLASH", memory.flash.origin, memory.flash.size) if memory.flash else ram
+    return ProjectDevice(name, targets.CPUS[cpu], targets.Board(name, cpu, flash, ram), is_emulated=False)
 
 
 def _refuse_unknown(name: str, place: str) -> None:
@@ -119,27 +107,28 @@ def _refuse_unknown(name: str, place: str) -> None:
         raise UsageError(code, place=place, reason=mistake.reason, hint=hint)
 
 
-def _core(name: str) -> Cpu:
+def _core(name: str) -> targets.Cpu:
     _check_option("cpu", name)
-    return cpu_called(name)
+    return targets.cpu_called(name)
 
 
 def _check_option(option: str, name: str) -> None:
     """Raise ``UsageError`` if ``name`` is a device that belongs to another option; unknown names pass."""
-    keys = keys_of_device(name) or {option: name}
+    keys = targets.keys_of_device(name) or {option: name}
     right = next(key for key in ("mcu", "board", "cpu") if key in keys)
     if right != option:
         reason = f"this is the name of a{' microcontroller' if right == 'mcu' else f' {right}'}"
         raise UsageError("device-of-another-option", place=f"--{option} {name}", reason=reason, hint=f"write --{right}")
 
 
-def _board_of(cpu: Cpu) -> Board:
-    board = emulated_board(cpu)
+def _board_of(cpu: targets.Cpu) -> targets.Board:
+    board = targets.emulated_board(cpu)
     if board is None:
+        fitting = [name for name, each in targets.CPUS.items() if targets.emulated_board(each)]
         raise UsageError(
             "cpu-without-board",
             place=f"--cpu {cpu.name}",
             reason="QEMU emulates no board that runs its code, and the project would not run",
-            hint=f"choose one of {', '.join(name for name, each in CPUS.items() if emulated_board(each))}",
+            hint=f"choose one of {', '.join(fitting)}",
         )
     return board

@@ -95,7 +95,11 @@ def main_c(library: Library, sample: Sample | None, template: str = "common/main
 
 
 def call_c(library: Library) -> str:
-    """Return C with a function ``run_<module>`` for each module of ``library``, which runs it once."""
+    """Return C with a function ``run_<module>`` for each module of ``library``, which runs it once.
+
+    The modules have the C interface with known inputs and outputs (``callable_library``). The functions have static
+    buffers, and no ``main``.
+    """
     modules, headers = callers(library)
     return _filled("common/call.c", modules=modules, headers=headers)
 
@@ -107,14 +111,22 @@ def callers(library: Library) -> tuple[list[Caller], list[str]]:
 
 
 def sample_h(library: Library, sample: Sample, origin: str) -> str:
-    """Return ``src/sample.h``, the case ``sample`` of the only module of ``library``, which comes from ``origin``."""
+    """Return ``src/sample.h``, the case ``sample`` of the only module of ``library``, which comes from ``origin``.
+
+    The arrays are flat, in call order, and have the names of the ports in C. ``origin`` completes the comment at the
+    beginning of the header.
+    """
     caller = _caller(library.modules[0])
     names = [*(f"in_{port.name}" for port in caller.inputs), *(f"out_{port.name}" for port in caller.outputs)]
     return sample_arrays(names, (*sample.inputs, *sample.outputs), origin)
 
 
 def sample_arrays(names: Sequence[str], values: Sequence[Array], origin: str) -> str:
-    """Return ``src/sample.h`` with the flat arrays ``values``, which are called ``sample_<name>``."""
+    """Return ``src/sample.h`` with the flat arrays ``values``, which are called ``sample_<name>``.
+
+    ``names`` and ``values`` have the same length. Elements of types that C lacks are written as unsigned integers of
+    their size; numbers are read as the same value.
+    """
     values = [_c_values(array) for array in values]
     arrays = [
         {"name": name, "type": C_TYPES[array.dtype.name], "count": array.size, "lines": _lines(array)}
@@ -179,7 +191,7 @@ def _ports(header: Header, struct: str, module: Module, tensors: Sequence[Tensor
         elements = re.sub("^TVMGEN", "MLF", macro.removesuffix("_SIZE")) + "_ELEMENTS"
         yield _Port(
             name,
-            _c_type(tensor),
+            C_TYPES.get(tensor.dtype) or _BYTES.get(element_size(tensor.dtype) or 1, "uint8_t"),
             _elements(tensor),
             elements if file and f"#define {elements} ".encode() in file.data else str(_elements(tensor)),
             macro if macro in header.sizes else "",
@@ -201,10 +213,6 @@ def _function(module: Module) -> str:
     file = header_file(module)
     name = symbol_prefix(module.name)
     return name if file and f" {name}_run(".encode() in file.data else struct_prefix(module.name)
-
-
-def _c_type(tensor: TensorInfo) -> str:
-    return C_TYPES.get(tensor.dtype) or _BYTES.get(element_size(tensor.dtype) or 1, "uint8_t")
 
 
 def _elements(tensor: TensorInfo) -> int:

@@ -16,13 +16,12 @@ from mlfbuild.project import TEMPLATE_FILE
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.devices import ProjectDevice, project_devices
-from mlfbuild.usecases.init.placeholders import filled
 from mlfbuild.usecases.init.project_network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
-from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, SCONS_TOOL, TEMPLATES, TREE, template_called
+from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, SCONS_TOOL, TEMPLATES, TREE, filled, template_called
 from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
 
 DEFAULT_BOARD = "mps2-an386"
@@ -175,7 +174,11 @@ def _written_alone(folder: Path, name: str, text: str) -> InitReport:
 
 
 def init_update(folder: Path) -> InitReport:
-    """Write the ``outdated_files`` of the repository ``folder`` again; raises ``StorageError``."""
+    """Write the ``outdated_files`` of the repository ``folder`` again; raises ``StorageError``.
+
+    If no file is outdated, nothing is written, and ``notes`` of the result say so. ``folder`` is that of the project
+    file.
+    """
     outdated = outdated_files(folder / "mlfbuild.yml")
     for path, text in outdated.items():
         write_atomic(path, text.encode())

@@ -8,9 +8,7 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlfbuild.usecases.init.placeholders import filled
-from mlfbuild.usecases.init.templates import CMAKE_FILE, SCHEMA_FILE, SCONS_TOOL
-from mlfbuild.usecases.schema import project_schema, schema_text
+from mlfbuild.usecases.init.templates import CMAKE_FILE, SCHEMA_FILE, SCONS_TOOL, filled, schema_text
 
 _SCHEMA_LINE = re.compile(r"^# yaml-language-server: *\$schema=(?!\w+:)(\S+)", re.MULTILINE)
 """The line in a project file that names a schema which is a file."""
@@ -26,7 +24,11 @@ def outdated_files(project_file: Path) -> dict[Path, str]:
 
 
 def outdated_lines(project_file: Path) -> list[str]:
-    """Return a line for each of the ``outdated_files``, with the command that writes it again."""
+    """Return a line for each of the ``outdated_files``, with the command that writes it again.
+
+    Empty if all files are of this version, or none was written by mlfbuild. `mlfbuild check` and `mlfbuild doctor`
+    print the lines.
+    """
     root = project_file.parent
     command = f"mlfbuild init --update{'' if root == Path() else f' {shlex.quote(str(root))}'}"
     reason = "another version of mlfbuild wrote this file"
@@ -57,8 +59,10 @@ def _is_another_schema(text: str) -> bool:
     """Return whether ``text`` is a schema of mlfbuild, but not that of this version."""
     if not text:
         return False
+    from mlfbuild.project import json_schema  # needs pydantic, which most commands do not
+
     try:
-        found, own = json.loads(text), project_schema()
+        found, own = json.loads(text), json_schema()
     except ValueError:
         return False
     # Values are compared, so that a formatter of JSON does not make a schema outdated.

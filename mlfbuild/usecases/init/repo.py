@@ -13,11 +13,9 @@ from mlfbuild.library.keys import port_problem
 from mlfbuild.targets import GCC, Board, Cpu, compiler_program, development_board
 from mlfbuild.usecases.init.devices import ProjectDevice
 from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
-from mlfbuild.usecases.init.placeholders import filled, runtime_text, worded
 from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
-from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
-from mlfbuild.usecases.schema import schema_text
+from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template, filled, runtime_text, schema_text, worded
 
 # Words that YAML 1.1 reads as a bool or as nothing. ``n`` and ``y`` are usual names of tensors.
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -226,6 +224,7 @@ class Repo:
     # Documents -------------------------------------------------------------------------------------------------------
 
     def _project_file(self) -> str:
+        lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
         return filled(
             "common/mlfbuild.yml",
             TARGETS="\n".join(map(self._target_lines, self.devices)),
@@ -233,7 +232,7 @@ class Repo:
             SOURCE=self.network.file,
             INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
-            DEPENDENCIES=self._dependencies(),
+            DEPENDENCIES="\n".join(["\ndependencies:", *lines]) if lines else "",
             FIRMWARE=self.template.firmware_of_devices if self._is_for_devices else self.template.firmware,
         )
 
@@ -256,10 +255,6 @@ class Repo:
         chosen = ", ".join(f"{kind}: [{', '.join(map(_scalar, names))}]" for kind, names in kinds.items())
         return f"interface: {{{chosen}}}   # names in C, also of the next version of the model"
 
-    def _dependencies(self) -> str:
-        lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
-        return "\n".join(["\ndependencies:", *lines]) if lines else ""
-
     def _readme(self) -> str:
         width = max(len(command) for command in self.commands.values())
         what = {
@@ -269,10 +264,11 @@ class Repo:
             "verify": "check every output on QEMU",
             "flash": "write it to your board",
         }
+        example = ", which detects one of four tones in 32 samples of sound"
         rows = [
             ("mlfbuild.yml", "models and targets"),
             (SCHEMA_FILE, "JSON Schema of the project file, for editors; `mlfbuild schema` prints it"),
-            (self.network.file, self._about_model()),
+            (self.network.file, f"the network{example if self.network.path == EXAMPLE else ''}"),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._shown_sample else "")),
             *((worded(path, self.words), text) for path, text in self.template.about),
@@ -296,11 +292,6 @@ class Repo:
         )
         boards = f"the board{'s' if len(emulated) > 1 else ''} {' and '.join(emulated)}, which QEMU emulates"
         return " and on ".join([*(f"the microcontroller {name}" for name in own), boards])
-
-    def _about_model(self) -> str:
-        if self.network.path == EXAMPLE:
-            return "the network, which detects one of four tones in 32 samples of sound"
-        return "the network"
 
     def _next_steps(self) -> str:
         unverified = why_no_verify(self.network, self.board)

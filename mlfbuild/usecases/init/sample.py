@@ -1,4 +1,7 @@
-"""Provide a case for the network: from the user's vectors, or computed with numpy."""
+"""Provide a case for the network: from the user's vectors, or computed with numpy.
+
+The inputs of computed cases are random, and their outputs those of mlfbuild's own reference.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from mlfbuild import __version__
 from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
 from mlfbuild.jobs.tree import subject_of
 from mlfbuild.library import CompileRequest
-from mlfbuild.native import Array, read_network
+from mlfbuild.native import Array, Graph, Tensor, evaluate_in_turn, read_network
 from mlfbuild.targets import CPUS, Board
-from mlfbuild.usecases.init.cases import CASES, own_origin, own_outputs, random_inputs
 from mlfbuild.usecases.init.project_network import EXAMPLE, ProjectNetwork
-from mlfbuild.verify import load_vectors, vectors_file
+from mlfbuild.verify import VectorsOrigin, load_vectors, random_array, vectors_file
+
+CASES = 8
+
+
+def random_inputs(tensors: Sequence[Tensor], cases: int, seed: int) -> list[Array]:
+    """Return ``cases`` inputs for each of ``tensors``, [cases, *shape], as ``random_array``."""
+    random = np.random.RandomState(seed)
+    return [random_array(random, np.dtype(tensor.dtype.numpy), (cases, *tensor.shape)) for tensor in tensors]
+
+
+def own_outputs(graph: Graph, inputs: Sequence[Array]) -> list[Array]:
+    """Return the outputs [cases, *shape] of ``graph`` in mlfbuild's own arithmetic, in numpy."""
+    runs = (dict(zip(graph.inputs, case, strict=True)) for case in zip(*inputs, strict=True))
+    results = [[values[name] for name in graph.outputs] for values in evaluate_in_turn(graph, runs)]
+    return [np.stack(output) for output in zip(*results, strict=True)]
+
+
+def own_origin(seed: int | None, model: str) -> VectorsOrigin:
+    """Return the origin of ``own_outputs`` for the files whose hash is ``model``."""
+    return VectorsOrigin(f"mlfbuild {__version__}", checked=False, seed=seed, model=model)
 
 
 @dataclass(frozen=True, eq=False)

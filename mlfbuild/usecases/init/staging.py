@@ -29,18 +29,14 @@ def staged(folder: Path) -> Iterator[Path]:
     # exist, and must not be left if something fails.
     stage = existing / f".mlfbuild-init-{os.urandom(6).hex()}"
     try:
-        _make(stage)
+        try:
+            stage.mkdir()
+        except OSError as error:
+            raise storage_error(stage.parent, error) from None
         yield stage
         _move(stage, folder)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-
-
-def _make(stage: Path) -> None:
-    try:
-        stage.mkdir()
-    except OSError as error:
-        raise storage_error(stage.parent, error) from None
 
 
 def _move(stage: Path, folder: Path) -> None:
@@ -82,9 +78,11 @@ def _take_back(stage: Path, folder: Path, files: Sequence[Path], folders: Sequen
 def _refuse_conflicts(folder: Path, files: Sequence[Path]) -> None:
     there = [path for file in files for path in _in_the_way(folder, file)]
     if there:
+        names = list(dict.fromkeys(map(str, there)))
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise ConflictError(
             "project-file-exists",
-            place=_names(list(dict.fromkeys(there))),
+            place=f"{', '.join(names[:_SHOWN])}{more}",
             reason="already exists, and init overwrites nothing",
             hint="move it away, or choose another folder",
         )
@@ -97,8 +95,3 @@ def _in_the_way(folder: Path, file: Path) -> Iterator[Path]:
     for parent in list(file.parents)[:-1]:
         if os.path.lexists(folder / parent) and not (folder / parent).is_dir():
             yield folder / parent
-
-
-def _names(there: Sequence[Path]) -> str:
-    names = ", ".join(str(path) for path in there[:_SHOWN])
-    return names + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")

@@ -1,9 +1,15 @@
-"""The ways to build a new project: one entry for each template, with its files in ``mlfbuild/templates``."""
+"""The ways to build a new project: one entry for each template, and how their files are filled in.
+
+The files are in ``mlfbuild/templates``; in those of mlfbuild, words such as ``@MODEL@`` are replaced.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from mlfbuild.core import UsageError, suggestion
 
@@ -163,10 +169,51 @@ def template_called(name: str) -> Template:
     if name in _OTHERS:
         return _OTHERS[name]
     if name not in TEMPLATES:
-        raise UsageError(
-            "unknown-template",
-            place=f"--template {name}",
-            reason=f"unknown template{suggestion(name, TEMPLATES)}",
-            hint=f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml",
-        )
+        reason = f"unknown template{suggestion(name, TEMPLATES)}"
+        hint = f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml"
+        raise UsageError("unknown-template", place=f"--template {name}", reason=reason, hint=hint)
     return TEMPLATES[name]
+
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_TEMPLATES = _PACKAGE / "templates"
+_WORD = re.compile(r"@([A-Z_]+)@")
+
+
+def filled(template: str, **words: str) -> str:
+    """Return the text of ``template`` (``cmake/CMakeLists.txt``) with ``words`` in place of each ``@WORD@``.
+
+    A line that contains only a word whose text is empty is removed.
+    """
+    lines = []
+    for line in (_TEMPLATES / template).read_text(encoding="utf-8").splitlines():
+        alone = _WORD.fullmatch(line.strip())
+        if alone and not words[alone[1]]:
+            continue
+        lines.append(worded(line, words))
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def worded(text: str, words: Mapping[str, str]) -> str:
+    """Return ``text`` with ``words`` in place of each ``@WORD@``.
+
+    Raises ``KeyError`` for a word without a text: templates and callers belong together.
+    """
+    return _WORD.sub(lambda match: words[match[1]], text)
+
+
+def runtime_text(name: str) -> str:
+    """Return the file ``name`` of ``mlfbuild/runtime``."""
+    return (_PACKAGE / "runtime" / name).read_text(encoding="utf-8")
+
+
+def project_api_server() -> str:
+    """Return the Project API server, which is the same in every folder."""
+    return (_TEMPLATES / "project-api/microtvm_api_server.py.in").read_text(encoding="utf-8")
+
+
+def schema_text() -> str:
+    """Return the text of the JSON Schema of the project file, as `mlfbuild schema` prints it."""
+    from mlfbuild.project import json_schema  # needs pydantic, which few templates do
+
+    return f"{json.dumps(json_schema(), indent=2)}\n"

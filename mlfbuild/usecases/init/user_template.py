@@ -29,8 +29,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import TEMPLATE_FILE, TemplateKeys, git_problem, load_template, template_error
 from mlfbuild.requirements import HEAD, default_cache, fetch_version, git_root, without_secret
-from mlfbuild.usecases.init.limits import within_limits
-from mlfbuild.usecases.init.rendering import rendered, unsound
+from mlfbuild.usecases.init.rendering import rendered, unsound, within_limits
 from mlfbuild.usecases.init.templates import TEMPLATES
 
 SUFFIX = ".jinja"
@@ -225,12 +224,9 @@ def chosen_values(template: UserTemplate, given: Mapping[str, str]) -> dict[str,
     variables = template.keys.variables
     for name, value in given.items():
         if name not in variables:
-            raise UsageError(
-                "unknown-template-variable",
-                place=f"--set {printable(name)}",
-                reason=f"the template has no such variable{suggestion(name, variables)}",
-                hint=f"its variables are {listed(list(variables)) or 'none'}",
-            )
+            reason = f"the template has no such variable{suggestion(name, variables)}"
+            hint = f"its variables are {listed(list(variables)) or 'none'}"
+            raise UsageError("unknown-template-variable", place=f"--set {printable(name)}", reason=reason, hint=hint)
         problem = within_limits(f"--set {name}", variables[name].problem, value)
         if problem is not None:
             code, reason, hint = "template-value-invalid", problem.reason, problem.hint

@@ -30,16 +30,3 @@ and not with a second one for the archive of ``kws``, whose difference follows f
 A frozen build does not verify outputs (``verify`` does) and does not lock the objects and images: they follow from the
 archives, the firmware's own sources and the toolchain, which version control and the lock file have.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from mlfbuild.core import lazy_attributes
-
-if TYPE_CHECKING:
-    # fmt: off
-    from mlfbuild.usecases.lock.frozen import check_lock, freeze, freeze_beforehand
-    from mlfbuild.usecases.lock.locking import Locked, lock_project
-else:
-    __getattr__ = lazy_attributes(__name__)

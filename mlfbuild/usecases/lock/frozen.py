@@ -88,13 +88,11 @@ def _as_locked(
     left = sorted(left_over(lock, known, project.dependencies))
     # Inputs first, then missing archives, then entries of what the project no longer has.
     _refuse(project, [*drift(lock, now), *_without_archive(lock, targets), *left])
-    return [
-        replace(
-            target,
-            models=tuple(replace(job, locked=lock.archives[target.name][job.model]) for job in target.models),
-        )
-        for target in targets
-    ]
+    frozen = []
+    for target in targets:
+        models = (replace(job, locked=lock.archives[target.name][job.model]) for job in target.models)
+        frozen.append(replace(target, models=tuple(models)))
+    return frozen
 
 
 def _make_as_locked(
@@ -136,8 +134,5 @@ def _refuse(project: Project, found: Sequence[str]) -> None:
     # A variable that is set in a shell or by a packaging tool is easily overlooked, and changes each archive.
     epoch = " (SOURCE_DATE_EPOCH is set here and is written into archives)" if "SOURCE_DATE_EPOCH" in os.environ else ""
     path, advice = lock_path(project.path), f"restore the locked state, or accept it with `mlfbuild lock`{epoch}"
-    if len(found) == 1:
-        raise DriftError("lock-drift", place=path, reason=found[0], hint=advice, problems=found)
-    raise DriftError(
-        "lock-drift", place=path, reason=f"{len(found)} entries differ from the lock file", hint=advice, problems=found
-    )
+    reason = found[0] if len(found) == 1 else f"{len(found)} entries differ from the lock file"
+    raise DriftError("lock-drift", place=path, reason=reason, hint=advice, problems=found)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild import __version__
+from mlfbuild import __version__, requirements
 from mlfbuild.core import (
     Diagnostic,
     InputFileError,
@@ -32,20 +32,7 @@ from mlfbuild.jobs import (
 )
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import Project, Provider
-from mlfbuild.requirements import (
-    GitPin,
-    Lock,
-    LockedModel,
-    LockedProvider,
-    LockedToolchain,
-    check_replaceable,
-    differences,
-    lock_path,
-    read_lock,
-    without_secret,
-)
-
-__all__ = ["Locked", "archive_facts", "dependency_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
+from mlfbuild.requirements import GitPin, Lock, LockedModel, LockedProvider, LockedToolchain
 
 
 @dataclass(frozen=True)
@@ -79,33 +66,38 @@ def lock_project(
     Raises the errors of fetching and compiling, ``ProjectFileError`` for a repository that is not locked if
     ``offline``, and ``ConflictError`` or ``InputFileError``, before anything is made, as ``check_replaceable``.
     """
-    path = lock_path(project.path)
+    path = requirements.lock_path(project.path)
     # Before anything is fetched or compiled, which may take minutes.
-    check_replaceable(path)
-    old, notes = _old_lock(path)
+    requirements.check_replaceable(path)
+    notes: list[str] = []
+    old = None
+    try:
+        old = requirements.read_lock(path)
+    except InputFileError as error:
+        notes.append(f"{': '.join(filter(None, (error.place, error.reason)))}; its content is replaced")
     # If only a part is locked again, the rest must not move to newer commits along the way.
     keep = locked_pins(project, old) if offline or targets or models else {}
     project = _all_locked(with_pins(project, keep)) if offline else _fetched(project, keep, progress)
+    old = old or Lock()
     chosen = target_jobs(project, targets, models)
     make_archives(chosen, target_jobs(project), every=True, jobs=jobs, progress=progress)
     toolchains, missing = toolchain_facts(chosen, project.root)
     new = Lock(
         # What was determined now replaces what was locked before.
-        models={**_kept_models(old, project), **model_facts(project, chosen)},
+        models={
+            **{name: entry for name, entry in old.models.items() if name in project.models},
+            **model_facts(project, chosen),
+        },
         archives=_with_kept(archive_facts(chosen), old, project),
         dependencies=_with_kept_contents(dependency_facts(project), old),
-        toolchains={**_kept_toolchains(old, project), **toolchains},
+        toolchains={
+            **{name: entry for name, entry in old.toolchains.items() if name in project.targets},
+            **toolchains,
+        },
     )
-    changes = tuple(found.as_change() for found in differences(old or Lock(), new))
+    changes = tuple(found.as_change() for found in requirements.differences(old, new))
     notes += [_not_here(target, reason, old) for target, reason in missing.items()]
     return Locked(path, changes, tuple(notes), write_if_changed(path, new.to_text().encode()))
-
-
-def _old_lock(path: Path) -> tuple[Lock | None, list[str]]:
-    try:
-        return read_lock(path), []
-    except InputFileError as error:
-        return None, [f"{': '.join(filter(None, (error.place, error.reason)))}; its content is replaced"]
 
 
 def _all_locked(project: Project) -> Project:
@@ -114,7 +106,7 @@ def _all_locked(project: Project) -> Project:
         Diagnostic(
             "lock-offline-unlocked",
             place=each.where,
-            reason=f"{each.version} of {without_secret(each.place)} is not locked",
+            reason=f"{each.version} of {requirements.without_secret(each.place)} is not locked",
             hint="run `mlfbuild lock` without --offline",
         )
         for each in project.dependencies.values()
@@ -146,7 +138,7 @@ def dependency_facts(project: Project) -> dict[str, LockedProvider]:
 def _locked(provider: Provider) -> LockedProvider:
     return LockedProvider(
         kind=provider.kind,
-        place=without_secret(provider.place),
+        place=requirements.without_secret(provider.place),
         version=provider.version,
         commit=provider.commit,
         tree=provider.tree,
@@ -241,23 +233,14 @@ def _toolchain(target: TargetJob, root: Path) -> LockedToolchain | str:
         return f"{error.place}: {error.reason}" if error.place else error.reason.partition("; ")[0]
 
 
-def _not_here(target: str, reason: str, old: Lock | None) -> str:
-    known = old is not None and target in old.toolchains
-    state = "stays as it was locked" if known else "is not locked, so that frozen builds of it fail"
+def _not_here(target: str, reason: str, old: Lock) -> str:
+    state = "stays as it was locked" if target in old.toolchains else "is not locked, so that frozen builds of it fail"
     return f"toolchain of {target}: {state}: {reason}; run `mlfbuild lock` on a machine that has it"
 
 
-def _kept_models(old: Lock | None, project: Project) -> Mapping[str, LockedModel]:
-    return {} if old is None else {name: entry for name, entry in old.models.items() if name in project.models}
-
-
-def _kept_toolchains(old: Lock | None, project: Project) -> Mapping[str, LockedToolchain]:
-    return {} if old is None else {name: entry for name, entry in old.toolchains.items() if name in project.targets}
-
-
-def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock | None) -> dict[str, LockedProvider]:
+def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock) -> dict[str, LockedProvider]:
     """Return ``now`` with the locked hashes of files that were not fetched, if nothing else changed."""
-    before = {} if old is None else old.dependencies
+    before = old.dependencies
     return {
         name: before[name]
         # Only then: a new version with the hash of the old files would be a false lock.
@@ -267,14 +250,13 @@ def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock | None) -> 
     }
 
 
-def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:
+def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock, project: Project) -> dict[str, dict[str, str]]:
     """Return the hashes in ``made``, and those in ``old`` of models that the project still has."""
     # Not what ``old`` lists: a model that left the project, or a target, also leaves the lock file.
     wanted = {name: {model.name for model in project.models_on(name)} for name in project.targets}
-    kept = {} if old is None else old.archives
     return {
         target: {
-            **{model: digest for model, digest in kept.get(target, {}).items() if model in models},
+            **{model: digest for model, digest in old.archives.get(target, {}).items() if model in models},
             **made.get(target, {}),
         }
         for target, models in wanted.items()

@@ -17,7 +17,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.usecases.project_api.generated import write_server
     from mlfbuild.usecases.project_api.handler import serve_folder
+    from mlfbuild.usecases.project_api.projects import write_server
 else:
     __getattr__ = lazy_attributes(__name__)

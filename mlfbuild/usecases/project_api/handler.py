@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mlfbuild.core import UsageError, end_group, pipe_of, running
 from mlfbuild.jobs import Progress, Task, load, target_jobs
@@ -23,19 +23,7 @@ from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
 from mlfbuild.runners import SerialPort, command_words
 from mlfbuild.usecases.flash import flash_firmware
 from mlfbuild.usecases.init import read_template
-from mlfbuild.usecases.project_api.generated import generate_project
-from mlfbuild.usecases.project_api.options import OPTIONS, ProjectOption, option_values, options_json, template_options
-from mlfbuild.usecases.project_api.rpc import (
-    SERVER_ERROR,
-    Method,
-    Parameters,
-    RequestError,
-    Server,
-    decoded,
-    encoded,
-    timed_out,
-    transport_closed,
-)
+from mlfbuild.usecases.project_api import projects, rpc
 from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image
 from mlfbuild.verify.emulator import emulator_command
 
@@ -43,23 +31,6 @@ from mlfbuild.verify.emulator import emulator_command
 _AT_ONCE = 1 << 16
 _LOOK_SECONDS = 0.5
 """Time between two looks at whether the client is still there."""
-
-
-class Transport(Protocol):
-    """A byte stream that is open. Methods raise ``RequestError``: the transport's errors of the Project API."""
-
-    def read(self, size: int, seconds: float | None) -> bytes:
-        """Return ``size`` bytes, or those that arrived within ``seconds`` if there are any; ``None`` waits forever.
-
-        Raises ``RequestError``: ``IoTimeoutError`` if nothing has arrived, ``TransportClosedError`` if the firmware or
-        the client is gone.
-        """
-
-    def write(self, data: bytes, seconds: float | None) -> None:
-        """Send all of ``data`` within ``seconds``; raises ``RequestError`` as ``read``, perhaps after a part."""
-
-    def close(self) -> None:
-        """Close it, and end the program behind it. It may be called twice."""
 
 
 class _Clock:
@@ -72,7 +43,7 @@ class _Clock:
     def left(self) -> float:
         """Return the seconds until the next look, 0 at the end."""
         if self._gone():
-            raise transport_closed()
+            raise rpc.transport_closed()
         return _LOOK_SECONDS if self._end is None else min(max(0.0, self._end - time.monotonic()), _LOOK_SECONDS)
 
     def over(self) -> bool:
@@ -100,7 +71,11 @@ class ProgramTransport:
                 os.set_blocking(descriptor, False)
 
     def read(self, size: int, seconds: float | None) -> bytes:
-        """Read what the firmware prints."""
+        """Return ``size`` bytes, or those that arrived within ``seconds`` if there are any; ``None`` waits forever.
+
+        Raises ``RequestError``: ``IoTimeoutError`` if nothing has arrived, ``TransportClosedError`` if the firmware or
+        the client is gone.
+        """
         clock, data = _Clock(seconds, self._gone), b""
         while len(data) < size:
             ready, _, _ = select.select([self._out], [], [], clock.left())
@@ -108,18 +83,18 @@ class ProgramTransport:
             if chunk == b"":
                 # What arrived before the end is returned first; the next read reports the end.
                 if not data:
-                    raise transport_closed()
+                    raise rpc.transport_closed()
                 break
             data += chunk or b""
             # Not while bytes arrive: those that are there when the time ends are still returned.
             if chunk is None and clock.over():
                 break
         if size and not data:
-            raise timed_out()
+            raise rpc.timed_out()
         return data
 
     def write(self, data: bytes, seconds: float | None) -> None:
-        """Write to the firmware's standard input."""
+        """Send all of ``data`` within ``seconds``; raises ``RequestError`` as ``read``, perhaps after a part."""
         clock, left = _Clock(seconds, self._gone), memoryview(data)
         while left:
             _, ready, _ = select.select([], [self._in], [], clock.left())
@@ -127,12 +102,12 @@ class ProgramTransport:
                 try:
                     left = left[os.write(self._in, left[:_AT_ONCE]) :]
                 except BrokenPipeError:
-                    raise transport_closed() from None
+                    raise rpc.transport_closed() from None
             elif clock.over():
-                raise timed_out()
+                raise rpc.timed_out()
 
     def close(self) -> None:
-        """End the program and its children."""
+        """End the program and its children; it may be called twice."""
         end_group(self._process)
         # The program has ended, so closing its standard input may fail.
         with contextlib.suppress(BrokenPipeError):
@@ -149,20 +124,20 @@ class SerialTransport:
         self._arrived = b""
 
     def read(self, size: int, seconds: float | None) -> bytes:
-        """Read what the device sends."""
+        """Return what the device sends, as ``ProgramTransport.read``."""
         clock = _Clock(seconds, self._gone)
         while len(self._arrived) < size:
             clock.left()
             try:
                 self._arrived += self._port.read()
             except OSError:
-                raise transport_closed() from None
+                raise rpc.transport_closed() from None
             if clock.over():
                 break
         # A port returns what has arrived, which may be more than was asked for.
         data, self._arrived = self._arrived[:size], self._arrived[size:]
         if size and not data:
-            raise timed_out()
+            raise rpc.timed_out()
         return data
 
     def write(self, data: bytes, seconds: float | None) -> None:
@@ -171,13 +146,15 @@ class SerialTransport:
         try:
             self._port.write(data)
         except OSError:
-            raise transport_closed() from None
+            raise rpc.transport_closed() from None
 
     def close(self) -> None:
         """Close the port."""
         self._port.close()
 
 
+Transport = ProgramTransport | SerialTransport
+"""A byte stream that is open. Methods raise ``RequestError``: the transport's errors of the Project API."""
 _PROTOCOL_VERSION = 1
 _OLDEST = (0, 8)
 """The first release of TVM with the Project API."""
@@ -204,7 +181,7 @@ def serve_folder(folder: Path, read_fd: int, write_fd: int) -> None:
         os.fdopen(write_fd, "w", encoding="utf-8") as replies,
         contextlib.closing(Handler(folder, gone)) as handler,
     ):
-        Server(handler.methods()).serve(requests, replies)
+        rpc.Server(handler.methods()).serve(requests, replies)
 
 
 class Handler:
@@ -215,7 +192,7 @@ class Handler:
         self._gone = gone
         self._transport: Transport | None = None
 
-    def methods(self) -> dict[str, tuple[dict[str, tuple[type, ...]], Method]]:
+    def methods(self) -> dict[str, tuple[dict[str, tuple[type, ...]], rpc.Method]]:
         """Return the methods by name, each with the names and types of its parameters."""
         options: dict[str, tuple[type, ...]] = {"options": (dict,)}
         paths = dict.fromkeys(("model_library_format_path", "standalone_crt_dir", "project_dir"), (str,))
@@ -237,21 +214,21 @@ class Handler:
         if transport is not None:
             transport.close()
 
-    def _server_info(self, given: Parameters) -> dict[str, Any]:
+    def _server_info(self, given: rpc.Parameters) -> dict[str, Any]:
         version = re.match(r"(\d+)\.(\d+)", given["tvm_version"])
         if version is not None and (int(version[1]), int(version[2])) < _OLDEST:
-            raise RequestError(SERVER_ERROR, "UnsupportedTVMVersionError")
+            raise rpc.RequestError(rpc.SERVER_ERROR, "UnsupportedTVMVersionError")
         return {
             "protocol_version": _PROTOCOL_VERSION,
             "platform_name": "mlfbuild",
             "is_template": not self._file.is_file(),
             "model_library_format_path": str(_archive(load(self._file))) if self._file.is_file() else "",
-            "project_options": options_json((*OPTIONS, *self._variables())),
+            "project_options": projects.options_json((*projects.OPTIONS, *self._variables())),
         }
 
-    def _generate(self, given: Parameters) -> None:
+    def _generate(self, given: rpc.Parameters) -> None:
         variables = self._variables()
-        options = option_values(given["options"], (*OPTIONS, *variables))
+        options = projects.option_values(given["options"], (*projects.OPTIONS, *variables))
         if self._file.is_file():
             raise UsageError(
                 "project-is-no-template",
@@ -262,7 +239,7 @@ class Handler:
         archive, folder = Path(given["model_library_format_path"]), Path(given["project_dir"])
         kind, board = (None if options[name] is None else str(options[name]) for name in ("project_type", "board"))
         settings = {each.name: str(options[each.name]) for each in variables if options[each.name] is not None}
-        generate_project(archive, folder, kind, board, self._template, settings)
+        projects.generate_project(archive, folder, kind, board, self._template, settings)
 
     @property
     def _template(self) -> Path | None:
@@ -270,41 +247,41 @@ class Handler:
         folder = self._file.parent
         return folder if (folder / TEMPLATE_FILE).is_file() and not self._file.is_file() else None
 
-    def _variables(self) -> tuple[ProjectOption, ...]:
+    def _variables(self) -> tuple[projects.ProjectOption, ...]:
         folder = self._template
-        return () if folder is None else template_options(read_template(folder, str(folder)).keys, folder)
+        return () if folder is None else projects.template_options(read_template(folder, str(folder)).keys, folder)
 
-    def _build(self, given: Parameters) -> None:
+    def _build(self, given: rpc.Parameters) -> None:
         self._image(given)
 
-    def _flash(self, given: Parameters) -> None:
+    def _flash(self, given: rpc.Parameters) -> None:
         """Write the image to the runner's device; an emulator and a command that runs images load it themselves."""
         image = self._image(given)
         runner = image.target.runner
         if runner is not None and not (runner.run and not runner.flash):
             flash_firmware(image)
 
-    def _open(self, given: Parameters) -> dict[str, Any]:
+    def _open(self, given: rpc.Parameters) -> dict[str, Any]:
         if self._transport is None:
             self._transport = _opened(self._image(given), self._gone)
         return {"timeouts": _TIMEOUTS}
 
-    def _read(self, given: Parameters) -> dict[str, str]:
+    def _read(self, given: rpc.Parameters) -> dict[str, str]:
         size = min(max(given["n"], 0), _LARGEST_READ)
-        return {"data": encoded(self._stream.read(size, given["timeout_sec"]))}
+        return {"data": rpc.encoded(self._stream.read(size, given["timeout_sec"]))}
 
-    def _write(self, given: Parameters) -> None:
-        self._stream.write(decoded(given["data"]), given["timeout_sec"])
+    def _write(self, given: rpc.Parameters) -> None:
+        self._stream.write(rpc.decoded(given["data"]), given["timeout_sec"])
 
     @property
     def _stream(self) -> Transport:
         if self._transport is None:
-            raise transport_closed()
+            raise rpc.transport_closed()
         return self._transport
 
-    def _image(self, given: Parameters) -> ChosenImage:
+    def _image(self, given: rpc.Parameters) -> ChosenImage:
         """Build the firmware that the options name, unless it is up to date."""
-        options = option_values(given["options"])
+        options = projects.option_values(given["options"])
         firmware, target = options["firmware"], options["target"]
         progress = _Steps() if options["verbose"] else Progress()
         targets = [] if target is None else [str(target)]

@@ -22,9 +22,8 @@ from mlfbuild.project import ModelSpec, Project, source_suffix
 from mlfbuild.report.budgets import check_profiles
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.lock import lock_project
-from mlfbuild.usecases.update.model_update import ModelUpdate, PortDifference, UpdatedFigure
-from mlfbuild.usecases.update.outputs import output_differences
+from mlfbuild.usecases.lock.locking import lock_project
+from mlfbuild.usecases.update.differences import ModelUpdate, PortDifference, UpdatedFigure, output_differences
 from mlfbuild.usecases.vectors import renewed_vectors
 from mlfbuild.verify import vectors_origin
 
@@ -227,7 +226,9 @@ def update_model(
         sides = Side(project, chosen), Side(other, built, build)
         expected, given = other.models[name].vectors, vectors is not None
         found = compared(name, *sides, expected, progress or Progress(), given=given, in_place=in_place)
-    found = replace(found, renewable=not given and _is_computed(spec.vectors.get("")))
+    own = spec.vectors.get("")
+    computed = own is not None and own.is_file() and vectors_origin(own) is not None
+    found = replace(found, renewable=not given and computed)
     if check or (found.problem is not None and not accept):
         return found
     written, notes = _written(spec, None if in_place else new, content, vectors), found.notes
@@ -278,10 +279,6 @@ def _written(spec: ModelSpec, new: Path | None, content: bytes, vectors: Path | 
     if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
         written.append(spec.vectors[""])
     return written
-
-
-def _is_computed(path: Path | None) -> bool:
-    return path is not None and path.is_file() and vectors_origin(path) is not None
 
 
 def _renewed(project: Project, name: str) -> tuple[list[Path], tuple[str, ...]]:

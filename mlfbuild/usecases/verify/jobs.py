@@ -53,16 +53,8 @@ class VerifyJob:
         sections = self.target.placed if self.target.runner else run_sections(self.target, self.model)
         placed = [asdict(section) for section in sections]
         runner = {"runner": repr(self.target.runner)} if self.target.runner else {}
-        return json.dumps(
-            {
-                "board": board,
-                "placed": placed,
-                "toolchain": toolchain,
-                "source": source,
-                "module": self.module,
-                **runner,
-            }
-        )
+        known = {"board": board, "placed": placed, "toolchain": toolchain, "source": source, "module": self.module}
+        return json.dumps({**known, **runner})
 
 
 def verify_jobs(
@@ -105,22 +97,21 @@ def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True)
     names = list(dict.fromkeys(job.target.name for job in jobs))
     # An image is linked for one core and the memories of one target.
     if len(names) > 1:
-        raise UsageError(
-            "image-for-several-targets",
-            place="--in",
-            reason=f"an image is for one target, not for {listed(names)}",
-            hint="choose it with --target",
-        )
-    board, runner = jobs[0].target.board, jobs[0].target.runner
-    if runner is None and board is None:
-        raise UsageError(
-            "runner-missing",
-            place=f"target {names[0]}",
-            reason="the target has no device",
-            hint="add a runner to the target",
-        )
-    target = replace(jobs[0].target, runner=runner or RunnerKeys(qemu=board.name if board else None))
+        reason, hint = f"an image is for one target, not for {listed(names)}", "choose it with --target"
+        raise UsageError("image-for-several-targets", place="--in", reason=reason, hint=hint)
+    target = with_device(jobs[0].target)
     return [replace(job, target=target, image=image, flash=flash) for job in jobs]
+
+
+def with_device(target: TargetJob) -> TargetJob:
+    """Return ``target`` with a runner: its own, or else its emulated board, which counts as a device.
+
+    Raises ``UsageError`` if it has neither.
+    """
+    if target.runner is None and target.board is None:
+        reason, hint = "the target has no device", "add a runner to the target"
+        raise UsageError("runner-missing", place=f"target {target.name}", reason=reason, hint=hint)
+    return replace(target, runner=target.runner or RunnerKeys(qemu=target.board.name if target.board else None))
 
 
 @dataclass(frozen=True)
@@ -138,7 +129,11 @@ class LeftOut:
 
 
 def left_out(project: Project, targets: Sequence[TargetJob]) -> list[LeftOut]:
-    """Return each model, module or target that ``verify_jobs`` omits, with what is missing."""
+    """Return each model, module or target that ``verify_jobs`` omits, with what is missing.
+
+    An omission is not an error: commands print it, so that a model without vectors is not taken for one that passed.
+    Targets are omitted if nothing can run their code.
+    """
     models = {model.model: model for target in targets for model in target.models}
     vectors = vectors_of(project)
     arrays = "with arrays in0.. and out0.."
@@ -212,12 +207,20 @@ def runner_place(project: Project, target: TargetJob) -> str:
 
 
 def without_runners(targets: Sequence[TargetJob]) -> list[TargetJob]:
-    """Return ``targets`` so that they run on their boards instead of devices."""
+    """Return ``targets`` so that they run on their boards instead of devices.
+
+    For ``--emulator``. A target without a board that QEMU emulates is then omitted by ``verify_jobs`` and by
+    ``profile``.
+    """
     return [replace(target, runner=None) for target in targets]
 
 
 def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport) -> Diagnostic:
-    """Return the finding about the wrong outputs of ``report``, at the line of the project file with the vectors."""
+    """Return the finding about the wrong outputs of ``report``, at the line of the project file with the vectors.
+
+    ``report`` must have failed. The place is the key ``vectors`` of the model, or that of the module in it, with line
+    and column.
+    """
     mistake = Mistake("verify-failed", reason=f"target {job.target.name}: {report.summary()}", hint=report.hint)
     path: KeyPath = ("models", job.model.model, "vectors", *([job.module] if job.module else []))
     (finding,) = project.problems([(path, mistake)])

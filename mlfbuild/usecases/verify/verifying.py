@@ -231,7 +231,11 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
 
 
 def verified_state(job: VerifyJob) -> dict[str, Any]:
-    """Return the result of the last run of ``job`` as JSON values, ``outdated`` if it would run something else now."""
+    """Return the result of the last run of ``job`` as JSON values, ``outdated`` if it would run something else now.
+
+    ``state`` is ``passed``, ``failed``, ``outdated`` or ``never``; unless it is the last one, there are also the board,
+    the number of cases and the problem. Nothing is built or run.
+    """
     try:
         last = json.loads((job.folder / _RESULT).read_text("utf-8"))
         known = {name: last[name] for name in ("board", "cases", "problem")}
@@ -258,7 +262,11 @@ def _checked(job: VerifyJob) -> str:
 
 
 def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:
-    """Return the error for wrong outputs of ``what``, whose report has been printed."""
+    """Return the error for wrong outputs of ``what``, whose report has been printed.
+
+    ``what`` names the models, and ``problems`` has a finding for each, with its line in the project file. Exit status
+    1.
+    """
     return CheckFailedError(
         "verify-failed",
         place=f"verify: {what}",

@@ -1,16 +1,23 @@
-"""The project options that the server offers to TVM, and their values in a request."""
+"""Write the server beside a project, and projects for archives, and read the project options of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from mlfbuild.core import UsageError, listed, quoted, suggestion
+from mlfbuild.archive import open_archive
+from mlfbuild.core import ConflictError, UsageError, holds, listed, quoted, suggestion, write_atomic
 from mlfbuild.project import TemplateKeys
 from mlfbuild.targets import BOARDS
-from mlfbuild.usecases.init import DEFAULT_BOARD
-from mlfbuild.usecases.project_api.project_types import PROJECT_TYPES
+from mlfbuild.usecases import init
+
+PROJECT_TYPES: Mapping[str, str] = MappingProxyType(
+    {"host_driven": init.PROJECT_API, "example_project": init.PROJECT_API_EXAMPLE}
+)
+"""Templates of ``mlfbuild init`` by project type; the first is the default."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ OPTIONS: tuple[ProjectOption, ...] = (
     ),
     ProjectOption(
         "board", tuple(BOARDS), None, "str", None, ("generate_project",),
-        f"Board that QEMU emulates; by default that of the archive, or {DEFAULT_BOARD}.",
+        f"Board that QEMU emulates; by default that of the archive, or {init.DEFAULT_BOARD}.",
     ),
     ProjectOption("verbose", None, False, "bool", None, ("build",), "Print the steps of the build."),
     ProjectOption(
@@ -107,3 +114,52 @@ def _invalid(option: ProjectOption, value: Any, wanted: str) -> UsageError:
         reason=f"{quoted(str(value))} is not one of its values",
         hint=f"use {wanted}",
     )
+
+
+__all__ = ["generate_project", "write_server"]
+
+
+def write_server(folder: Path) -> Path:
+    """Write the server to ``folder`` and return its path; nothing is written if it is there.
+
+    Raises ``ConflictError`` if the file has another content, and ``StorageError``.
+    """
+    path, content = folder / init.PROJECT_API_SERVER, init.project_api_server().encode()
+    if not holds(path, content):
+        with init.staged(folder) as stage:
+            write_atomic(stage / init.PROJECT_API_SERVER, content)
+    return path
+
+
+def generate_project(
+    archive: Path,
+    folder: Path,
+    project_type: str | None,
+    board: str | None,
+    template: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
+    """Write a project around ``archive``, whose firmware TVM drives, to ``folder``, which must not have files yet.
+
+    If the user's ``template`` is given, its files replace and add to those of the project type; ``settings`` are its
+    variables. ``None`` selects the type or board that the archive records in its extensions, or the default. The
+    project contains the archive and this server, and no path of this machine. Raises ``ConflictError`` if the folder
+    has files, and as ``init_project``.
+    """
+    # Even hidden files count: the new project must not mix with another one.
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ConflictError(
+            "project-folder-not-empty", place=folder, reason="the folder has files", hint="choose a new folder"
+        )
+    # Of the request, of the archive, or the default, in this order.
+    base = PROJECT_TYPES[project_type or _recorded_type(archive) or next(iter(PROJECT_TYPES))]
+    if template is None:
+        init.init_project(init.InitRequest(folder, base, board, archive=archive))
+    else:
+        request = init.InitRequest(folder, f"{template}/", board, archive=archive, settings=settings or {}, base=base)
+        init.init_project(request)
+
+
+def _recorded_type(archive: Path) -> str:
+    found = [module.extensions.get("project_type") for module in open_archive(archive).modules]
+    return next((str(each) for each in found if each in PROJECT_TYPES), "")

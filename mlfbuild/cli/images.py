@@ -1,4 +1,4 @@
-"""``mlfbuild clashes``."""
+"""The verbs that read an image or libraries of any build: params writes constants, clashes compares symbols."""
 
 from __future__ import annotations
 
@@ -7,9 +7,26 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output.printing import show, show_json
+from mlfbuild.cli.output.printing import show, show_json, show_result
 
 _FILE = click.Path(path_type=Path)
+
+
+@verb("format")
+@click.argument("elf", type=_FILE)
+@click.option("--section", default=".mlf_params", metavar="NAME", help="Section to write, default .mlf_params.")
+@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.bin", help="File to write.")
+def params(options: SharedOptions, elf: Path, section: str, output: Path) -> None:
+    """Write the constants of the image ELF to a file.
+
+    The file has the bytes of one section, for the programmer of external flash. The address that they are linked for
+    is printed.
+    """
+    from mlfbuild.jobs import write_params_binary
+
+    written = write_params_binary(elf, section, output)
+    text = f"{output}: {written.size:,} bytes of {section} for address {written.address:#010x}"
+    show_result(options, {"file": output, **vars(written)}, text)
 
 
 @verb("format")

@@ -1,8 +1,9 @@
-"""Compare the outputs of two versions of a model on this machine, for the inputs of its vectors."""
+"""The differences between two versions of a model, and those of their outputs for the inputs of its vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,85 @@ import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, MlfError, quoted
 from mlfbuild.library import Library
-from mlfbuild.usecases.update.model_update import OutputDifference
+from mlfbuild.usecases.lock.locking import Locked
 from mlfbuild.verify import Vectors, first_difference, float_tolerance, load_inputs, load_vectors
 from mlfbuild.verify.host import Model, load_library
+
+
+@dataclass(frozen=True)
+class UpdatedFigure:
+    """A number of both versions on a target; ``None`` if it is unknown."""
+
+    target: str
+    name: str
+    before: int | None
+    now: int | None
+
+
+@dataclass(frozen=True)
+class PortDifference:
+    """A difference of the interface; firmware must be changed if it is ``breaking``."""
+
+    port: str
+    """An input or output, or a whole side: ``input mfcc``, ``outputs``."""
+    before: str
+    now: str
+    breaking: bool
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """The differences between the two versions in one output, for the inputs of the vectors."""
+
+    name: str
+    cases: int
+    different: int
+    """Cases with at least one other element."""
+    largest: float
+    """The largest difference of two elements."""
+    decisions: int
+    """Cases with another greatest element."""
+    expected: int | None
+    """Cases in which the new version has the outputs of the vectors; ``None`` if they have none."""
+
+
+@dataclass(frozen=True)
+class ModelUpdate:
+    """The differences between the two versions of a model, and what was written."""
+
+    model: str
+    source: Path
+    interface: tuple[PortDifference, ...]
+    same_header: bool
+    """Whether the header is equal on all targets, so that no source of the firmware is compiled again."""
+    figures: tuple[UpdatedFigure, ...]
+    outputs: tuple[OutputDifference, ...]
+    notes: tuple[str, ...]
+    """Comparisons that were not made, and vectors that stay, with the reasons."""
+    hint: str = ""
+    """The next step if the interface differs."""
+    renewable: bool = False
+    """Whether mlfbuild computed the vectors, so that replacing the file computes them again."""
+    written: tuple[Path, ...] = ()
+    locked: Locked | None = None
+
+    @property
+    def problem(self) -> CheckFailedError | None:
+        """The reason why the file may not be replaced, if there is one.
+
+        It is the first difference of the interface that breaks firmware; ``hint`` of the update is its advice. ``None``
+        if the two versions can be exchanged.
+        """
+        found = next((each for each in self.interface if each.breaking), None)
+        if found is None:
+            return None
+        return CheckFailedError(
+            "interface-changed",
+            place=f"model {self.model}: {found.port}",
+            reason=f"the new file has {found.now}, but firmware was built with {found.before}",
+            hint=self.hint,
+        )
+
 
 Array = npt.NDArray[Any]
 _SECONDS = 60.0
@@ -58,12 +135,9 @@ def _compared_outputs(old: Model, new: Model, path: Path, *, given: bool) -> Ite
         # Vectors that came with the new version are its specification. Those of the old version may well differ, which
         # is only reported.
         if given and wrong:
-            raise CheckFailedError(
-                "update-outputs-wrong",
-                place=f"{path}: case {wrong[0]}",
-                reason=f"the new version has another output {quoted(tensor.name)} (in {len(wrong)} of {cases} cases)",
-                hint="write the vectors with the new file",
-            )
+            place, hint = f"{path}: case {wrong[0]}", "write the vectors with the new file"
+            reason = f"the new version has another output {quoted(tensor.name)} (in {len(wrong)} of {cases} cases)"
+            raise CheckFailedError("update-outputs-wrong", place=place, reason=reason, hint=hint)
         yield OutputDifference(
             tensor.name,
             cases,
