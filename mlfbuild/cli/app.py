@@ -57,6 +57,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Building": {
         "build": "Compile and unpack every model, then build every firmware.",
         "watch": "Build again whenever the project file or a model changes.",
+        "why": "Say why models and images were built, and what the next build makes.",
         "compile": "Compile MODEL into a Model Library Format archive.",
         "generate": "Compile and unpack one model for another build system.",
         "project-api": "Write the server through which TVM drives firmware.",

@@ -16,7 +16,7 @@ loads a project file, ``project_jobs`` turns it into jobs (``model_job``), and d
 nothing.
 
     task                     is current if                                                      kept in
-    archive                  the hash of its inputs (``archive_key``) and of itself are kept    .<model>.tar.key
+    archive                  the hash of its inputs (``compile_action``) and of itself are kept    .<model>.tar.key
     tree of a model          each file has the content to write                                 the files themselves
     folder of a target       the same                                                           the files themselves
     CMake's configuration    the arguments are those of the last one                            .mlfbuild-configured
@@ -51,6 +51,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
+    from mlfbuild.jobs.actions import COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, hash_of
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes
@@ -67,11 +68,12 @@ if TYPE_CHECKING:
         bundle_key, copied_files, dependency_settings, original_files, original_folders, target_dependencies,
         write_target_dependencies,
     )
+    from mlfbuild.jobs.links import inputs_now, link_record
     from mlfbuild.jobs.locks import LOCKED_VARIABLE, folder_locked, tree_locked, trees_locked
     from mlfbuild.jobs.model_builds import (
-        budgets_text, compile_if_needed, compile_once, compiled_of, copy_archive, finish_target, generated_files,
-        is_current, key_file, outline_of, program_version, prune_folders, record_archive, stray_files, tree_is_whole,
-        unpack_archive, unpack_job, with_modules,
+        archive_record, budgets_text, compile_action, compile_if_needed, compile_once, compiled_of, copy_archive,
+        finish_target, generated_files, is_current, key_file, outline_of, program_version, prune_folders,
+        record_archive, stray_files, tree_is_whole, unpack_archive, unpack_job, with_modules,
     )
     from mlfbuild.jobs.model_job import (
         CompileJob, FirmwareJob, ProfileJob, TargetJob, image_title, run_budgets_on, run_limits,

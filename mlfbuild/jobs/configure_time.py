@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.core import MlfError
+from mlfbuild.jobs.actions import COMPILED
 from mlfbuild.jobs.locks import trees_locked
 from mlfbuild.jobs.model_builds import compile_once, is_current
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
@@ -80,4 +81,5 @@ def _make(group: SharedArchive, send: Callable[[None], None]) -> bool:
     # All locks of the group at once and in one order: another process may be making one of these archives for another
     # target.
     with trees_locked(group.jobs):
-        return compile_once(group.jobs, group.lenders) is not None
+        records = compile_once(group.jobs, group.lenders)
+    return any(record.origin == COMPILED for record in records.values())

@@ -65,10 +65,14 @@ class CompileJob:
         return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
 
     def settings(self) -> str:
+        """Return ``named_settings`` as canonical JSON."""
+        return json.dumps(self.named_settings(), sort_keys=True)
+
+    def named_settings(self) -> dict[str, Any]:
         """Return everything that determines the archive except the content of the model file and the generator.
 
-        The canonical JSON contains no paths, so that it is equal in every checkout, and no target, so that targets with
-        the same CPU share archives.
+        It contains no paths, so that it is equal in every checkout, and no target, so that targets with the same CPU
+        share archives.
         """
         request = self.request
         # Only the name of the source counts, because its content is hashed separately and its path differs between
@@ -90,7 +94,7 @@ class CompileJob:
             settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
-        return json.dumps(settings, sort_keys=True)
+        return settings
 
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""

@@ -205,8 +205,8 @@ def _compile_file(job: CompileJob) -> None:
 
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        compiled = compile_if_needed(job)
-    _show_notes(job, compiled_of(job).notes if compiled else ())
+        record = compile_if_needed(job)
+    _show_notes(job, compiled_of(job).notes if record else ())
 
 
 def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:

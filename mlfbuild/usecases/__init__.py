@@ -66,5 +66,6 @@ if TYPE_CHECKING:
         verified_state, verify_elf, verify_job, verify_jobs, verify_project, without_runners, wrong_outputs,
     )
     from mlfbuild.usecases.watch import Stamps, image_size, project_inputs, stamps, wait_for_change
+    from mlfbuild.usecases.why import Explanation, explanation_lines, explanations
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.core import MlfError, OnProgress, counted, no_progress
 from mlfbuild.jobs import (
+    COMPILED,
+    COPIED,
     UP_TO_DATE,
+    ActionRecord,
     Compiled,
     CompileJob,
     FirmwareJob,
@@ -49,7 +52,8 @@ class ModelResult:
     """One model built for one target."""
 
     job: CompileJob
-    compiled: bool
+    origin: str
+    """Where its archive is from: ``compiled``, ``copied``, or the cache ``local`` or ``remote``; empty if unchanged."""
     written: int
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
@@ -58,9 +62,14 @@ class ModelResult:
     """Its sizes, if it or a model with the same archive was compiled."""
 
     @property
+    def compiled(self) -> bool:
+        """Whether the compiler ran for this model."""
+        return self.origin == COMPILED
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """The compiler's remarks on the network, if it was compiled."""
-        return self.made.notes if self.made and self.compiled else ()
+        """The compiler's remarks on the network, if its archive is new here and no copy."""
+        return self.made.notes if self.made and self.origin not in ("", COPIED) else ()
 
 
 @dataclass(frozen=True)
@@ -206,7 +215,7 @@ def _build_models(
                 watch.fail(tasks[job.archive])
             continue
         for result in built:
-            watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
+            watch.finish(tasks[result.job.archive], _words(result.origin, result.written, result.edited))
             results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
@@ -231,16 +240,20 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
         send((number, _COMPILING))
     # Before it is decided whether to compile: another process may be making the same archive or tree.
     with trees_locked(group.jobs):
-        compiled = compile_once(group.jobs, group.lenders)
+        records = compile_once(group.jobs, group.lenders)
         trees = []
         for number, job in enumerate(group.jobs):
             send((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
-    made = None if compiled is None else compiled_of(compiled)
+    made = compiled_of(group.jobs[0]) if any(record.origin != COPIED for record in records.values()) else None
     return [
-        ModelResult(job, job is compiled, len(tree.written), tree.edited, made)
+        ModelResult(job, _origin(records, job), len(tree.written), tree.edited, made)
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
+
+
+def _origin(records: Mapping[Path, ActionRecord], job: CompileJob) -> str:
+    return records[job.archive].origin if job.archive in records else ""
 
 
 def _finish(target: TargetJob, watch: Progress) -> None:
@@ -251,7 +264,7 @@ def _finish(target: TargetJob, watch: Progress) -> None:
     if result.edited:
         task = Task("write", str(target.tree), target.name)
         watch.start(task)
-        watch.finish(task, _words(compiled=False, written=len(result.written), edited=result.edited))
+        watch.finish(task, _words("", len(result.written), result.edited))
 
 
 def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes | None:
@@ -273,9 +286,12 @@ def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> ImageSizes |
     return read() if built and image.target.toolchain is not None else None
 
 
-def _words(compiled: bool, written: int, edited: Sequence[str]) -> str:
+_ORIGINS = {COMPILED: "compiled", "local": "from the cache", "remote": "from the shared cache"}
+
+
+def _words(origin: str, written: int, edited: Sequence[str]) -> str:
     files = f"{counted(written, 'file')} written"
     if edited:
         more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
         files += f"; restored after manual edits: {', '.join(edited[:_SHOWN])}{more}"
-    return f"compiled, {files}" if compiled else files if written else UP_TO_DATE
+    return f"{_ORIGINS[origin]}, {files}" if origin in _ORIGINS else files if written else UP_TO_DATE

@@ -66,7 +66,7 @@ def generate_model(
 def _generated(
     job: CompileJob, stamp: Path | None, depfile: Path | None, depends: str, tree_stamp: Path | None
 ) -> ModelResult:
-    compiled = compile_if_needed(job)
+    record = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:
         files = recorded_files(job.tree) if depends == "tree" else _made_from(job)
@@ -80,7 +80,7 @@ def _generated(
         # Each time, even if nothing was compiled: a stamp that stays older than an input would run this step in every
         # build.
         write_atomic(stamp, b"")
-    return ModelResult(job, compiled, written)
+    return ModelResult(job, record.origin if record else "", written)
 
 
 def _made_from(job: CompileJob) -> list[Path]:
