@@ -11,9 +11,9 @@ from mlfbuild.core import UsageError, unknown
 from mlfbuild.jobs import (
     COPIED,
     ActionRecord,
-    InputChange,
     CompileJob,
     FirmwareJob,
+    InputChange,
     archive_record,
     compile_action,
     differences,
