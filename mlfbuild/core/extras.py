@@ -25,6 +25,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "serial": {"serial": "pyserial>=3.5"},
     "pyocd": {"pyocd": "pyocd>=0.36"},
     "labgrid": {"labgrid": "labgrid>=24.0"},
+    "distributed": {"distributed": "distributed>=2024.5"},
     "edit": {"ruamel.yaml": "ruamel.yaml>=0.18"},
 }
 """Extra -> module that is imported -> requirement, as in pyproject.toml."""

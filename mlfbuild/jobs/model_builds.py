@@ -100,16 +100,16 @@ def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = 
     current = (job for job in (*sharing, *lenders) if job not in stale and _is_made_by(action, job))
     made = next(current, None)
     if made is None:
-        made = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
+        made = least_ram(stale)
         stale.remove(made)
         begin = time.monotonic()
         # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive
         # is made again.
         compile_model(made)
-        records[made.archive] = _record(made, action, COMPILED, round(time.monotonic() - begin, 3))
+        records[made.archive] = record_made(made, action, COMPILED, round(time.monotonic() - begin, 3))
     for job in stale:
         copy_archive(made.archive, job.archive)
-        records[job.archive] = _record(job, action, COPIED)
+        records[job.archive] = record_made(job, action, COPIED)
     return records
 
 
@@ -118,8 +118,15 @@ def compiled_of(job: CompileJob) -> Compiled:
     return sizes(archives.open_archive(job.archive), job.archive.stat().st_size)
 
 
-def _ram(job: CompileJob) -> float:
-    return math.inf if job.ram_limit is None else job.ram_limit
+def least_ram(jobs: Sequence[CompileJob]) -> CompileJob:
+    """Return the one of ``jobs`` with the smallest board: an archive that fits it fits the others."""
+    return min(jobs, key=lambda job: math.inf if job.ram_limit is None else job.ram_limit)
+
+
+def archive_is_known(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> bool:
+    """Return whether ``compile_once`` would compile nothing."""
+    action = compile_action(sharing[0])
+    return any(_is_made_by(action, job) for job in (*sharing, *lenders))
 
 
 def copy_archive(archive: Path, copy: Path) -> None:
@@ -129,13 +136,14 @@ def copy_archive(archive: Path, copy: Path) -> None:
 
 def record_archive(job: CompileJob) -> None:
     """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
-    _record(job, compile_action(job), COPIED)
+    record_made(job, compile_action(job), COPIED)
 
 
-def _record(job: CompileJob, action: Action, origin: str, seconds: float = 0.0) -> ActionRecord:
+def record_made(job: CompileJob, action: Action, origin: str, seconds: float = 0.0, worker: str = "") -> ActionRecord:
+    """Record that the job's archive was made by ``action``, in ``seconds`` on ``worker``, and return the record."""
     before = archive_record(job)
     because = tuple(differences(before.inputs, action.inputs)) if before else ()
-    record = ActionRecord(action.key, hash_of(job.archive), action.inputs, origin, "", seconds, because)
+    record = ActionRecord(action.key, hash_of(job.archive), action.inputs, origin, worker, seconds, because)
     record.write(key_file(job))
     return record
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import MlfError, OnProgress, counted, no_progress
+from mlfbuild.farm import FarmSettings, open_farm, program_versions
 from mlfbuild.jobs import (
     COMPILED,
     COPIED,
@@ -28,6 +29,7 @@ from mlfbuild.jobs import (
     did_something,
     finish_target,
     is_current,
+    make_on_farm,
     map_in_workers,
     raise_first,
     shared_archives,
@@ -115,12 +117,13 @@ def build_project(
     progress: Progress | None = None,
     locked: Project | None = None,
     toolchains: bool = True,
+    farm: FarmSettings | None = None,
 ) -> BuildReport:
     """Compile and unpack models that are out of date, ``jobs`` in parallel, then build ``firmware``.
 
     Nothing is built for ``lenders``, but an archive that an earlier build made for one of them is copied instead of
     compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
-    archives or (if ``toolchains``) toolchains differ from it.
+    archives or (if ``toolchains``) toolchains differ from it. With ``farm``, models are compiled there.
 
     The usual call builds a part of a project and lets all other targets lend their archives::
 
@@ -136,7 +139,7 @@ def build_project(
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
-    models = _build_models(targets, lenders, jobs, watch)
+    models = _build_models(targets, lenders, jobs, watch, farm)
     for target in targets:
         _finish(target, watch)
     images = [image for job in firmware if (image := _build_image(job, jobs, watch)) is not None]
@@ -181,7 +184,11 @@ def _reader(job: FirmwareJob) -> Callable[[], ImageSizes]:
 
 
 def _build_models(
-    targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
+    targets: Sequence[TargetJob],
+    lenders: Sequence[TargetJob],
+    jobs: int,
+    watch: Progress,
+    farm: FarmSettings | None,
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
     tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
@@ -199,6 +206,9 @@ def _build_models(
     stale: list[SharedArchive] = []
     for group in groups:
         (current if _is_current(group) else stale).append(group)
+    if farm is not None and stale:
+        with open_farm(farm, program_versions([])) as connected:
+            make_on_farm(connected, stale, watch)
     # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
     # is done. If one of them fails, nothing is compiled, because the build fails anyway.
     done = (
