@@ -91,6 +91,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "About the tool": {
         "doctor": "Show which tools are installed and which are missing.",
         "boards": "List the processor cores, boards and microcontrollers by name.",
+        "cache": "Show, empty or check the local cache of results.",
         "schema": "Print the JSON Schema of the project file.",
         "cmake-dir": "Print the folder of the CMake package and toolchain files.",
         "completion": "Print the script that completes commands in a shell.",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.bundle import (
         ReceivedImage, WrittenBundle, bundle_archives, bundle_project, received_image, verify_received,
     )
+    from mlfbuild.usecases.cache import clear_local_cache, local_cache_content, verify_local_cache
     from mlfbuild.usecases.calibrate import CalibratedTarget, calibrate_target
     from mlfbuild.usecases.check import (
         Foreseen, assumed_places, check_dependencies, foreseen, missing_tools, unchecked_budgets, unused_devices,
