@@ -50,8 +50,8 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.cache.results import CachedResult, ResultCache, open_cache
-    from mlfbuild.cache.settings import CacheSettings, results_folder, remote_problem
+    from mlfbuild.cache.results import CachedResult, ResultCache, open_cache, shared_cache
+    from mlfbuild.cache.settings import DEFAULT_LIMIT, CacheSettings, remote_problem, results_folder
     from mlfbuild.cache.upkeep import CacheContent, CacheFaults, cache_content, clear_cache, verify_cache
 else:
     __getattr__ = lazy_attributes(__name__)

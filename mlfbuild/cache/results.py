@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 from mlfbuild.cache.action_result import MAX_BLOBS, SHA256, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
 from mlfbuild.cache.remote import HttpCache
-from mlfbuild.cache.settings import TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
+from mlfbuild.cache.settings import DISABLE_VARIABLE, TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
 from mlfbuild.core import StorageError, UsageError, sha256
 
 _EMPTY = sha256(b"")
@@ -127,6 +128,25 @@ def open_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Result
     return ResultCache(
         local, HttpCache(settings.remote, notify, token=_token(), push=settings.pushes) if settings.remote else None
     )
+
+
+@functools.cache
+def _opened(settings: CacheSettings) -> tuple[ResultCache, list[str]]:
+    notices: list[str] = []
+    return open_cache(settings, notices.append), notices
+
+
+def shared_cache(settings: CacheSettings, notify: Callable[[str], None]) -> ResultCache | None:
+    """Return this process's cache for ``settings``; ``None`` if ``$MLFBUILD_CACHE_DISABLE`` is set.
+
+    ``notify`` gets the lines about failures since the last call. Raises as ``open_cache``.
+    """
+    if os.environ.get(DISABLE_VARIABLE):
+        return None
+    cache, notices = _opened(settings)
+    while notices:
+        notify(notices.pop(0))
+    return cache
 
 
 def _token() -> str:

@@ -14,6 +14,8 @@ FOLDER_VARIABLE = "MLFBUILD_CACHE"
 """Environment variable with the folder of all caches, instead of the one in the user's cache folder."""
 TOKEN_VARIABLE = "MLFBUILD_CACHE_TOKEN"  # noqa: S105 - the name of the variable, not a token
 """Environment variable with the token that the server expects (RFC 6750)."""
+DISABLE_VARIABLE = "MLFBUILD_CACHE_DISABLE"
+"""Environment variable that switches both caches off, as CCACHE_DISABLE does for ccache."""
 DEFAULT_LIMIT = 2 << 30
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases import ModelResult
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "summary_format")
+@verb("file", "target", "model", "jobs", "on", "frozen", "offline", "no_wait", "summary_format")
 @click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
 @click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
 @click.option(
@@ -44,7 +44,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             "the option applies only to a folder that you commit",
             "add --tree with the folder, or run `mlfbuild verify` to verify this project",
         )
-    project = load(options.file)
+    project = options.placed(load(options.file))
     targets = target_jobs(project, options.target, options.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mlfbuild.core import MlfError
+
+if TYPE_CHECKING:
+    from mlfbuild.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -40,6 +43,7 @@ class SharedOptions:
     frozen: bool = False
     offline: bool = False
     no_wait: bool = False
+    on: str = ""
     given: set[str] = field(default_factory=set)
 
     @property
@@ -50,6 +54,10 @@ class SharedOptions:
     @file.setter
     def file(self, path: Path) -> None:
         self.named_file = path
+
+    def placed(self, project: Project) -> Project:
+        """Return ``project`` with the engine of --on instead of its own."""
+        return replace(project, jobs=replace(project.jobs, engine=self.on)) if self.on else project
 
     @property
     def json(self) -> bool:
@@ -156,6 +164,7 @@ _OPTIONS = {
     "summary_format": format_option("text", "json", "github", "markdown"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
+    "on": _option("--on", type=click.Choice(("here", "dask")), metavar="ENGINE", help="Compile here, or on dask."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),

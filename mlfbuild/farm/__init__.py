@@ -40,7 +40,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.farm.dask_farm import Farm, open_farm
+    from mlfbuild.farm.dask_farm import Farm, called, open_farm
     from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
     from mlfbuild.farm.worker import program_versions
 else:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import itertools
 import logging
 import math
 import pickle
 import signal
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,9 +30,11 @@ from mlfbuild.core import (
     stops_held,
 )
 from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
-from mlfbuild.farm.worker import check_versions, run_task
+from mlfbuild.farm.worker import check_versions, program_versions, run_task
 
 dask, distributed = lazy_module("dask"), lazy_module("distributed")  # importing them takes a second
+
+_lock = threading.Lock()
 
 _AHEAD = 4
 """Tasks that are submitted for each thread of the cluster: enough that none waits, few enough to hold their inputs."""
@@ -79,6 +84,26 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
         farm = Farm(client, versions, settings.scheduler)
         farm.check_workers()
         yield farm
+
+
+@functools.cache
+def _connected(settings: FarmSettings) -> Farm:
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(open_farm(settings, program_versions([])))
+
+
+def called(settings: FarmSettings, task: FarmTask) -> FarmResult:
+    """Run one ``task`` on the farm, to which this process stays connected; safe to call from several threads.
+
+    Raises the error of the task, and as ``open_farm`` and ``Farm.run``.
+    """
+    with _lock:
+        farm = _connected(settings)
+    ((_, result),) = farm.run([task])
+    if isinstance(result, MlfError):
+        raise result
+    return result
 
 
 def _unreachable(address: str, error: Exception) -> ProcessFailedError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from mlfbuild.core import MlfError
-from mlfbuild.jobs.actions import COMPILED
+from mlfbuild.jobs.actions import COMPILED, ActionRecord
 from mlfbuild.jobs.locks import trees_locked
 from mlfbuild.jobs.model_builds import compile_once, is_current
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
@@ -21,6 +22,8 @@ class SharedArchive:
     jobs: list[CompileJob]
     lenders: list[CompileJob]
     """Jobs with the same archive that are not built, but whose archive can be copied."""
+    made: Mapping[Path, ActionRecord] = field(default_factory=dict)
+    """Those of its archives that a farm has just made."""
 
 
 def shared_archives(jobs: Iterable[CompileJob], lenders: Iterable[TargetJob]) -> list[SharedArchive]:

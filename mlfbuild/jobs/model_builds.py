@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
@@ -35,12 +36,18 @@ from mlfbuild.jobs.compilation import Compiled, check_ram, compile_model, sizes
 from mlfbuild.jobs.devices import check_device_objects
 from mlfbuild.jobs.inputs import input_digests
 from mlfbuild.jobs.libraries import bundle_key
+from mlfbuild.jobs.locks import Notify
 from mlfbuild.jobs.model_job import CompileJob, TargetJob
+from mlfbuild.jobs.travel import ARCHIVE, can_travel, compile_task
 from mlfbuild.jobs.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.library.keys import Placement
 from mlfbuild.native import SourceFiles
 from mlfbuild.project import DEFAULT_LEVEL
+
+if TYPE_CHECKING:
+    from mlfbuild.cache import ResultCache
+    from mlfbuild.farm import FarmResult
 
 _SHOWN = 12
 """Number of digits of a hash in messages."""
@@ -76,21 +83,24 @@ def _key_of(archive: Path) -> Path:
     return archive.with_name(f".{archive.name}.key")
 
 
-def compile_if_needed(job: CompileJob) -> ActionRecord | None:
+def compile_if_needed(job: CompileJob, notify: Notify = lambda _: None) -> ActionRecord | None:
     """Make the job's archive unless it is up to date; return how it was made, ``None`` if there was nothing to do.
 
     Up to date means that the hash of the archive's inputs (``compile_action``) and of the archive itself are those that
     were kept when it was made. Raises as ``compile_model``.
     """
-    return compile_once([job]).get(job.archive)
+    return compile_once([job], notify=notify).get(job.archive)
 
 
-def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> dict[Path, ActionRecord]:
+def compile_once(
+    sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = (), notify: Notify = lambda _: None
+) -> dict[Path, ActionRecord]:
     """Make the archives of jobs with the same sharing key; return archive -> how it was made, if it was out of date.
 
     At most one is compiled: that with the least RAM, so that its copies fit the other boards. The others get copies of
     an archive that is up to date, which may belong to one of ``lenders``, jobs with the same key that are not made
-    here. Raises as ``compile_model``.
+    here. If the cache has the archive, none is compiled. ``notify`` gets a line if the cache or farm fails. Raises as
+    ``compile_model``, and as ``Farm.call`` for a project with a farm.
     """
     action = compile_action(sharing[0])
     stale = [job for job in sharing if not _is_made_by(action, job)]
@@ -102,15 +112,59 @@ def compile_once(sharing: Sequence[CompileJob], lenders: Sequence[CompileJob] = 
     if made is None:
         made = least_ram(stale)
         stale.remove(made)
-        begin = time.monotonic()
-        # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive
-        # is made again.
-        compile_model(made)
-        records[made.archive] = record_made(made, action, COMPILED, round(time.monotonic() - begin, 3))
+        records[made.archive] = _restored(made, action, notify) or _compiled(made, action, notify)
     for job in stale:
         copy_archive(made.archive, job.archive)
         records[job.archive] = record_made(job, action, COPIED)
     return records
+
+
+def _restored(job: CompileJob, action: Action, notify: Notify) -> ActionRecord | None:
+    """Take the job's archive from the cache, if it may be and is there."""
+    cache = _cache_of(job, notify)
+    found = None if cache is None else cache.fetch(action.key)
+    if found is None or {*found.outputs} != {ARCHIVE}:
+        return None
+    write_atomic(job.archive, found.outputs[ARCHIVE])
+    return record_made(job, action, found.where, found.seconds, found.worker)
+
+
+def _compiled(job: CompileJob, action: Action, notify: Notify) -> ActionRecord:
+    if job.jobs.address and can_travel(job):
+        from mlfbuild.farm import FarmSettings, called  # few projects have a farm
+
+        return keep_archive(job, action, called(FarmSettings(job.jobs.address), compile_task(job, action)), notify)
+    begin = time.monotonic()
+    # The archive before its key: after a kill between the two, the key belongs to an older archive, and the archive is
+    # made again.
+    compile_model(job)
+    seconds = round(time.monotonic() - begin, 3)
+    _store(job, action, read_bytes(job.archive, "archive"), "", seconds, notify)
+    return record_made(job, action, COMPILED, seconds)
+
+
+def keep_archive(job: CompileJob, action: Action, result: FarmResult, notify: Notify = lambda _: None) -> ActionRecord:
+    """Write the archive that a worker made, record it, and store it in the cache; raises ``StorageError``."""
+    content = result.outputs[ARCHIVE]
+    write_atomic(job.archive, content)
+    _store(job, action, content, result.worker, result.seconds, notify)
+    return record_made(job, action, COMPILED, result.seconds, result.worker)
+
+
+def _store(job: CompileJob, action: Action, content: bytes, worker: str, seconds: float, notify: Notify) -> None:
+    cache = _cache_of(job, notify)
+    if cache is not None:
+        cache.store(action.key, {ARCHIVE: content}, worker=worker, seconds=seconds)
+
+
+def _cache_of(job: CompileJob, notify: Notify) -> ResultCache | None:
+    """Return the cache of the job; ``None`` for archives whose inputs are not all known, and those that are copies."""
+    program = job.request.program
+    if job.cache is None or job.compiler == "archive" or (program is not None and not program.inputs):
+        return None
+    from mlfbuild.cache import shared_cache  # builds with nothing to do need none
+
+    return shared_cache(job.cache, notify)
 
 
 def compiled_of(job: CompileJob) -> Compiled:

@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlfbuild.cache import CacheSettings
 from mlfbuild.jobs.budgets import TargetBudgets
 from mlfbuild.jobs.devices import TargetDevices
 from mlfbuild.jobs.tree.library_folders import DEPENDENCIES_FOLDER
 from mlfbuild.jobs.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.library import CompileRequest
-from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, JobsKeys, Provider, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, described_in, emulated_board, shared_toolchain_files
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class CompileJob:
     """The target's other devices; ``None`` leaves the compilers of their code to the build."""
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
+    jobs: JobsKeys = field(default_factory=JobsKeys)
+    """Where it is compiled. It decides no byte, as the next one."""
+    cache: CacheSettings | None = None
+    """Where its archive is kept and looked for; ``None`` for an archive of a single command."""
 
     @property
     def model(self) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from mlfbuild.cache import DEFAULT_LIMIT, CacheSettings, remote_problem
 from mlfbuild.core import Mistake, in_quotes
 from mlfbuild.core.keys import Keys, Rule, Size, one_of
 
+if TYPE_CHECKING:
+    from mlfbuild.project.document import Document
+
 _ADDRESS = r"(tcp|tls|ws|wss|ucx)://[^\s/@]+"
-_URL = r"https?://[^\s@/]+(/[^\s@]*)?"
 HERE, DASK = "here", "dask"
 """The engines that run tasks."""
 
@@ -21,16 +25,6 @@ def _address(value: str) -> Mistake | None:
         return None
     reason = f"{in_quotes(value)} is no address of a scheduler of Dask"
     return Mistake("no-scheduler-address", reason=reason, hint="write it as Dask prints it: tcp://farm:8786")
-
-
-def _url(value: str) -> Mistake | None:
-    if re.fullmatch(_URL, value):
-        return None
-    if "@" in value:
-        hint = "put name and password into ~/.netrc, or a token into the environment variable MLFBUILD_CACHE_TOKEN"
-        return Mistake("credentials-in-url", reason="the address of the cache contains a name or password", hint=hint)
-    reason = f"{in_quotes(value)} is no address of a cache"
-    return Mistake("no-cache-address", reason=reason, hint="write it with the prefix: https://cache.example.com/mlf")
 
 
 @dataclass(frozen=True)
@@ -45,6 +39,11 @@ class JobsKeys(Keys):
     scheduler: Annotated[str, Rule(_address, {"pattern": f"^{_ADDRESS}$"})] = ""
     """Address of Dask's scheduler: tcp://farm:8786. Default: a cluster on this machine."""
 
+    @property
+    def address(self) -> str:
+        """The scheduler that compiles: that of the file, else of Dask's own variable; empty for this machine."""
+        return (self.scheduler or os.environ.get("DASK_SCHEDULER_ADDRESS", "")) if self.engine == DASK else ""
+
 
 @dataclass(frozen=True)
 class CacheKeys(Keys):
@@ -53,9 +52,22 @@ class CacheKeys(Keys):
     TITLE = "cache"
     SCHEMA: ClassVar[Mapping[str, Any]] = {"dependentRequired": {"push": ["remote"]}}
 
-    limit: Size = 2 << 30
+    limit: Size = DEFAULT_LIMIT
     """Size of the folder on this machine; 0 keeps nothing there. Default: 2 GiB."""
-    remote: Annotated[str, Rule(_url, {"pattern": f"^{_URL}$"})] = ""
+    remote: Annotated[str, Rule(remote_problem, {"format": "uri"})] = ""
     """Server with the HTTP protocol of Bazel's caches, which all machines share: https://cache.example.com/mlf"""
-    push: Annotated[str, one_of("push", ("never", "ci", "always"))] = "ci"
+    push: Annotated[Literal["never", "ci", "always"], one_of("push", ("never", "ci", "always"))] = "ci"
     """Who writes to `remote`: never, always, or ci, machines whose environment has CI. Default: ci."""
+
+    def settings(self) -> CacheSettings:
+        """Return the keys as the cache reads them."""
+        return CacheSettings(None, self.limit, self.remote, self.push)
+
+
+def check_services(document: Document) -> None:
+    """Add keys of ``jobs`` and ``cache`` that mean nothing without another one to the problems of ``document``."""
+    for section, key, needed in (("jobs", "scheduler", "engine: dask"), ("cache", "push", "remote")):
+        keys = document.mapping(section)
+        if key in keys and (needed not in keys if section == "cache" else keys.get("engine") != DASK):
+            hint = f"add {needed}, or remove {key}"
+            document.report((section, key), "misplaced-key", f"has no effect without {needed}", hint, at_key=True)

@@ -193,7 +193,8 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
         _call(_compile_file, job)
     elif not is_current(job):  # it is if `mlfbuild build` made it
         begin()
-        _call(_compile_job, job)
+        # A farm compiles elsewhere, so that a thread is enough to wait for it.
+        (_compile_job if job.jobs.address else functools.partial(_call, _compile_job))(job)
 
 
 def _compile_file(job: CompileJob) -> None:
@@ -205,7 +206,7 @@ def _compile_file(job: CompileJob) -> None:
 
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        record = compile_if_needed(job)
+        record = compile_if_needed(job, lambda text: show(f"note: {text}"))
     _show_notes(job, compiled_of(job).notes if record else ())
 
 

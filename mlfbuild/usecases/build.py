@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import MlfError, OnProgress, counted, no_progress
-from mlfbuild.farm import FarmSettings, open_farm, program_versions
 from mlfbuild.jobs import (
     COMPILED,
     COPIED,
@@ -29,7 +28,6 @@ from mlfbuild.jobs import (
     did_something,
     finish_target,
     is_current,
-    make_on_farm,
     map_in_workers,
     raise_first,
     shared_archives,
@@ -38,7 +36,7 @@ from mlfbuild.jobs import (
     unpack_job,
     watched,
 )
-from mlfbuild.project import Budget, Project
+from mlfbuild.project import DASK, Budget, JobsKeys, Project
 
 if TYPE_CHECKING:
     from mlfbuild.report import ImageSizes, Usage
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
 _SHOWN = 3
 _COMPILING = "compiling"
 """The first step of a job."""
+_NOTICE = "note: "
+"""Begins what is no step: what the cache could not do, which changes no result."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,12 @@ def build_project(
     progress: Progress | None = None,
     locked: Project | None = None,
     toolchains: bool = True,
-    farm: FarmSettings | None = None,
 ) -> BuildReport:
     """Compile and unpack models that are out of date, ``jobs`` in parallel, then build ``firmware``.
 
     Nothing is built for ``lenders``, but an archive that an earlier build made for one of them is copied instead of
     compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
-    archives or (if ``toolchains``) toolchains differ from it. With ``farm``, models are compiled there.
+    archives or (if ``toolchains``) toolchains differ from it.
 
     The usual call builds a part of a project and lets all other targets lend their archives::
 
@@ -139,7 +138,7 @@ def build_project(
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
-    models = _build_models(targets, lenders, jobs, watch, farm)
+    models = _build_models(targets, lenders, jobs, watch)
     for target in targets:
         _finish(target, watch)
     images = [image for job in firmware if (image := _build_image(job, jobs, watch)) is not None]
@@ -188,7 +187,6 @@ def _build_models(
     lenders: Sequence[TargetJob],
     jobs: int,
     watch: Progress,
-    farm: FarmSettings | None,
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
     tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
@@ -198,6 +196,9 @@ def _build_models(
     def follow(group: SharedArchive, step: tuple[int, str]) -> None:
         number, doing = step
         task = tasks[group.jobs[number].archive]
+        if doing.startswith(_NOTICE):
+            watch.output(task, doing)
+            return
         if doing == _COMPILING:
             watch.start(task)
         watch.step(task, doing)
@@ -206,9 +207,13 @@ def _build_models(
     stale: list[SharedArchive] = []
     for group in groups:
         (current if _is_current(group) else stale).append(group)
-    if farm is not None and stale:
-        with open_farm(farm, program_versions([])) as connected:
-            make_on_farm(connected, stale, watch)
+    where = stale[0].jobs[0].jobs if stale else JobsKeys()
+    if where.engine == DASK:
+        from mlfbuild.farm import FarmSettings, open_farm, program_versions
+        from mlfbuild.jobs import make_on_farm
+
+        with open_farm(FarmSettings(where.address, jobs), program_versions([])) as farm:
+            stale = make_on_farm(farm, stale, watch)
     # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
     # is done. If one of them fails, nothing is compiled, because the build fails anyway.
     done = (
@@ -250,7 +255,7 @@ def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None])
         send((number, _COMPILING))
     # Before it is decided whether to compile: another process may be making the same archive or tree.
     with trees_locked(group.jobs):
-        records = compile_once(group.jobs, group.lenders)
+        records = {**group.made, **compile_once(group.jobs, group.lenders, lambda text: send((0, _NOTICE + text)))}
         trees = []
         for number, job in enumerate(group.jobs):
             send((number, "unpacking"))

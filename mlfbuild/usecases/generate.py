@@ -60,13 +60,18 @@ def generate_model(
     if depfile is not None and stamp is None:
         raise UsageError.needs_another("--depfile", "a depfile is a rule for a stamp", "add --stamp")
     with trees_locked([job], notify):
-        return _generated(job, stamp, depfile, depends, tree_stamp)
+        return _generated(job, stamp, depfile, depends, tree_stamp, notify)
 
 
 def _generated(
-    job: CompileJob, stamp: Path | None, depfile: Path | None, depends: str, tree_stamp: Path | None
+    job: CompileJob,
+    stamp: Path | None,
+    depfile: Path | None,
+    depends: str,
+    tree_stamp: Path | None,
+    notify: Callable[[str], None],
 ) -> ModelResult:
-    record = compile_if_needed(job)
+    record = compile_if_needed(job, notify)
     written = len(unpack_job(job).written)
     if depfile is not None:
         files = recorded_files(job.tree) if depends == "tree" else _made_from(job)
