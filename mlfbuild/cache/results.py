@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mlfbuild.cache.action_result import MAX_BLOBS, SHA256, ActionResult, OutputFile
@@ -143,6 +144,9 @@ def shared_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Resu
     """
     if os.environ.get(DISABLE_VARIABLE):
         return None
+    # The folder is part of what is remembered: the variable with it may change, as in a notebook.
+    with contextlib.suppress(StorageError):  # without a home folder, ``open_cache`` gives the notice
+        settings = replace(settings, folder=settings.folder or results_folder())
     cache, notices = _opened(settings)
     while notices:
         notify(notices.pop(0))

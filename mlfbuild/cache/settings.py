@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from mlfbuild.core import Mistake, StorageError
@@ -29,8 +28,8 @@ class CacheSettings:
     """Bytes in the local folder; 0 switches the local cache off."""
     remote: str = ""
     """``http(s)://host[:port]/prefix`` of a server, or empty."""
-    push: Literal["never", "ci", "always"] = "ci"
-    """When results of this machine are sent to ``remote``; ``ci``: if the variable ``CI`` is set."""
+    push: str = "ci"
+    """Who sends results to ``remote``: ``never``, ``always``, or ``ci``, processes with the variable ``CI``."""
 
     @property
     def pushes(self) -> bool:

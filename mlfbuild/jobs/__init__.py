@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from mlfbuild.jobs.model_builds import (
         archive_record, budgets_text, compile_action, compile_if_needed, compile_once, compiled_of, copy_archive,
         finish_target, generated_files, is_current, key_file, outline_of, program_version, prune_folders,
-        record_archive, stray_files, tree_is_whole, unpack_archive, unpack_job, with_modules,
+        record_archive, restore_archive, stray_files, tree_is_whole, unpack_archive, unpack_job, with_modules,
     )
     from mlfbuild.jobs.model_job import (
         CompileJob, FirmwareJob, ProfileJob, TargetJob, image_title, run_budgets_on, run_limits,

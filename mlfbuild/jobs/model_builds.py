@@ -119,6 +119,11 @@ def compile_once(
     return records
 
 
+def restore_archive(job: CompileJob, notify: Notify = lambda _: None) -> ActionRecord | None:
+    """Take the job's archive from the cache, if it is there; raises as ``compile_action``."""
+    return _restored(job, compile_action(job), notify)
+
+
 def _restored(job: CompileJob, action: Action, notify: Notify) -> ActionRecord | None:
     """Take the job's archive from the cache, if it may be and is there."""
     cache = _cache_of(job, notify)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mlfbuild.cache import DEFAULT_LIMIT, CacheSettings, remote_problem
 from mlfbuild.core import Mistake, in_quotes
@@ -46,7 +46,7 @@ class JobsKeys(Keys):
 
 
 @dataclass(frozen=True)
-class CacheKeys(Keys):
+class ResultCacheKeys(Keys):
     """The cache of compiled archives."""
 
     TITLE = "cache"
@@ -56,7 +56,7 @@ class CacheKeys(Keys):
     """Size of the folder on this machine; 0 keeps nothing there. Default: 2 GiB."""
     remote: Annotated[str, Rule(remote_problem, {"format": "uri"})] = ""
     """Server with the HTTP protocol of Bazel's caches, which all machines share: https://cache.example.com/mlf"""
-    push: Annotated[Literal["never", "ci", "always"], one_of("push", ("never", "ci", "always"))] = "ci"
+    push: Annotated[str, one_of("push", ("never", "ci", "always"))] = "ci"
     """Who writes to `remote`: never, always, or ci, machines whose environment has CI. Default: ci."""
 
     def settings(self) -> CacheSettings:

@@ -47,7 +47,7 @@ from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
-from mlfbuild.project.services import CacheKeys, JobsKeys
+from mlfbuild.project.services import ResultCacheKeys, JobsKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1
@@ -276,7 +276,7 @@ class Project(Keys):
     """Accepted growth of a model or an image since `budget-file`. Default: 1 %."""
     jobs: JobsKeys = field(default_factory=JobsKeys)
     """Where models are compiled and checks run. Default: on this machine."""
-    cache: CacheKeys = field(default_factory=CacheKeys)
+    cache: ResultCacheKeys = field(default_factory=ResultCacheKeys)
     """Where compiled archives are kept. Default: 2 GiB in your cache folder."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
     watched: tuple[Path, ...] = field(default=(), metadata=DERIVED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 from SCons.Builder import Builder
 from SCons.Script import GetOption
 
-from mlfbuild.core import InputFileError, StorageError, package_fingerprint
+from mlfbuild.core import InputFileError, package_fingerprint
 from mlfbuild.jobs import (
     FRAGMENT,
     RECORD,
@@ -31,6 +30,7 @@ from mlfbuild.jobs import (
     prune_folders,
     read_files,
     record_archive,
+    restore_archive,
     tree_is_whole,
     trees_locked,
     unpack_job,
@@ -161,6 +161,8 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
         env.Depends(target, env.Value(_bundle_key(job)))
     if target[0] in _jobs:
         env.Precious(target)  # SCons removes targets before it builds them, but this one may be up to date
+        # mlfbuild's own cache has it, for `mlfbuild` and CMake as well, and checks it by its hash.
+        env.NoCache(target)
     if job.made_first:
         _keep_current(target, job, env)
     return target, source
@@ -183,7 +185,6 @@ def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
     elif not GetOption("help"):
         files = [env.File(str(path)) for path in read_files(job)]
         env.Depends(target, [*files, env.Value(program_version(job))])
-    env.NoCache(target)
 
 
 def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> None:
@@ -192,9 +193,23 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
         begin()
         _call(_compile_file, job)
     elif not is_current(job):  # it is if `mlfbuild build` made it
+        origin = _restored(job)
+        if origin:
+            begin(f"Retrieved `{target[0]}' from the {'shared ' * (origin == 'remote')}cache of models")
+            return
         begin()
         # A farm compiles elsewhere, so that a thread is enough to wait for it.
         (_compile_job if job.jobs.address else functools.partial(_call, _compile_job))(job)
+
+
+def _restored(job: CompileJob) -> str:
+    """Take the archive from the cache, if it is there; return which cache it is from."""
+    with trees_locked([job]):
+        record = restore_archive(job, lambda text: show(f"note: {text}"))
+    if record is None:
+        return ""
+    _show_notes(job, compiled_of(job).notes)
+    return record.origin
 
 
 def _compile_file(job: CompileJob) -> None:
@@ -305,19 +320,11 @@ def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> Non
 def _unpack_job(job: CompileJob, archive: Any) -> bool:
     """Unpack the archive of ``job``; return whether its tree changed.
 
-    If the archive cannot be read, build it again and replace the damaged copy in the cache.
+    If the archive cannot be read, build it again: SCons does not look at the content of what it has built.
     """
     try:
-        changed = _call(_unpack_tree, job)
-        if archive.cached:  # SCons has just copied it from its cache, by the hash of what it is made from
-            record_archive(job)
+        return _call(_unpack_tree, job)
     except InputFileError:
         show(f"{archive}: damaged, building it again")
         _call(_compile_job, job)
-        changed = _call(_unpack_tree, job)
-        cache = archive.get_env().get_CacheDir()
-        if cache.is_enabled() and not cache.is_readonly():
-            # The cache may be shared and full; the build itself has succeeded.
-            with contextlib.suppress(StorageError):
-                copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
-    return changed
+        return _call(_unpack_tree, job)
