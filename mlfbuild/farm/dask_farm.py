@@ -8,7 +8,6 @@ import functools
 import itertools
 import logging
 import math
-import pickle
 import signal
 import threading
 import time
@@ -29,6 +28,7 @@ from mlfbuild.core import (
     signals_masked,
     stops_held,
 )
+from mlfbuild.farm.paths import own_place, packed, place_in_folder
 from mlfbuild.farm.task import FarmResult, FarmSettings, FarmTask
 from mlfbuild.farm.worker import check_versions, program_versions, run_task
 
@@ -201,7 +201,8 @@ class Farm:
 
     def _submit(self, submitted: _Submitted, running: dict[str, _Submitted], results: Any) -> None:
         task = submitted.task
-        contents = {name: read_bytes(path, "input") for name, path in task.files.items()}
+        files = [path for path in task.files if own_place(path) is None]  # every worker has mlfbuild's own
+        contents = {place_in_folder(path, task.root): read_bytes(path, "input") for path in files}
         digests = {name: sha256(content) for name, content in contents.items()}
         # ``bytes`` returns its argument: a task that the scheduler can repeat, which scattered data is not.
         blobs = [
@@ -212,7 +213,7 @@ class Farm:
         future = self._client.submit(
             run_task,
             task.function,
-            pickle.dumps(task.argument),
+            packed(task.argument, task.root),
             self._versions,
             [*digests.items()],
             *blobs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,13 @@ class FarmTask:
     title: str
     """Its name in messages, such as ``compile kws for m4``."""
     function: str
-    """``module:name`` of ``function(argument, folder)``, which returns output name -> bytes."""
+    """``module:name`` of ``function(argument)``, which returns output name -> bytes."""
     argument: Any
-    """Pickled for the worker, which unpickles it when its versions have been checked."""
-    files: Mapping[str, Path]
-    """Path in the worker's ``folder`` -> the file here."""
+    """Its paths are those of files and folders on the worker when it arrives (``paths``)."""
+    root: Path
+    """The folder of the project."""
+    files: Sequence[Path]
+    """The files of this machine that the function reads, except mlfbuild's own."""
     resources: Mapping[str, int] = field(default_factory=dict)
     """What it takes of a worker while it runs, such as ``board:nucleo-f446re`` -> 1."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pickle
 import shutil
 import tempfile
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.core import MlfError, ProcessFailedError, find_tool, package_fingerprint, run, sha256, storage_error
+from mlfbuild.farm.paths import unpacked
 
 Returned = tuple[str, float, "dict[str, tuple[str, bytes]] | MlfError"]
 """Address of the worker, seconds, and output name -> (SHA-256, content) or the error of the task."""
@@ -42,7 +42,7 @@ def _version(program: str) -> str:
 def run_task(
     function: str, argument: bytes, versions: Mapping[str, str], files: Sequence[tuple[str, str]], *contents: bytes
 ) -> Returned:
-    """Call ``function`` (``module:name``) with the pickled ``argument`` and a folder with ``files``.
+    """Call ``function`` (``module:name``) with ``argument``, a value of ``packed``, beside ``files`` in a folder.
 
     ``files`` has a relative path and a SHA-256 for each of ``contents``. ``versions`` are those of the caller. An
     ``MlfError`` is returned, because an exception would make Dask try again.
@@ -58,7 +58,7 @@ def run_task(
             _write_files(folder, files, contents)
             module, _, name = function.partition(":")
             call = getattr(importlib.import_module(module), name)
-            outputs = call(pickle.loads(argument), folder)  # noqa: S301 - Dask itself unpickles what clients send
+            outputs = call(unpacked(argument, folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except MlfError as error:

@@ -7,9 +7,6 @@ less time than sending them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 from mlfbuild.core import make_folder, read_bytes
 from mlfbuild.farm import FarmTask
 from mlfbuild.jobs.actions import Action
@@ -29,18 +26,12 @@ def can_travel(job: CompileJob) -> bool:
 def compile_task(job: CompileJob, action: Action) -> FarmTask:
     """Return the task that compiles the job's model, which is ``action``; raises as ``SourceFiles.weights``."""
     source = job.request.source
-    weights = SourceFiles(source).weights.values()
-    files = {source.name: source, **{path.relative_to(source.parent).as_posix(): path for path in weights}}
-    # The worker has other paths, and none of this machine's may be in what it makes.
-    request = replace(job.request, source=Path(source.name))
-    travelling = replace(job, request=request, archive=Path(ARCHIVE), tree=Path("tree"))
-    return FarmTask(action.key, f"compile {job.title}", f"{__name__}:compile_here", travelling, files)
+    files = [source, *SourceFiles(source).weights.values()]
+    return FarmTask(action.key, f"compile {job.title}", f"{__name__}:compile_here", job, source.parent, files)
 
 
-def compile_here(job: CompileJob, folder: Path) -> dict[str, bytes]:
-    """Compile the model of ``job``, a job of ``compile_task``, in ``folder`` on a worker; return its archive."""
-    request = replace(job.request, source=folder / job.request.source)
-    archive = folder / "out" / ARCHIVE
-    make_folder(archive.parent)
-    compile_model(replace(job, request=request, archive=archive))
-    return {ARCHIVE: read_bytes(archive, "archive")}
+def compile_here(job: CompileJob) -> dict[str, bytes]:
+    """Compile the model of ``job``, which has travelled to this worker; return its archive."""
+    make_folder(job.archive.parent)
+    compile_model(job)
+    return {ARCHIVE: read_bytes(job.archive, "archive")}

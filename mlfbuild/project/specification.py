@@ -47,7 +47,7 @@ from mlfbuild.project.problems import KeyPath, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.runner import RunnerKeys
-from mlfbuild.project.services import ResultCacheKeys, JobsKeys
+from mlfbuild.project.services import JobsKeys, ResultCacheKeys
 from mlfbuild.targets import TimingKeys
 
 FORMAT_VERSION = 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.jobs import Progress, TargetJob, Task, run_budgets_on, run_placement, target_jobs
 from mlfbuild.jobs.tree import HOST, RECORD
-from mlfbuild.project import Project
+from mlfbuild.project import DASK, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify.jobs import VerifyJob
@@ -124,9 +125,30 @@ def verify_project(
     watch.expect(len(jobs))
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
+    found = _on_farm(project, jobs, watch) if project.jobs.engine == DASK else {}
     with contextlib.ExitStack() as stack:
         devices = _Devices(stack)
-        return [(job, _watched(job, watch, devices)) for job in jobs]
+        return [
+            (job, found[number] if number in found else _watched(job, watch, devices))
+            for number, job in enumerate(jobs)
+        ]
+
+
+def _on_farm(project: Project, jobs: Sequence[VerifyJob], watch: Progress) -> dict[int, verify.VerifyReport | MlfError]:
+    from mlfbuild.farm import FarmSettings  # few projects have a farm
+    from mlfbuild.usecases.verify.on_farm import verified_on_farm
+
+    found = verified_on_farm(jobs, project.root, FarmSettings(project.jobs.address, os.cpu_count() or 1), watch)
+    for number, report in found.items():
+        if isinstance(report, verify.VerifyReport):
+            _record(jobs[number], report)
+            _keep_text(jobs[number], report)
+    return found
+
+
+def _keep_text(job: VerifyJob, report: verify.VerifyReport) -> None:
+    if report.passed:
+        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
 
 
 class _Devices:
@@ -225,8 +247,7 @@ def _verified(job: VerifyJob, connection: Connection | None, on_progress: OnProg
         on_progress("looking for the first wrong operator", 0, 0)
         hint = verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report, connection)
         return replace(report, hint=hint)
-    if report.passed:
-        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
+    _keep_text(job, report)
     return report
 
 
