@@ -71,7 +71,8 @@ def open_farm(settings: FarmSettings, versions: Mapping[str, str]) -> Iterator[F
                 cluster = distributed.LocalCluster(
                     n_workers=settings.workers,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address=":0",
+                    scheduler_kwargs={"dashboard": False},
                     memory_limit=0,
                     silence_logs=logging.CRITICAL,
                 )

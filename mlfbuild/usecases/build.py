@@ -189,7 +189,7 @@ def _build_models(
     watch: Progress,
 ) -> tuple[ModelResult, ...]:
     groups = shared_archives((job for target in targets for job in target.models), lenders)
-    tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
+    order = {group.jobs[0].archive: number for number, group in enumerate(groups)}
     results: dict[Path, ModelResult] = {}
     errors: dict[int, MlfError] = {}
 
@@ -209,11 +209,16 @@ def _build_models(
         (current if _is_current(group) else stale).append(group)
     where = stale[0].jobs[0].jobs if stale else JobsKeys()
     if where.engine == DASK:
-        from mlfbuild.farm import FarmSettings, open_farm, program_versions
+        from mlfbuild.farm import FarmSettings  # few projects have a farm
         from mlfbuild.jobs import make_on_farm
 
-        with open_farm(FarmSettings(where.address, jobs), program_versions([])) as farm:
-            stale = make_on_farm(farm, stale, watch)
+        stale = make_on_farm(FarmSettings(where.address, jobs), stale, watch)
+    # What a farm has compiled was shown as such.
+    tasks = {
+        job.archive: Task("unpack" if _is_from_farm(group) else "compile", job.title, job.target, model=job.model)
+        for group in (*current, *stale)
+        for job in group.jobs
+    }
     # Models that are up to date come first and in this process: their trees are checked, and the user sees at once what
     # is done. If one of them fails, nothing is compiled, because the build fails anyway.
     done = (
@@ -225,12 +230,13 @@ def _build_models(
         if isinstance(built, MlfError):
             # By the position of the group, not by the time: the error that a build reports does not depend on which
             # worker was faster.
-            errors[groups.index(group)] = built
+            errors[order[group.jobs[0].archive]] = built
             for job in group.jobs:
                 watch.fail(tasks[job.archive])
             continue
         for result in built:
-            watch.finish(tasks[result.job.archive], _words(result.origin, result.written, result.edited))
+            origin = "" if _is_from_farm(group) else result.origin
+            watch.finish(tasks[result.job.archive], _words(origin, result.written, result.edited))
             results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
@@ -244,8 +250,8 @@ def _is_current(group: SharedArchive) -> bool:
         return False
 
 
-def _model_task(job: CompileJob) -> Task:
-    return Task("compile", job.title, job.target, model=job.model)
+def _is_from_farm(group: SharedArchive) -> bool:
+    return any(record.origin == COMPILED for record in group.made.values())
 
 
 def _build_shared(group: SharedArchive, send: Callable[[tuple[int, str]], None]) -> list[ModelResult]:

@@ -8,8 +8,8 @@ and its results are never kept: a board may be another one tomorrow.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,7 @@ from mlfbuild import verify
 from mlfbuild.cache import ResultCache, shared_cache
 from mlfbuild.core import MlfError, read_bytes, sha256
 from mlfbuild.farm import FarmResult, FarmSettings, FarmTask, open_farm, program_versions
-from mlfbuild.jobs import Action, Progress, Task, finish_target, unpack_job
-from mlfbuild.targets import GCC, compiler_program, cpu_of_toolchain
+from mlfbuild.jobs import Action, Progress, Task, board_resource, make_tree, programs_of, tree_files
 from mlfbuild.usecases.verify.jobs import VerifyJob
 
 _REPORT = "report.json"
@@ -38,7 +37,7 @@ def verified_on_farm(
     """
     found: dict[int, verify.VerifyReport | MlfError] = {}
     travelling = {number: job for number, job in enumerate(jobs) if can_travel(job)}
-    versions = program_versions(sorted({name for job in travelling.values() for name in _programs(job)}))
+    versions = program_versions(sorted({name for job in travelling.values() for name in programs_of(job.target)}))
     actions = {number: _action(job, versions) for number, job in travelling.items()}
     for number, job in travelling.items():
         watch.start(_shown(job))
@@ -74,24 +73,19 @@ def verify_here(job: VerifyJob) -> Mapping[str, bytes]:
     """Verify ``job``, which has travelled to this worker, from its archive; return the report."""
     from mlfbuild.usecases.verify.verifying import verify_job
 
-    unpack_job(job.model)
-    # Also writes the linker script of placed sections, which test firmware uses.
-    finish_target(replace(job.target, models=(job.model,), others=()))
+    make_tree(job.model, job.target)
     return {_REPORT: json.dumps(asdict(verify_job(job))).encode()}
 
 
 def _task(job: VerifyJob, action: Action, root: Path) -> FarmTask:
-    keys = job.target.runner
-    files = [job.model.archive, job.vectors, *job.target.part_files, *job.target.toolchain_files]
-    files += [path for path in (keys.uart, keys.setup) if path] if keys else []
     return FarmTask(
         key=action.key,
         title=f"verify {job.title}",
         function=f"{__name__}:verify_here",
         argument=job,
         root=root,
-        files=files,
-        resources={f"board:{job.target.name}": 1} if keys else {},
+        files=[job.vectors, *tree_files(job.model, job.target)],
+        resources=board_resource(job.target),
     )
 
 
@@ -101,18 +95,6 @@ def _action(job: VerifyJob, versions: Mapping[str, str]) -> Action:
     toolchains = {path.name: sha256(read_bytes(path, "toolchain file")) for path in job.target.toolchain_files}
     unpacked = {"settings": job.settings(), "tree": job.model.unpack_settings(), "timeout": str(job.timeout)}
     return Action("verify", {**digests, **toolchains, **unpacked, **versions})
-
-
-def _programs(job: VerifyJob) -> Iterator[str]:
-    """Yield the programs whose versions decide what a run of ``job`` does."""
-    if job.target.toolchain is None:
-        yield "gcc"
-        return
-    row = cpu_of_toolchain(job.target.toolchain)
-    if row is not None:
-        yield from {compiler_program(row[0], GCC), compiler_program(*row)}
-    if job.board is not None:
-        yield job.board.emulator
 
 
 def _kept(job: VerifyJob, action: Action) -> verify.VerifyReport | None:
