@@ -181,18 +181,19 @@ class Farm:
     def _fill(self, waiting: Iterator[FarmTask], running: dict[str, _Submitted], results: Any) -> None:
         if time.monotonic() - self._asked > _ASK_SECONDS:  # workers come and go, but asking takes as long as a task
             self._asked = time.monotonic()
-            self._threads = sum(worker["nthreads"] for worker in self._workers().values())
+            self._threads = sum(worker["nthreads"] for worker in self.workers().values())
         for task in itertools.islice(waiting, max(0, _AHEAD * max(1, self._threads) - len(running))):
             self._check_resources(task)
             self._submit(_Submitted(task, 0, frozenset()), running, results)
 
-    def _workers(self) -> Mapping[str, Any]:
+    def workers(self) -> Mapping[str, Any]:
+        """Return what Dask knows of each worker, by its address."""
         workers: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
         return workers
 
     def _check_resources(self, task: FarmTask) -> None:
         for name, count in task.resources.items():
-            if not any(worker["resources"].get(name, 0) >= count for worker in self._workers().values()):
+            if not any(worker["resources"].get(name, 0) >= count for worker in self.workers().values()):
                 raise ProcessFailedError(
                     "farm-without-resource",
                     place=task.title,
@@ -210,7 +211,7 @@ class Farm:
             self._client.submit(bytes, contents[name], key=f"file-{digest}", pure=True)
             for name, digest in digests.items()
         ]
-        others = [address for address in self._workers() if address not in submitted.avoid]
+        others = [address for address in self.workers() if address not in submitted.avoid]
         future = self._client.submit(
             run_task,
             task.function,
