@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         profile_jobs, target_jobs, toolchain_of, vectors_of,
     )
     from mlfbuild.jobs.runs_on_boards import modelled_sections, run_placement, run_sections
+    from mlfbuild.jobs.selection import Selection, affected, share, store_durations
     from mlfbuild.jobs.toolchains import locked_toolchain
     from mlfbuild.jobs.tree.blobs import BlobSources
     from mlfbuild.jobs.tree.build_text import FRAGMENT
