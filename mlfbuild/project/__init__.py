@@ -64,5 +64,6 @@ if TYPE_CHECKING:
         VECTORS_FOLDER, Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, TargetSpec, run_budgets,
     )
     from mlfbuild.project.template import TEMPLATE_FILE, TemplateKeys, VariableKeys, load_template, template_error
+    from mlfbuild.project.workspace import workspace_projects
 else:
     __getattr__ = lazy_attributes(__name__)

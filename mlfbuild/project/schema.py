@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from mlfbuild.project.specification import Project
+from mlfbuild.project.workspace import INCLUDE, Workspace
 
 
 class _SchemaGenerator(GenerateJsonSchema):
@@ -38,5 +39,16 @@ def json_schema() -> dict[str, Any]:
 
     The dictionary is shared by all callers and must not be changed.
     """
-    schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)
+    schema, workspace = (
+        TypeAdapter(kind).json_schema(by_alias=True, schema_generator=_SchemaGenerator) for kind in (Project, Workspace)
+    )
+    # A workspace has its own two keys and none of a project.
+    both = [key for key in schema["required"] if key in workspace["required"]]
+    own = [key for key in schema["required"] if key not in both]
+    schema["properties"][INCLUDE] = workspace["properties"][INCLUDE]
+    schema["required"] = both
+    schema["oneOf"] = [
+        {"required": own, "not": {"required": [INCLUDE]}},
+        {"required": [INCLUDE], "maxProperties": len(workspace["required"])},
+    ]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}
