@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from mlfbuild.cache.action_result import MAX_BLOBS, SHA256, ActionResult, OutputFile
+from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, SHA256, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
 from mlfbuild.cache.remote import HttpCache
 from mlfbuild.cache.settings import TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
 from mlfbuild.core import StorageError, UsageError, sha256
-
-_EMPTY = sha256(b"")
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,8 @@ class ResultCache:
         return digest
 
     def _found(self, digest: str, size: int | None = None) -> bytes | None:
-        if digest == _EMPTY:
-            return b"" if not size else None
+        if digest == EMPTY:
+            return b""
         content = self._local.blob(digest, size) if self._local else None
         if content is None and self._remote:
             content = self._remote.blob(digest, size)
