@@ -1,4 +1,4 @@
-"""A real server: nginx with WebDAV, as docs/reliability.md configures it."""
+"""A real server: nginx with WebDAV."""
 
 import os
 import subprocess

@@ -1,5 +1,6 @@
 """A real nginx on a port of this machine: a process of this user with its own folder, which ends with the test."""
 
+import http.client
 import os
 import socket
 import subprocess
@@ -24,6 +25,9 @@ http {{
 {config}
 }}
 """
+
+
+_LAST = "/last-request"
 
 
 def free_port() -> int:
@@ -67,9 +71,15 @@ class Nginx:
     def requests(self) -> list[list[str]]:
         """Return method, path, status, connection and authorization of all requests so far, and forget them."""
         log = self.folder / "access.log"
+        # nginx writes the line of a request after its answer, so the last one may be missing until the next request.
+        client = http.client.HTTPConnection("127.0.0.1", self.port)
+        client.request("GET", _LAST)
+        client.getresponse().read()
+        client.close()
+        wait_for(lambda: _LAST in log.read_text())
         lines = [line.split(maxsplit=4) for line in log.read_text().splitlines()]
         os.truncate(log, 0)
-        return lines
+        return [line for line in lines if line[1] != _LAST]
 
 
 @contextmanager
