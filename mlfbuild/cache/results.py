@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, SHA256, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
-from mlfbuild.cache.remote import HttpCache
 from mlfbuild.cache.settings import TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
 from mlfbuild.core import StorageError, UsageError, sha256
+
+if TYPE_CHECKING:
+    from mlfbuild.cache.remote import HttpCache
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,7 @@ class ResultCache:
     def blob(self, digest: str) -> bytes | None:
         """Return the content whose SHA-256 is ``digest``, or ``None`` if no cache has it."""
         _check_digest(digest)
-        content = self._found(digest)
-        if content and self._local:
-            self._local.put_blob(digest, content)
-        return content
+        return self._found(digest)
 
     def put_blob(self, content: bytes) -> str:
         """Keep ``content``, and send it to the server if the settings say so; return its SHA-256.
@@ -104,6 +103,8 @@ class ResultCache:
         content = self._local.blob(digest, size) if self._local else None
         if content is None and self._remote:
             content = self._remote.blob(digest, size)
+            if content is not None and self._local:
+                self._local.put_blob(digest, content)
         return content
 
 
@@ -122,9 +123,11 @@ def open_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Result
             local = LocalCache(settings.folder or results_folder(), settings.limit, notify)
         except StorageError as error:
             notify(f"cache: {error}")
-    return ResultCache(
-        local, HttpCache(settings.remote, notify, token=_token(), push=settings.pushes) if settings.remote else None
-    )
+    if not settings.remote:
+        return ResultCache(local, None)
+    from mlfbuild.cache.remote import HttpCache  # imports sockets and TLS
+
+    return ResultCache(local, HttpCache(settings.remote, notify, token=_token(), push=settings.pushes))
 
 
 def _token() -> str:

@@ -198,7 +198,8 @@ def test_what_a_killed_process_left_is_removed(root: Path) -> None:
     cache = open_cache(CacheSettings(root, 1 << 20), fails)
     cache.put_blob(b"a tensor")
     folder = next((root / "cas").iterdir())
-    left, running = folder / f".{KEY}.0123456789ab.tmp", folder / f".{KEY}.ba9876543210.tmp"
+    name = folder.name + KEY[2:]
+    left, running = folder / f".{name}.0123456789ab.tmp", folder / f".{name}.ba9876543210.tmp"
     left.touch()
     running.touch()
     old = time.time() - 2 * HOUR
