@@ -1,5 +1,5 @@
-import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,15 +22,10 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def nginx() -> str:
+def nginx(tool: Callable[[str], str]) -> str:
     """The path of nginx, which Debian installs for root only; its package nginx has ngx_http_dav_module."""
-    from conftest import unavailable
-
-    found = shutil.which("nginx", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
-    if found is None:
-        unavailable("nginx is not installed")
-    assert found is not None
-    return found
+    tool("openssl")  # makes the certificate
+    return shutil.which("nginx", path="/usr/sbin") or tool("nginx")
 
 
 class Notices(list[str]):
