@@ -9,8 +9,9 @@ passwords in ``~/.netrc``, keeps connections, verifies TLS, and sends credential
 A token replaces the password; of the two, requests would otherwise prefer that of ``~/.netrc``.
 
 **Limits.** A connection has 5 seconds, a silence 10, a whole request 120, and an answer no more bytes than it should
-have. After a silence or a cut connection, which may just have been an old one, a request is sent once more. requests limits only silences; a server that sends one byte each nine seconds, in a header or a body, would block
-a build for days. So requests run in a thread that is abandoned at the end of its time.
+have. After a silence or a cut connection, which may just have been an old one, a request is sent once more. The library
+limits only silences; a server that sends one byte each nine seconds, in a header or a body, would block a build for
+days. So each request runs in a thread that is abandoned at the end of its time.
 
 **Failures.** 404 is a miss. Any other failure would repeat: one line is printed, and the server is not asked again by
 this object. If only sending fails with a status, because this user may not write or the disk of the server is full,
