@@ -23,7 +23,7 @@ its digest is its content.
 **Trust.** Everything that is read is untrusted. A blob is used only if its SHA-256 and size are those of the action
 result, an action result only if it is well-formed, and a local one only if this user, root or the owner of the folder
 wrote it. No check can tell whether an action result is the right one for its key: whoever may write ``/ac`` decides
-which bytes a build gets. ``docs/reliability.md`` says what that means for a team.
+which bytes a build gets. ``docs/ci.md`` says what that means for a team.
 
 Rules
   1. Blobs are written before the result that names them, so that a reader who finds a result finds its blobs.

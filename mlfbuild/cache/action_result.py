@@ -22,7 +22,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlfbuild.core import sha256
+
 SHA256 = re.compile(r"[0-9a-f]{64}")
+EMPTY = sha256(b"")
+"""Digest of the blob without content."""
 MAX_MESSAGE = 1 << 20
 """Bytes of a message: about 8,000 outputs."""
 MAX_BLOBS = 1 << 30
@@ -109,7 +113,7 @@ def _check_output(output: OutputFile) -> None:
     safe = output.path.isprintable() and not {"", ".", ".."} & set(parts) and not set("\\:") & set(output.path)
     if not safe or len(output.path) > _LONGEST_PATH:
         raise ValueError("the path of an output is not relative and plain")
-    if not SHA256.fullmatch(output.sha256) or output.size < 0:
+    if not SHA256.fullmatch(output.sha256) or output.size < 0 or (output.size == 0) != (output.sha256 == EMPTY):
         raise ValueError("the digest of an output is not a SHA-256 with a size")
 
 

@@ -59,7 +59,7 @@ class LocalCache:
         renew = self._renewed(path)
         outputs = {}
         for output in result.outputs:
-            content = self.blob(output.sha256, output.size, renew=renew)
+            content = self.blob(output.sha256, output.size, renew=renew) if output.size else b""
             if content is None:
                 _remove(path)
                 return None

@@ -9,8 +9,9 @@ passwords in ``~/.netrc``, keeps connections, verifies TLS, and sends credential
 A token replaces the password; of the two, requests would otherwise prefer that of ``~/.netrc``.
 
 **Limits.** A connection has 5 seconds, a silence 10, a whole request 120, and an answer no more bytes than it should
-have. requests limits only silences; a server that sends one byte each nine seconds, in a header or a body, would block
-a build for days. So requests run in a thread that is abandoned at the end of its time.
+have. After a silence or a cut connection, which may just have been an old one, a request is sent once more. The library
+limits only silences; a server that sends one byte each nine seconds, in a header or a body, would block a build for
+days. So each request runs in a thread that is abandoned at the end of its time.
 
 **Failures.** 404 is a miss. Any other failure would repeat: one line is printed, and the server is not asked again by
 this object. If only sending fails with a status, because this user may not write or the disk of the server is full,
@@ -25,7 +26,6 @@ import os
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -120,7 +120,7 @@ class HttpCache:
     def _get(self, path: str, most: int) -> bytes | None:
         """Return at most ``most`` bytes, and one more of a longer answer, so that its size is another one."""
 
-        def get(end: float) -> bytes | None:
+        def get() -> bytes | None:
             with self._session().get(f"{self._url}/{path}", **self._common()) as response:
                 if response.url.startswith("http:") and not self._url.startswith("http:"):
                     raise _RefusedError("a redirection from https to http")
@@ -130,14 +130,12 @@ class HttpCache:
                 parts = bytearray()
                 while len(parts) <= most and (part := response.raw.read(min(_CHUNK, most + 1 - len(parts)))):
                     parts += part
-                    if time.monotonic() > end:  # of an abandoned thread
-                        raise TimeoutError
                 return bytes(parts)
 
         return self._tried(get) if self._reads else None
 
     def _put(self, path: str, content: bytes) -> bool:
-        def put(_end: float) -> bool:
+        def put() -> bool:
             # A file, because urllib3 sends bytes as a whole, for which there would be no more time than to connect.
             common = {**self._common(), "allow_redirects": False}  # a redirected PUT may become a GET
             with self._session().put(f"{self._url}/{path}", data=io.BytesIO(content), **common) as response:
@@ -186,7 +184,7 @@ class HttpCache:
         if response.status_code not in _MISSING:
             raise _RefusedError(f"HTTP status {response.status_code}")
 
-    def _tried(self, request: Callable[[float], T], *, writing: bool = False) -> T | None:
+    def _tried(self, request: Callable[[], T], *, writing: bool = False) -> T | None:
         """Return the result of ``request``; ``None`` after a failure, which ends the use of the server."""
         try:
             return _within(self._limits.total, request)
@@ -210,14 +208,16 @@ class HttpCache:
                 return f"TLS: {shown(words)}"
         if any(isinstance(cause, socket.gaierror) for cause in causes):
             return "the name of the host is unknown"
-        if any(isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)) for cause in causes):
-            return "no answer in time"
         numbers = [cause.errno for cause in causes if isinstance(cause, OSError) and cause.errno]
         if any(isinstance(cause, urllib3.exceptions.ProxyError) for cause in causes):
             return "the proxy does not answer"
         if any(isinstance(cause, requests.exceptions.TooManyRedirects) for cause in causes):
             return "too many redirections"
-        return os.strerror(numbers[0]) if numbers else "the connection was interrupted"
+        if numbers:
+            return os.strerror(numbers[0])
+        # Last, because urllib3's error for a refused connection is one of its errors for timeouts.
+        late = any(isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)) for cause in causes)
+        return "no answer in time" if late else "the connection was interrupted"
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -232,17 +232,17 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _within(seconds: float, function: Callable[[float], T]) -> T:
-    """Return the result of ``function``, which gets the time of ``monotonic`` at which it is abandoned.
+def _within(seconds: float, function: Callable[[], T]) -> T:
+    """Return the result of ``function``; raises its exceptions, and ``TimeoutError`` if it takes longer.
 
-    Raises its exceptions, and ``TimeoutError``.
+    It then goes on in its thread until the server ends it, or this process ends.
     """
     done: list[T] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            done.append(function(time.monotonic() + seconds))
+            done.append(function())
         except BaseException as error:  # noqa: BLE001 - raised below
             failed.append(error)
 

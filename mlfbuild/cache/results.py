@@ -7,15 +7,15 @@ import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mlfbuild.cache.action_result import MAX_BLOBS, SHA256, ActionResult, OutputFile
+from mlfbuild.cache.action_result import EMPTY, MAX_BLOBS, SHA256, ActionResult, OutputFile
 from mlfbuild.cache.local import LocalCache
-from mlfbuild.cache.remote import HttpCache
 from mlfbuild.cache.settings import DISABLE_VARIABLE, TOKEN_VARIABLE, CacheSettings, remote_problem, results_folder
 from mlfbuild.core import StorageError, UsageError, sha256
 
-_EMPTY = sha256(b"")
+if TYPE_CHECKING:
+    from mlfbuild.cache.remote import HttpCache
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,7 @@ class ResultCache:
     def blob(self, digest: str) -> bytes | None:
         """Return the content whose SHA-256 is ``digest``, or ``None`` if no cache has it."""
         _check_digest(digest)
-        content = self._found(digest)
-        if content and self._local:
-            self._local.put_blob(digest, content)
-        return content
+        return self._found(digest)
 
     def put_blob(self, content: bytes) -> str:
         """Keep ``content``, and send it to the server if the settings say so; return its SHA-256.
@@ -103,11 +100,13 @@ class ResultCache:
         return digest
 
     def _found(self, digest: str, size: int | None = None) -> bytes | None:
-        if digest == _EMPTY:
-            return b"" if not size else None
+        if digest == EMPTY:
+            return b""
         content = self._local.blob(digest, size) if self._local else None
         if content is None and self._remote:
             content = self._remote.blob(digest, size)
+            if content is not None and self._local:
+                self._local.put_blob(digest, content)
         return content
 
 
@@ -126,9 +125,11 @@ def open_cache(settings: CacheSettings, notify: Callable[[str], None]) -> Result
             local = LocalCache(settings.folder or results_folder(), settings.limit, notify)
         except StorageError as error:
             notify(f"cache: {error}")
-    return ResultCache(
-        local, HttpCache(settings.remote, notify, token=_token(), push=settings.pushes) if settings.remote else None
-    )
+    if not settings.remote:
+        return ResultCache(local, None)
+    from mlfbuild.cache.remote import HttpCache  # imports sockets and TLS
+
+    return ResultCache(local, HttpCache(settings.remote, notify, token=_token(), push=settings.pushes))
 
 
 @functools.cache

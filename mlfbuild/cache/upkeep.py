@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     kind: str
     digest: str
     size: int
-    path: Path
+    path: str
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,21 @@ class CacheFaults:
 def entries(folder: Path) -> Iterator[Entry]:
     """Yield the files of the cache ``folder``; those that vanish meanwhile are left out."""
     for kind in ("ac", "cas"):
-        for path in _files(folder / kind):
-            if SHA256.fullmatch(path.name) and path.parent.name == path.name[:2]:
+        for file in _files(folder / kind):
+            if SHA256.fullmatch(file.name):
                 with contextlib.suppress(OSError):
-                    status = path.lstat()
-                    yield Entry(status.st_mtime_ns, kind, path.name, status.st_size, path)
+                    status = file.stat(follow_symlinks=False)
+                    yield Entry(status.st_mtime_ns, kind, file.name, status.st_size, file.path)
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the files in the subfolders of ``folder`` whose names begin as those of the subfolders."""
     with contextlib.suppress(OSError):
         for subfolder in os.scandir(folder):
             if len(subfolder.name) == 2 and subfolder.is_dir(follow_symlinks=False):
                 with contextlib.suppress(OSError):
-                    yield from (Path(entry.path) for entry in os.scandir(subfolder))
+                    files = os.scandir(subfolder)
+                    yield from (file for file in files if file.name.lstrip(".").startswith(subfolder.name))
 
 
 def add_to_counter(folder: Path, size: int, limit: int) -> bool:
@@ -129,18 +131,18 @@ def prune(folder: Path, limit: int) -> None:
                 break
             with contextlib.suppress(OSError):
                 # Used since it was measured?
-                if entry.path.lstat().st_mtime_ns == entry.modified:
-                    entry.path.unlink()
+                if os.lstat(entry.path).st_mtime_ns == entry.modified:
+                    Path(entry.path).unlink()
                     excess -= entry.size
 
 
-def _remove_abandoned(folder: Path, age: float = _ABANDONED) -> None:
+def _remove_abandoned(folder: Path) -> None:
     for kind in ("ac", "cas"):
-        for path in _files(folder / kind):
-            if _TEMPORARY.fullmatch(path.name):
+        for file in _files(folder / kind):
+            if _TEMPORARY.fullmatch(file.name):
                 with contextlib.suppress(OSError):
-                    if time.time() - path.lstat().st_mtime >= age:
-                        path.unlink()
+                    if time.time() - file.stat(follow_symlinks=False).st_mtime >= _ABANDONED:
+                        Path(file.path).unlink()
 
 
 def cache_content(folder: Path) -> CacheContent:
@@ -155,13 +157,7 @@ def clear_cache(folder: Path) -> CacheContent:
 
     Builds that run meanwhile find nothing and go on. Raises ``StorageError`` if a file cannot be removed.
     """
-    removed = []
-    for entry in entries(folder):
-        try:
-            entry.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise storage_error(entry.path, error) from None
-        removed.append(entry)
+    removed = [entry for entry in entries(folder) if _removed(Path(entry.path))]
     _remove_abandoned(folder)
     results = sum(entry.kind == "ac" for entry in removed)
     return CacheContent(folder, results, len(removed) - results, sum(entry.size for entry in removed))
@@ -177,17 +173,16 @@ def verify_cache(folder: Path) -> CacheFaults:
     incomplete: list[str] = []
     for entry in found:
         fault = _fault(folder, entry)
-        if fault and _removed(entry.path):
+        if fault and _removed(Path(entry.path)):
             (damaged if fault == "damaged" else incomplete).append(f"{entry.kind}/{entry.digest}")
     return CacheFaults(folder, len(found), tuple(sorted(damaged)), tuple(sorted(incomplete)))
 
 
 def _fault(folder: Path, entry: Entry) -> str:
     try:
-        if entry.kind == "cas":
-            with entry.path.open("rb") as file:
+        with Path(entry.path).open("rb") as file:
+            if entry.kind == "cas":
                 return "damaged" if file_sha256(file) != entry.digest else ""
-        with entry.path.open("rb") as file:
             result = ActionResult.from_bytes(file.read(MAX_MESSAGE + 1))
         for output in result.outputs:
             blob = entry_path(folder, "cas", output.sha256)
@@ -201,7 +196,7 @@ def _fault(folder: Path, entry: Entry) -> str:
 
 
 def _removed(path: Path) -> bool:
-    """Remove ``path``; return False if another process has done so meanwhile."""
+    """Remove ``path``; return False if another process has done so meanwhile. Raises ``StorageError``."""
     try:
         path.unlink()
     except FileNotFoundError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @verb("format")
-@click.argument("action", type=click.Choice(["stats", "clear", "verify"]))
+@click.argument("action", type=click.Choice(["stats", "clear", "verify"]), metavar="stats|clear|verify")
 @click.option("--folder", type=click.Path(path_type=Path), metavar="DIR", help="Use the cache in this folder.")
 def cache(options: SharedOptions, action: str, folder: Path | None) -> None:
     """Show, empty or check the local cache of results.

@@ -160,6 +160,7 @@ def _store(job: CompileJob, action: Action, content: bytes, worker: str, seconds
     cache = _cache_of(job, notify)
     if cache is not None:
         cache.store(action.key, {ARCHIVE: content}, worker=worker, seconds=seconds)
+        _cache_of(job, notify)  # for what it could not do just now
 
 
 def _cache_of(job: CompileJob, notify: Notify) -> ResultCache | None:
