@@ -51,7 +51,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     # fmt: off
-    from mlfbuild.jobs.actions import COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, hash_of
+    from mlfbuild.jobs.actions import (
+        COMPILED, COPIED, LINKED, Action, ActionRecord, InputChange, differences, flat, hash_of,
+    )
     from mlfbuild.jobs.budgets import BUDGETS_FILE, TargetBudgets, budgets_of, read_budgets
     from mlfbuild.jobs.committed_tree import committed
     from mlfbuild.jobs.compilation import Compiled, compile_model, compiled_library, sizes

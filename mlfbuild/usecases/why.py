@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import UsageError, unknown
+from mlfbuild.core import MlfError, UsageError, unknown
 from mlfbuild.jobs import (
+    BUILD_FOLDER,
     COPIED,
     ActionRecord,
     CompileJob,
     FirmwareJob,
     InputChange,
+    TargetJob,
     archive_record,
     compile_action,
     differences,
@@ -24,6 +26,7 @@ from mlfbuild.jobs import (
     target_jobs,
 )
 from mlfbuild.project import Project
+from mlfbuild.usecases.verify import VerifyJob, verified_changes, verified_state, verify_jobs
 
 _SHOWN = 8
 """Number of digits of a hash in text."""
@@ -37,10 +40,11 @@ class Explanation:
     title: str
     """Such as ``kws for m4``."""
     kind: str
-    """``archive`` or ``image``."""
+    """``archive``, ``image`` or ``verification``."""
     result: Path
     state: str
-    """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing``, or ``unknown``."""
+    """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``; of a
+    verification ``passed``, ``failed``, ``outdated`` or ``never``."""
     record: ActionRecord | None
     changes: tuple[InputChange, ...] = ()
     """The inputs that changed since the result was made: why the next build makes it again."""
@@ -62,6 +66,7 @@ def explanations(project: Project, names: Sequence[str] = (), targets: Sequence[
     images = [job for job in firmware_jobs(project, jobs) if job.name in chosen]
     return [
         *(found for (_, model), found in archives.items() if model in chosen),
+        *(_of_verification(job) for job in _verifications(project, jobs) if job.model.model in chosen),
         *(_of_image(job, [archives[job.target.name, model] for model in job.models]) for job in images),
     ]
 
@@ -70,6 +75,19 @@ def _of_archive(job: CompileJob) -> Explanation:
     record = archive_record(job)
     changes = tuple(differences(record.inputs, compile_action(job).inputs)) if record else ()
     return Explanation(job.title, "archive", job.archive, _state(job.archive, record, changes), record, changes)
+
+
+def _verifications(project: Project, targets: Sequence[TargetJob]) -> list[VerifyJob]:
+    try:
+        return verify_jobs(project, targets, project.root / BUILD_FOLDER)
+    except MlfError:  # no model has vectors, or those that it has fit no module: `verify` says so
+        return []
+
+
+def _of_verification(job: VerifyJob) -> Explanation:
+    state = str(verified_state(job)["state"])
+    changes = tuple(verified_changes(job)) if state == "outdated" else ()
+    return Explanation(f"verification of {job.title}", "verification", job.folder, state, None, changes)
 
 
 def _of_image(job: FirmwareJob, models: Sequence[Explanation]) -> Explanation:
@@ -95,7 +113,8 @@ def _state(result: Path, record: ActionRecord | None, changes: Sequence[InputCha
 def explanation_lines(found: Explanation) -> Iterator[str]:
     """Yield the explanation as lines of text: the state, then the reasons, each indented."""
     verb = "link" if found.kind == "image" else "make"
-    yield f"{found.title}: {_NEXT[found.state].format(verb=verb, kind=found.kind)}"
+    text = _VERIFIED[found.state] if found.kind == "verification" else _NEXT[found.state]
+    yield f"{found.title}: {text.format(verb=verb, kind=found.kind)}"
     for change in found.changes:
         yield f"  changed: {_change(change)}"
     if found.record is not None:
@@ -104,6 +123,12 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
             yield f"    because: {_change(change)}"
 
 
+_VERIFIED = {
+    "passed": "all outputs are right, and nothing changed since",
+    "failed": "an output is wrong, and nothing changed since",
+    "outdated": "an input changed since the last one",
+    "never": "there was none",
+}
 _NEXT = {
     "current": "the {kind} is up to date",
     "outdated": "the next build {verb}s the {kind} again",

@@ -29,7 +29,18 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.jobs import Progress, TargetJob, Task, run_budgets_on, run_placement, target_jobs
+from mlfbuild.jobs import (
+    Action,
+    InputChange,
+    Progress,
+    TargetJob,
+    Task,
+    differences,
+    flat,
+    run_budgets_on,
+    run_placement,
+    target_jobs,
+)
 from mlfbuild.jobs.tree import HOST, RECORD
 from mlfbuild.project import DASK, Project
 from mlfbuild.targets import board_called
@@ -258,24 +269,41 @@ def verified_state(job: VerifyJob) -> dict[str, Any]:
         known = {name: last[name] for name in ("board", "cases", "problem")}
         # The hash is that of the inputs of the last run. A result of other inputs is shown as outdated rather than
         # hidden.
-        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job).key else "outdated"
     # A record of another version or a damaged one is as good as none.
     except (OSError, ValueError, LookupError, TypeError, MlfError):
         return {"module": job.module, "state": "never"}
     return {"module": job.module, "state": state, **known}
 
 
+def verified_changes(job: VerifyJob) -> list[InputChange]:
+    """Return the inputs of ``job`` that changed since its last run, whose result is ``verified_state``."""
+    try:
+        inputs = json.loads((job.folder / _RESULT).read_text("utf-8"))["inputs"]
+        return differences(inputs, _checked(job).inputs)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
+        return []
+
+
 def _record(job: VerifyJob, report: verify.VerifyReport) -> None:
     """Keep the result for reports."""
     problem = "" if report.passed else report.summary()
-    result = {"checked": _checked(job), "board": report.board, "cases": report.cases, "problem": problem}
+    action = _checked(job)
+    result = {
+        "checked": action.key,
+        "board": report.board,
+        "cases": report.cases,
+        "problem": problem,
+        "inputs": dict(action.inputs),
+    }
     write_atomic(job.folder / _RESULT, f"{json.dumps(result, indent=2)}\n".encode())
 
 
-def _checked(job: VerifyJob) -> str:
-    """Return a hash of what a run checks: the tree, the vectors and the settings of the target."""
-    parts = [read_bytes(job.model.tree / RECORD, "record"), read_bytes(job.vectors, "vectors file")]
-    return sha256(b"".join(sha256(part).encode() for part in (*parts, job.settings().encode())))
+def _checked(job: VerifyJob) -> Action:
+    """Return what a run checks: the tree, the vectors and the settings of the target."""
+    files = {"tree": job.model.tree / RECORD, "vectors": job.vectors}
+    digests = {name: sha256(read_bytes(path, name)) for name, path in files.items()}
+    return Action("verify", {**digests, **dict(flat(json.loads(job.settings())))})
 
 
 def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:
