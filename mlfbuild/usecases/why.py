@@ -43,8 +43,8 @@ class Explanation:
     """``archive``, ``image`` or ``verification``."""
     result: Path
     state: str
-    """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``; of a
-    verification ``passed``, ``failed``, ``outdated`` or ``never``."""
+    """``current``, ``outdated`` (an input changed), ``edited`` (the result itself did), ``missing`` or ``unknown``;
+    of a verification ``passed``, ``failed``, ``outdated`` or ``never``."""
     record: ActionRecord | None
     changes: tuple[InputChange, ...] = ()
     """The inputs that changed since the result was made: why the next build makes it again."""
